@@ -1,0 +1,98 @@
+//! What can be asked of the dispatcher. Owns: the shape of requests after authentication and
+//! conversion from the wire. Validation of values happens in `admission`.
+
+use std::collections::BTreeMap;
+
+use crate::view::{Share, WorkloadKind};
+
+/// A project to create, or the new values of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectSpec {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Quota, limit, weight.
+    pub share: Share,
+}
+
+/// What a workload asks for. Complete: the same specification always means the same thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Name, unique among the living workloads of the project.
+    pub name: String,
+    /// What it is for.
+    pub kind: WorkloadKind,
+    /// Who asked.
+    pub submitted_by: String,
+    /// From where: `CLI`, `Control-plane`, `Other`.
+    pub source: String,
+    /// Container image.
+    pub image: String,
+    /// Replaces the entrypoint.
+    pub command: Option<Vec<String>>,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Environment.
+    pub env: BTreeMap<String, String>,
+    /// Working directory.
+    pub working_dir: Option<String>,
+    /// GPUs of each pod.
+    pub gpu: GpuSpec,
+    /// CPU request of each pod, thousandths of a core.
+    pub cpu_millis: u64,
+    /// Memory request of each pod, bytes.
+    pub memory_bytes: u64,
+    /// Whether the number of GPUs may be halved to fit and doubled to fill.
+    pub elastic: bool,
+    /// Priority; higher goes first inside the project.
+    pub priority: u32,
+    /// Name the priority was given by.
+    pub priority_class: String,
+    /// Whether it may be evicted for others.
+    pub preemptible: bool,
+    /// How often a failed pod is started again.
+    pub backoff_limit: u32,
+    /// What happens when the process ends.
+    pub restart: Restart,
+    /// SIGTERM to SIGKILL, milliseconds.
+    pub grace_ms: u64,
+    /// The command line it was submitted with, for people.
+    pub command_line: Option<String>,
+    /// Labels, kept and returned.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, kept and returned.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// GPUs of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GpuSpec {
+    /// So many whole devices; 0 for CPU-only work.
+    Whole(u32),
+    /// The same share of each of so many devices.
+    Share {
+        /// Devices.
+        devices: u32,
+        /// Thousandths of each, 1–999.
+        millis: u64,
+    },
+    /// So much memory on each of so many devices.
+    Memory {
+        /// Devices.
+        devices: u32,
+        /// Bytes on each.
+        bytes: u64,
+    },
+}
+
+/// What happens when the main process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// Exit 0 completes the workload; a failure is retried as a new run, up to the back-off limit.
+    Never,
+    /// A failure restarts the process in place, for ever, after a growing delay.
+    OnFailure,
+    /// Any exit restarts the process in place.
+    Always,
+}

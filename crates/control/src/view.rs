@@ -1,0 +1,241 @@
+//! What the rest of the house may see of the state: immutable snapshots, replaced as a whole
+//! after every decision. Readers never wait for the dispatcher.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+/// The whole visible state at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// Number of the last event that is part of this view.
+    pub event_seq: u64,
+    /// Projects by id.
+    pub projects: BTreeMap<u64, Arc<ProjectView>>,
+    /// Workloads that are not deleted, by id.
+    pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
+    /// Nodes in their order.
+    pub nodes: Vec<Arc<NodeView>>,
+    /// How the cluster is used as a whole.
+    pub capacity: Resources,
+}
+
+/// A project and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectView {
+    /// Id, shown as a string of digits at the API.
+    pub id: u64,
+    /// Name, unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Instant,
+    /// Last change.
+    pub updated_at: Instant,
+    /// Its share of the cluster.
+    pub share: Share,
+    /// What its workloads hold now.
+    pub allocated: Resources,
+    /// The part of it that cannot be preempted.
+    pub allocated_non_preemptible: Resources,
+    /// What its workloads ask for, running and pending.
+    pub requested: Resources,
+    /// What it is entitled to now, quota and over-quota part together.
+    pub fair_share: Resources,
+}
+
+/// Quota, limit and weight of a project. `None` is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Deserved GPUs, in thousandths.
+    pub gpu_quota_millis: u64,
+    /// Most GPUs it may hold, in thousandths.
+    pub gpu_limit_millis: Option<u64>,
+    /// Weight when left-over capacity is divided; 0 = none of it.
+    pub over_quota_weight: u64,
+    /// Deserved CPU thousandths; none = unlimited.
+    pub cpu_quota_millis: Option<u64>,
+    /// Deserved bytes of memory; none = unlimited.
+    pub memory_quota_bytes: Option<u64>,
+}
+
+/// What a workload is for; decides its default priority and preemptibility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkloadKind {
+    /// Unattended, preemptible.
+    Training,
+    /// Interactive, not preemptible unless asked.
+    Workspace,
+}
+
+/// Phases as the REST API names them (reference C.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Waits for the scheduler, or for resources that are being released for it.
+    Pending,
+    /// Placed; its process is being started.
+    Initializing,
+    /// Runs.
+    Running,
+    /// Being suspended.
+    Stopping,
+    /// Suspended.
+    Stopped,
+    /// Resumed, not yet looked at.
+    Resuming,
+    /// Being stopped for good.
+    Deleting,
+    /// Ended well.
+    Completed,
+    /// Ended badly, retries used up.
+    Failed,
+}
+
+/// A coded reason with its text, as shown to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReasonView {
+    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md` explains.
+    pub code: String,
+    /// One sentence with the numbers.
+    pub message: String,
+    /// When it began to apply, or happened.
+    pub at: Instant,
+}
+
+/// A workload and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadView {
+    /// Id.
+    pub id: Uuid,
+    /// Number in order of creation.
+    pub seq: u64,
+    /// Id of its project.
+    pub project_id: u64,
+    /// Name of its project.
+    pub project_name: String,
+    /// What was asked for.
+    pub spec: Arc<crate::WorkloadSpec>,
+    /// When it was accepted.
+    pub created_at: Instant,
+    /// Phase.
+    pub phase: Phase,
+    /// When it entered the phase.
+    pub phase_since: Instant,
+    /// When it ended.
+    pub completed_at: Option<Instant>,
+    /// Resources it holds now.
+    pub allocated: Resources,
+    /// Resources it asked for.
+    pub requested: Resources,
+    /// Whether any of what it holds is above its project's quota.
+    pub over_quota: bool,
+    /// Its pods.
+    pub pods: Vec<PodView>,
+    /// Why it waits; empty when it does not.
+    pub pending: Vec<ReasonView>,
+    /// Its last eviction, move or resize, and for whom.
+    pub last_eviction: Option<ReasonView>,
+    /// How often it was started again after a failure.
+    pub restarts: u32,
+    /// Milliseconds it has waited, and run, up to `phase_since`.
+    pub waited_ms: u64,
+    /// See `waited_ms`.
+    pub ran_ms: u64,
+}
+
+/// A pod and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodView {
+    /// Id; the same for all runs of this pod.
+    pub id: Uuid,
+    /// Number among the workload's pods.
+    pub index: u32,
+    /// Which run; 0 before the first.
+    pub generation: u32,
+    /// Name.
+    pub name: String,
+    /// State.
+    pub state: PodState,
+    /// Node it is on, or will be on.
+    pub node_name: Option<String>,
+    /// GPU index on the node and share in thousandths.
+    pub gpus: Vec<(u32, u64)>,
+    /// When this run was placed.
+    pub placed_at: Option<Instant>,
+    /// When its process started.
+    pub started_at: Option<Instant>,
+    /// How its last run ended.
+    pub last_exit: Option<String>,
+}
+
+/// States of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodState {
+    /// Waits for a place.
+    Pending,
+    /// Has a place that is being freed for it.
+    Reserved,
+    /// Placed, starting.
+    Starting,
+    /// Runs.
+    Running,
+    /// Being stopped.
+    Terminating,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+    /// Suspended.
+    Suspended,
+}
+
+/// A node and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeView {
+    /// Name.
+    pub name: String,
+    /// What the GPUs are: product name, or `simulated`.
+    pub gpu_type: String,
+    /// Whether its GPUs exist only in the books.
+    pub simulated: bool,
+    /// Memory of each GPU in bytes.
+    pub gpu_memory_bytes: Vec<u64>,
+    /// Thousandths in use per GPU.
+    pub gpu_used_millis: Vec<u64>,
+    /// Capacity.
+    pub capacity: Resources,
+    /// In use.
+    pub used: Resources,
+    /// When it was added.
+    pub created_at: Instant,
+}
+
+/// One row of the append-only event log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Position in the log, from 1, without gaps for a reader.
+    pub seq: u64,
+    /// When.
+    pub at: Instant,
+    /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, `PhaseChanged`, ….
+    pub kind: String,
+    /// Whether it is a warning.
+    pub warning: bool,
+    /// Workload it is about.
+    pub workload_id: Option<Uuid>,
+    /// Its name at the time.
+    pub workload_name: String,
+    /// Pod it is about.
+    pub pod_name: Option<String>,
+    /// Project it is about.
+    pub project_name: String,
+    /// Reason code, if it has one.
+    pub code: Option<String>,
+    /// One sentence.
+    pub message: String,
+}

@@ -1,0 +1,270 @@
+//! The seam between deciding and doing: what every engine can be asked, and what it reports.
+//!
+//! Owns: the [`Engine`] trait, its data, and [`conformance`], the suite every engine passes.
+//! Refuses to know: scheduling, storage, and how a pod is made to run.
+
+pub mod conformance;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use units::Instant;
+use uuid::Uuid;
+
+/// One run of one pod. A pod that is evicted and started again is a new generation, so that a
+/// late message about the old run can never be taken for the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunKey {
+    /// The pod.
+    pub pod: Uuid,
+    /// Counts the runs of this pod from 1.
+    pub generation: u32,
+}
+
+impl std::fmt::Display for RunKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.pod, self.generation)
+    }
+}
+
+impl std::str::FromStr for RunKey {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parse = || {
+            let (pod, generation) = text.rsplit_once('.')?;
+            Some(Self { pod: pod.parse().ok()?, generation: generation.parse().ok()? })
+        };
+        parse().ok_or_else(|| Error::BadKey(text.to_owned()))
+    }
+}
+
+/// A share of one GPU of the node the run is placed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Index of the GPU on its node, as the node counts them.
+    pub index: u32,
+    /// What the driver calls it (NVML UUID), or a `GPU-sim-…` name for a simulated one.
+    pub uuid: String,
+    /// Whether the GPU exists only in the scheduler's books.
+    pub simulated: bool,
+    /// Share granted, in thousandths of the device.
+    pub millis: u64,
+    /// Memory of the whole device, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Everything an engine needs to start a run; complete, so that starting needs no other source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSpec {
+    /// Which run.
+    pub key: RunKey,
+    /// Name of the pod, unique in the project: `<workload>-<index>-<generation>`.
+    pub pod_name: String,
+    /// Name of the workload.
+    pub workload_name: String,
+    /// Id of the workload.
+    pub workload_id: Uuid,
+    /// Name of the project.
+    pub project_name: String,
+    /// Number of the pod among the workload's pods; the same after a restart.
+    pub pod_index: u32,
+    /// Node it is placed on.
+    pub node_name: String,
+    /// GPUs granted; empty for CPU-only work.
+    pub devices: Vec<Device>,
+    /// Container image, as the user named it.
+    pub image: String,
+    /// Replaces the image's entrypoint.
+    pub command: Option<Vec<String>>,
+    /// Arguments, appended to the command or entrypoint.
+    pub args: Vec<String>,
+    /// The user's environment variables; the engine adds the platform's own.
+    pub env: BTreeMap<String, String>,
+    /// Working directory; none means the engine's choice.
+    pub working_dir: Option<PathBuf>,
+    /// How long a stopped run may take between SIGTERM and SIGKILL.
+    pub grace_ms: u64,
+    /// CPU request in thousandths of a core.
+    pub cpu_millis: u64,
+    /// Memory request in bytes.
+    pub memory_bytes: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// The main process returned this code.
+    Code(i32),
+    /// The main process was killed by this signal.
+    Signal(i32),
+    /// The run could not be started; the text says why.
+    CannotRun(String),
+    /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).
+    Lost,
+}
+
+impl Exit {
+    /// Whether the main process returned zero.
+    #[must_use]
+    pub const fn success(&self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    /// Accepted, no main process yet.
+    Starting,
+    /// The main process runs.
+    Running {
+        /// Process id of the main process on this machine, if there is one.
+        pid: Option<u32>,
+        /// When it started.
+        started_at: Instant,
+    },
+    /// Every process of the run is gone.
+    Exited {
+        /// How.
+        exit: Exit,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// What an engine saw: the newest state of one run. May come late, twice and out of order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Which run.
+    pub key: RunKey,
+    /// Its state.
+    pub state: RunState,
+}
+
+/// How well an engine keeps a fraction of a GPU to its share of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// Shares are only counted; nothing stops a run from taking more.
+    None,
+    /// The run is told its share and trusted to keep it.
+    Cooperative,
+    /// A run that takes more is refused the memory.
+    Hard,
+}
+
+/// What an engine can do, as data that the API and the UI show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Name of the engine and runtime: `process`, `docker`, `kubernetes`.
+    pub runtime: String,
+    /// How GPU memory fractions are enforced.
+    pub enforces_memory_fraction: Enforcement,
+}
+
+/// Which part of a run's output to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogRange {
+    /// Only the last so many lines.
+    pub tail_lines: Option<u64>,
+    /// Keep reading until the run ends.
+    pub follow: bool,
+}
+
+/// What is needed to open a shell that sees what the run sees, on the machine of the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shell {
+    /// The complete environment of the run.
+    pub env: BTreeMap<String, String>,
+    /// The run's working directory.
+    pub working_dir: PathBuf,
+}
+
+/// Why an engine could not do what it was asked.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Not a run key.
+    #[error("`{0}` is not a run key (<pod uuid>.<generation>)")]
+    BadKey(String),
+    /// The engine knows no such run.
+    #[error("no run {0}")]
+    NoSuchRun(RunKey),
+    /// The specification cannot be run by this engine; trying again does not help.
+    #[error("{0}")]
+    Invalid(String),
+    /// The operating system or a daemon refused.
+    #[error("failed to {what}")]
+    Io {
+        /// What was tried, as a phrase after "failed to".
+        what: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// This engine cannot do it at all.
+    #[error("the {0} runtime cannot do this")]
+    Unsupported(&'static str),
+}
+
+/// A machine, or a cluster of them, that runs pods.
+///
+/// Every verb is idempotent by [`RunKey`]: asking twice is as good as asking once, before and
+/// after a restart of the server. State changes are reported through [`Engine::observations`].
+#[async_trait]
+pub trait Engine: Send + Sync + 'static {
+    /// What this engine can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Checks a specification before it is accepted: image known or command given.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what is wrong and what to do.
+    fn check(&self, spec: &RunSpec) -> Result<(), Error>;
+
+    /// Every run this engine knows, dead ones included until they are removed: the truth after a
+    /// restart.
+    ///
+    /// # Errors
+    /// The engine's records cannot be read.
+    async fn list(&self) -> Result<Vec<Observation>, Error>;
+
+    /// Starts a run. Returns once the start is on its way and will survive the server.
+    ///
+    /// # Errors
+    /// The run could not even be prepared; nothing of it is left behind.
+    async fn start(&self, spec: RunSpec) -> Result<(), Error>;
+
+    /// Asks a run to end: SIGTERM, its grace, then SIGKILL to all its processes. A run that is
+    /// unknown or has ended is no error.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error>;
+
+    /// Forgets an ended run and deletes what it left. An unknown run is no error.
+    ///
+    /// # Errors
+    /// The run still has processes, or its files cannot be deleted.
+    async fn remove(&self, key: RunKey) -> Result<(), Error>;
+
+    /// Takes the stream of observations. May be taken once.
+    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>>;
+
+    /// Reads a run's output (stdout and stderr together), in chunks, in order.
+    ///
+    /// # Errors
+    /// No such run, or its output cannot be read.
+    async fn logs(
+        &self,
+        key: RunKey,
+        range: LogRange,
+    ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error>;
+
+    /// What a shell inside the run needs, when the caller is on the engine's machine.
+    ///
+    /// # Errors
+    /// No such run, or [`Error::Unsupported`].
+    async fn shell(&self, key: RunKey) -> Result<Shell, Error>;
+}

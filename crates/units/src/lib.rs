@@ -1,0 +1,21 @@
+//! The quantities everything else is counted in: GPU thousandths, CPU thousandths, bytes,
+//! instants, ratios and table indices.
+//!
+//! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`).
+//! Refuses to know: what the quantities are for. No floats, no clock, no I/O.
+
+mod amount;
+mod idx;
+mod name;
+mod ratio;
+mod resources;
+mod time;
+
+pub use amount::{
+    Error, GPU_MILLIS, format_bytes, format_millis, parse_bytes, parse_cpu_millis, parse_gpu_millis,
+};
+pub use idx::{Idx, Table};
+pub use name::{NAME_CHARS_MAX, NameError, check_name};
+pub use ratio::Ratio;
+pub use resources::{Kind, Resources};
+pub use time::Instant;

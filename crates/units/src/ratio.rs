@@ -1,0 +1,67 @@
+//! Exact comparison of `part / whole`. Owns: saturation and dominant-share order without floats.
+
+use std::cmp::Ordering;
+
+/// `part / whole` with the conventions of share comparison: over a whole of nothing, nothing is
+/// zero and anything is infinite.
+#[derive(Debug, Clone, Copy)]
+pub struct Ratio {
+    part: u64,
+    whole: u64,
+}
+
+impl Ratio {
+    /// Zero.
+    pub const ZERO: Self = Self { part: 0, whole: 1 };
+
+    /// `part / whole`.
+    #[must_use]
+    pub const fn new(part: u64, whole: u64) -> Self {
+        if part == 0 { Self::ZERO } else { Self { part, whole } }
+    }
+
+    /// Whether the ratio is above one.
+    #[must_use]
+    pub const fn above_one(self) -> bool {
+        self.part > self.whole
+    }
+}
+
+impl Ord for Ratio {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.whole == 0 && other.whole == 0 {
+            // Both infinite: a larger part is no "more" infinite.
+            return Ordering::Equal;
+        }
+        let left = u128::from(self.part) * u128::from(other.whole);
+        let right = u128::from(other.part) * u128::from(self.whole);
+        left.cmp(&right)
+    }
+}
+
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ratio {}
+
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ratio;
+
+    #[test]
+    fn nothing_of_nothing_is_zero_and_something_is_infinite() {
+        assert_eq!(Ratio::new(0, 0), Ratio::ZERO);
+        assert!(Ratio::new(1, 0) > Ratio::new(u64::MAX, 1));
+        assert!(Ratio::new(1, 3) < Ratio::new(2, 5));
+        assert!(Ratio::new(3, 2).above_one() && !Ratio::new(2, 2).above_one());
+    }
+}
