@@ -1,1 +1,28 @@
-//! Placeholder.
+//! The cluster as the scheduler sees it: nodes and their GPUs, the queue tree, workloads and
+//! their pods, and where each pod is.
+//!
+//! Owns: every account (who uses what), kept up to date by each change, and the undo log that
+//! makes a trial placement cost what it touched. Refuses to know: who decides, what time it is,
+//! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
+
+mod cluster;
+mod node;
+mod queue;
+mod request;
+mod verify;
+mod workload;
+
+pub use cluster::{Change, Checkpoint, Cluster, Error};
+pub use node::{Gpu, Node, NodeSpec};
+pub use queue::{Queue, QueueSpec, Share, Weights};
+pub use request::{GpuRequest, PodRequest};
+pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
+
+/// Id of a node.
+pub type NodeId = units::Idx<Node>;
+/// Id of a queue.
+pub type QueueId = units::Idx<Queue>;
+/// Id of a workload.
+pub type WorkloadId = units::Idx<Workload>;
+/// Id of a pod.
+pub type PodId = units::Idx<Pod>;

@@ -131,7 +131,11 @@ pub fn format_bytes(bytes: u64) -> String {
     }
     let unit = 1_u64 << (10 * scale);
     let (whole, tenths) = (bytes / unit, (u128::from(bytes % unit) * 10) / u128::from(unit));
-    if tenths == 0 { format!("{whole}{}", UNITS[scale]) } else { format!("{whole}.{tenths}{}", UNITS[scale]) }
+    if tenths == 0 {
+        format!("{whole}{}", UNITS[scale])
+    } else {
+        format!("{whole}.{tenths}{}", UNITS[scale])
+    }
 }
 
 #[cfg(test)]
@@ -166,9 +170,13 @@ mod tests {
 
     #[test]
     fn sizes_follow_their_units() {
-        for (text, bytes) in
-            [("16GiB", 16 << 30), ("8G", 8_000_000_000), ("1.5Ki", 1536), ("100MB", 100_000_000), ("7", 7)]
-        {
+        for (text, bytes) in [
+            ("16GiB", 16 << 30),
+            ("8G", 8_000_000_000),
+            ("1.5Ki", 1536),
+            ("100MB", 100_000_000),
+            ("7", 7),
+        ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
         for text in ["", "GiB", "-1G", "1X", "1.2.3G", "999999999P"] {

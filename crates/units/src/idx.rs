@@ -138,7 +138,8 @@ impl<T> std::ops::Index<Idx<T>> for Table<T> {
 
 impl<T> std::ops::IndexMut<Idx<T>> for Table<T> {
     fn index_mut(&mut self, id: Idx<T>) -> &mut T {
-        self.get_mut(id).expect("a live id: rows are removed only with everything that refers to them")
+        self.get_mut(id)
+            .expect("a live id: rows are removed only with everything that refers to them")
     }
 }
 

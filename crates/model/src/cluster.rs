@@ -1,0 +1,443 @@
+//! The incremental cluster state. Owns: every mutation, and with it every account and index.
+//!
+//! All scheduling changes are one thing: a pod's [`Occupancy`] becomes another. So the undo log
+//! is a list of (pod, what it was before), and rolling back is setting them again in reverse.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+use units::{Instant, Resources, Table};
+
+use crate::workload::amounts;
+use crate::{
+    GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod, PodId, PodRequest, Queue,
+    QueueId, QueueSpec, Share, Workload, WorkloadId, WorkloadSpec,
+};
+
+/// Why the model refused a change.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Error {
+    /// The queue is not there.
+    #[error("no such queue")]
+    NoSuchQueue,
+    /// The queue still has workloads or queues below it.
+    #[error("queue {0} is not empty")]
+    QueueNotEmpty(String),
+    /// Workloads go into leaves only, queues only under queues without workloads.
+    #[error("queue {0} cannot hold both queues and workloads")]
+    NotALeaf(String),
+    /// The workload still has a pod somewhere.
+    #[error("workload {0} still holds or has reserved a place")]
+    StillPlaced(String),
+    /// A gang larger than the workload, or a workload without pods.
+    #[error("workload {0} needs between 1 and its number of pods to start together")]
+    BadGang(String),
+}
+
+/// A point to roll back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint(usize);
+
+/// A pod whose place was changed by a committed transaction, and what it was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The pod.
+    pub pod: PodId,
+    /// Its occupancy when the transaction began.
+    pub before: Occupancy,
+}
+
+/// Nodes, queues, workloads and pods with their accounts.
+#[derive(Debug, Clone, Default)]
+pub struct Cluster {
+    pub(crate) nodes: Table<Node>,
+    pub(crate) queues: Table<Queue>,
+    pub(crate) workloads: Table<Workload>,
+    pub(crate) pods: Table<Pod>,
+    pub(crate) capacity: Resources,
+    /// Pods that need a place and have none.
+    pub(crate) waiting: BTreeSet<PodId>,
+    /// Pods with a reserved place.
+    pub(crate) reserved: BTreeSet<PodId>,
+    log: Vec<Change>,
+    recording: bool,
+}
+
+/// Reading.
+impl Cluster {
+    /// An empty cluster.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Nodes.
+    #[must_use]
+    pub const fn nodes(&self) -> &Table<Node> {
+        &self.nodes
+    }
+
+    /// Queues.
+    #[must_use]
+    pub const fn queues(&self) -> &Table<Queue> {
+        &self.queues
+    }
+
+    /// Workloads.
+    #[must_use]
+    pub const fn workloads(&self) -> &Table<Workload> {
+        &self.workloads
+    }
+
+    /// Pods.
+    #[must_use]
+    pub const fn pods(&self) -> &Table<Pod> {
+        &self.pods
+    }
+
+    /// Capacity of all nodes.
+    #[must_use]
+    pub const fn capacity(&self) -> Resources {
+        self.capacity
+    }
+
+    /// Workloads with pods that need a place, in id order.
+    #[must_use]
+    pub fn waiting(&self) -> BTreeSet<WorkloadId> {
+        self.waiting.iter().map(|&pod| self.pods[pod].workload).collect()
+    }
+
+    /// Pods with a reserved place, in id order.
+    #[must_use]
+    pub const fn reserved(&self) -> &BTreeSet<PodId> {
+        &self.reserved
+    }
+
+    /// The workload a pod belongs to.
+    #[must_use]
+    pub fn workload_of(&self, pod: PodId) -> &Workload {
+        &self.workloads[self.pods[pod].workload]
+    }
+
+    /// The queue and all queues above it, nearest first.
+    pub fn lineage(&self, queue: QueueId) -> impl Iterator<Item = QueueId> + use<'_> {
+        std::iter::successors(Some(queue), |&queue| self.queues[queue].parent)
+    }
+
+    /// The amounts a pod would take at a place.
+    #[must_use]
+    pub fn amounts(&self, pod: PodId, place: &Placement) -> Resources {
+        amounts(place, self.workload_of(pod).spec.request)
+    }
+}
+
+/// Changes from outside: what exists, and what the engine saw.
+impl Cluster {
+    /// Adds a node.
+    pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+        let node = Node::new(spec);
+        self.capacity += node.capacity;
+        self.nodes.insert(node)
+    }
+
+    /// Adds a queue.
+    ///
+    /// # Errors
+    /// The parent is not there, or holds workloads.
+    pub fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
+        let parent = spec.parent;
+        if let Some(parent) = parent {
+            let above = self.queues.get(parent).ok_or(Error::NoSuchQueue)?;
+            if !above.workloads.is_empty() {
+                return Err(Error::NotALeaf(above.name.clone()));
+            }
+        }
+        let id = self.queues.insert(Queue::new(spec));
+        if let Some(parent) = parent {
+            self.queues[parent].children.insert(id);
+        }
+        Ok(id)
+    }
+
+    /// Changes what a queue is entitled to.
+    ///
+    /// # Errors
+    /// The queue is not there.
+    pub fn set_share(&mut self, queue: QueueId, share: Share) -> Result<(), Error> {
+        self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.share = share;
+        Ok(())
+    }
+
+    /// Changes the name a queue is explained by.
+    ///
+    /// # Errors
+    /// The queue is not there.
+    pub fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
+        self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.name = name;
+        Ok(())
+    }
+
+    /// Removes an empty queue.
+    ///
+    /// # Errors
+    /// The queue is not there or not empty.
+    pub fn remove_queue(&mut self, id: QueueId) -> Result<(), Error> {
+        let queue = self.queues.get(id).ok_or(Error::NoSuchQueue)?;
+        if !queue.children.is_empty() || !queue.workloads.is_empty() {
+            return Err(Error::QueueNotEmpty(queue.name.clone()));
+        }
+        if let Some(parent) = queue.parent {
+            self.queues[parent].children.remove(&id);
+        }
+        self.queues.remove(id);
+        Ok(())
+    }
+
+    /// Adds a workload with all its pods, none of which wants to run yet.
+    ///
+    /// # Errors
+    /// The queue is not there or not a leaf, or the gang is impossible.
+    pub fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+        let queue_id = spec.queue;
+        let queue = self.queues.get(queue_id).ok_or(Error::NoSuchQueue)?;
+        if !queue.children.is_empty() {
+            return Err(Error::NotALeaf(queue.name.clone()));
+        }
+        if spec.pods_min == 0 || spec.pods_min > spec.pods {
+            return Err(Error::BadGang(spec.name));
+        }
+        let pods = spec.pods;
+        let demand = self.demand(spec.request);
+        let id = self.workloads.insert(Workload {
+            spec,
+            demand,
+            pods: Vec::new(),
+            not_before: Instant::default(),
+            last_start: None,
+            last_resize: None,
+            placed: 0,
+        });
+        for index in 0..pods {
+            let occupancy = Occupancy::default();
+            let pod = self.pods.insert(Pod { workload: id, index, wants: false, occupancy });
+            self.workloads[id].pods.push(pod);
+        }
+        self.queues[queue_id].workloads.insert(id);
+        Ok(id)
+    }
+
+    /// What a pod asks for before it has a place. A memory request is valued on the smallest GPU
+    /// that can hold it, and stays at that even when nodes come and go: accounts must balance.
+    fn demand(&self, request: PodRequest) -> Resources {
+        let memories = self.nodes.iter().flat_map(|(_, node)| &node.gpus).map(|g| g.memory_bytes);
+        let device = match request.gpu {
+            GpuRequest::Memory { bytes, .. } => {
+                memories.filter(|&memory| memory >= bytes).min().unwrap_or(bytes)
+            }
+            GpuRequest::Whole(_) | GpuRequest::Share { .. } => 1,
+        };
+        request.resources(device)
+    }
+
+    /// Removes a workload whose pods are nowhere.
+    ///
+    /// # Errors
+    /// A pod of it still holds or has reserved a place.
+    pub fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {
+        let Some(workload) = self.workloads.get(id) else { return Ok(()) };
+        if workload.pods.iter().any(|&pod| self.pods[pod].occupancy != Occupancy::default()) {
+            return Err(Error::StillPlaced(workload.spec.name.clone()));
+        }
+        for pod in workload.pods.clone() {
+            self.set_wants(pod, false);
+            self.pods.remove(pod);
+        }
+        let queue = self.workloads[id].spec.queue;
+        self.queues[queue].workloads.remove(&id);
+        self.workloads.remove(id);
+        Ok(())
+    }
+
+    /// Says whether a pod should run. A pod that no longer should loses its reserved place.
+    pub fn set_wants(&mut self, pod: PodId, wants: bool) {
+        if self.pods[pod].wants == wants {
+            return;
+        }
+        let workload = self.pods[pod].workload;
+        let (request, leaf) = {
+            let workload = &self.workloads[workload];
+            (workload.demand, workload.spec.queue)
+        };
+        for queue in self.lineage(leaf).collect::<Vec<_>>() {
+            let requested = &mut self.queues[queue].requested;
+            *requested = if wants { *requested + request } else { *requested - request };
+        }
+        self.pods[pod].wants = wants;
+        if !wants && self.pods[pod].occupancy.next.is_some() {
+            let mut occupancy = self.pods[pod].occupancy.clone();
+            occupancy.next = None;
+            self.set_occupancy(pod, occupancy);
+        }
+        self.index(pod);
+    }
+
+    /// Keeps a workload out of the scheduler's sight until an instant.
+    pub fn set_not_before(&mut self, workload: WorkloadId, not_before: Instant) {
+        self.workloads[workload].not_before = not_before;
+    }
+
+    /// Records when a workload last got a place and last changed size.
+    pub fn set_starts(
+        &mut self,
+        workload: WorkloadId,
+        last_start: Option<Instant>,
+        last_resize: Option<Instant>,
+    ) {
+        let workload = &mut self.workloads[workload];
+        workload.last_start = last_start;
+        workload.last_resize = last_resize;
+    }
+
+    /// The pod's processes are gone: its current place is free.
+    pub fn vacate(&mut self, pod: PodId) {
+        let next = self.pods[pod].occupancy.next.clone();
+        self.set_occupancy(pod, Occupancy { current: None, releasing: false, next });
+    }
+
+    /// The pod's processes are being stopped.
+    pub fn release(&mut self, pod: PodId) {
+        let mut occupancy = self.pods[pod].occupancy.clone();
+        occupancy.releasing = occupancy.current.is_some();
+        self.set_occupancy(pod, occupancy);
+    }
+}
+
+/// The one mutation of places, and transactions of it.
+impl Cluster {
+    /// Puts a pod's occupancy in place of the one it has. The caller sees to it that the place
+    /// has room; [`Cluster::commit`] checks it.
+    pub fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
+        let before = std::mem::take(&mut self.pods[pod].occupancy);
+        self.account(pod, &before, false);
+        self.account(pod, &occupancy, true);
+        self.pods[pod].occupancy = occupancy;
+        self.index(pod);
+        if self.recording {
+            self.log.push(Change { pod, before });
+        }
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Panics
+    /// When one is open: transactions do not nest, checkpoints do.
+    pub fn begin(&mut self) {
+        assert!(!self.recording, "one transaction at a time");
+        self.recording = true;
+    }
+
+    /// The present point of the open transaction.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.log.len())
+    }
+
+    /// The pods changed since a checkpoint, in order, possibly several times.
+    pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
+        self.log[checkpoint.0..].iter().map(|change| change.pod)
+    }
+
+    /// Undoes everything since a checkpoint of the open transaction.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
+        self.recording = false;
+        while self.log.len() > checkpoint.0 {
+            if let Some(change) = self.log.pop() {
+                self.set_occupancy(change.pod, change.before);
+            }
+        }
+        self.recording = true;
+    }
+
+    /// Ends the transaction and returns every pod whose occupancy differs from what it was at
+    /// the beginning, in pod order.
+    ///
+    /// # Panics
+    /// When a node or a device was given out beyond its capacity: the one place where a wrong
+    /// plan is stopped before it can act.
+    pub fn commit(&mut self) -> Vec<Change> {
+        self.recording = false;
+        let mut first = std::collections::BTreeMap::new();
+        for change in std::mem::take(&mut self.log) {
+            first.entry(change.pod).or_insert(change.before);
+        }
+        first.retain(|&pod, before| *before != self.pods[pod].occupancy);
+        for &pod in first.keys() {
+            let occupancy = &self.pods[pod].occupancy;
+            for place in occupancy.current.iter().chain(&occupancy.next) {
+                let node = &self.nodes[place.node];
+                let sound = node.committed.fits_in(node.capacity)
+                    && node.gpus.iter().all(|gpu| gpu.committed_millis <= units::GPU_MILLIS);
+                assert!(sound, "node {} was given out beyond its capacity", node.name);
+            }
+        }
+        first.into_iter().map(|(pod, before)| Change { pod, before }).collect()
+    }
+
+    /// Adds (or takes back) everything that follows from one occupancy.
+    fn account(&mut self, pod: PodId, occupancy: &Occupancy, add: bool) {
+        let apply = |sum: &mut Resources, part| if add { *sum += part } else { *sum -= part };
+        let millis = |sum: &mut u64, part| if add { *sum += part } else { *sum -= part };
+        let workload = self.pods[pod].workload;
+        let (request, preemptible, leaf) = {
+            let spec = &self.workloads[workload].spec;
+            (spec.request, spec.preemptible, spec.queue)
+        };
+        if let Some(place) = &occupancy.current {
+            let node = &mut self.nodes[place.node];
+            apply(&mut node.used, amounts(place, request));
+            for share in &place.devices {
+                millis(&mut node.gpus[share.index()].used_millis, share.millis);
+            }
+        }
+        if let Some(place) = occupancy.effective() {
+            let part = amounts(place, request);
+            let node = &mut self.nodes[place.node];
+            apply(&mut node.committed, part);
+            for share in &place.devices {
+                millis(&mut node.gpus[share.index()].committed_millis, share.millis);
+            }
+            let mut queue = Some(leaf);
+            while let Some(id) = queue {
+                let row = &mut self.queues[id];
+                apply(&mut row.allocated, part);
+                if !preemptible {
+                    apply(&mut row.allocated_non_preemptible, part);
+                }
+                queue = row.parent;
+            }
+            let placed = &mut self.workloads[workload].placed;
+            if add { *placed += 1 } else { *placed -= 1 }
+        }
+        for place in occupancy.current.iter().chain(&occupancy.next) {
+            let here = &mut self.nodes[place.node].pods;
+            if add {
+                here.insert(pod)
+            } else {
+                here.remove(&pod)
+            };
+        }
+    }
+
+    fn index(&mut self, id: PodId) {
+        let pod = &self.pods[id];
+        let keep = |set: &mut BTreeSet<PodId>, member| {
+            if member {
+                set.insert(id)
+            } else {
+                set.remove(&id)
+            };
+        };
+        keep(&mut self.waiting, pod.waits());
+        keep(&mut self.reserved, pod.occupancy.next.is_some());
+    }
+}

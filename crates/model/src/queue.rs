@@ -1,0 +1,103 @@
+//! The queue tree: departments and projects. Owns: what each is entitled to and what its
+//! workloads hold and ask for, rolled up to the root.
+
+use std::collections::BTreeSet;
+
+use units::{Kind, Resources};
+
+use crate::{QueueId, WorkloadId};
+
+/// Weights by which left-over capacity is divided among siblings; 0 = none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// For GPUs.
+    pub gpu: u64,
+    /// For CPU.
+    pub cpu: u64,
+    /// For memory.
+    pub memory: u64,
+}
+
+impl Weights {
+    /// The same weight for every resource.
+    #[must_use]
+    pub const fn all(weight: u64) -> Self {
+        Self { gpu: weight, cpu: weight, memory: weight }
+    }
+
+    /// The weight for one resource.
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Gpu => self.gpu,
+            Kind::Cpu => self.cpu,
+            Kind::Memory => self.memory,
+        }
+    }
+}
+
+/// What a queue is entitled to. `u64::MAX` in a component is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Deserved: what it can always get back.
+    pub quota: Resources,
+    /// Most it may hold.
+    pub limit: Resources,
+    /// Its weight for left-over capacity.
+    pub over_quota_weight: Weights,
+    /// Queues of higher priority are served first.
+    pub priority: u32,
+}
+
+/// A queue to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// Name, for explanations.
+    pub name: String,
+    /// Queue above; none for one directly under the root.
+    pub parent: Option<QueueId>,
+    /// What it is entitled to.
+    pub share: Share,
+    /// Order of creation: the last tie-breaker.
+    pub seq: u64,
+}
+
+/// A queue and its accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queue {
+    /// Name.
+    pub name: String,
+    /// Queue above.
+    pub parent: Option<QueueId>,
+    /// What it is entitled to.
+    pub share: Share,
+    /// Order of creation.
+    pub seq: u64,
+    /// Queues below.
+    pub children: BTreeSet<QueueId>,
+    /// Workloads directly in it.
+    pub workloads: BTreeSet<WorkloadId>,
+    /// Held, or reserved, by workloads in or below it; pods being stopped no longer count.
+    pub allocated: Resources,
+    /// The part of `allocated` that cannot be preempted.
+    pub allocated_non_preemptible: Resources,
+    /// Asked for by every pod that wants to run, running or not; growth of elastic pods beyond
+    /// their request is not a demand.
+    pub requested: Resources,
+}
+
+impl Queue {
+    pub(crate) fn new(spec: QueueSpec) -> Self {
+        Self {
+            name: spec.name,
+            parent: spec.parent,
+            share: spec.share,
+            seq: spec.seq,
+            children: BTreeSet::new(),
+            workloads: BTreeSet::new(),
+            allocated: Resources::ZERO,
+            allocated_non_preemptible: Resources::ZERO,
+            requested: Resources::ZERO,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a pod asks for. Owns: the shapes of GPU request and how each is valued on a device.
+
+use units::{GPU_MILLIS, Resources};
+
+/// GPUs of one pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GpuRequest {
+    /// So many whole devices of one node; 0 for CPU-only work.
+    Whole(u32),
+    /// The same share of each of so many devices.
+    Share {
+        /// Devices.
+        devices: u32,
+        /// Thousandths of each, 1–999.
+        millis: u64,
+    },
+    /// So much memory on each of so many devices.
+    Memory {
+        /// Devices.
+        devices: u32,
+        /// Bytes on each.
+        bytes: u64,
+    },
+}
+
+impl GpuRequest {
+    /// Number of devices.
+    #[must_use]
+    pub const fn devices(self) -> u32 {
+        match self {
+            Self::Whole(devices) | Self::Share { devices, .. } | Self::Memory { devices, .. } => {
+                devices
+            }
+        }
+    }
+
+    /// Whether the devices may be shared with others.
+    #[must_use]
+    pub const fn shares(self) -> bool {
+        !matches!(self, Self::Whole(_))
+    }
+
+    /// Thousandths needed of a device with this much memory; none when the device is too small.
+    /// A memory request is rounded up to the next thousandth.
+    #[must_use]
+    pub fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
+        match self {
+            Self::Whole(_) => Some(GPU_MILLIS),
+            Self::Share { millis, .. } => Some(millis),
+            Self::Memory { bytes, .. } if bytes <= device_memory_bytes => {
+                let scaled = u128::from(bytes) * u128::from(GPU_MILLIS);
+                u64::try_from(scaled.div_ceil(u128::from(device_memory_bytes.max(1)))).ok()
+            }
+            Self::Memory { .. } => None,
+        }
+    }
+}
+
+/// What one pod asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodRequest {
+    /// GPUs.
+    pub gpu: GpuRequest,
+    /// Thousandths of a core.
+    pub cpu_millis: u64,
+    /// Bytes of main memory.
+    pub memory_bytes: u64,
+}
+
+impl PodRequest {
+    /// The request as amounts, valued on devices with this much memory.
+    #[must_use]
+    pub fn resources(self, device_memory_bytes: u64) -> Resources {
+        let each = self.gpu.millis_on(device_memory_bytes).unwrap_or(GPU_MILLIS);
+        Resources {
+            gpu_millis: each.saturating_mul(u64::from(self.gpu.devices())),
+            cpu_millis: self.cpu_millis,
+            memory_bytes: self.memory_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_valued_per_device_and_rounded_up() {
+        let request = GpuRequest::Memory { devices: 1, bytes: 5 };
+        assert_eq!(request.millis_on(16), Some(313));
+        assert_eq!(request.millis_on(5), Some(1000));
+        assert_eq!(request.millis_on(4), None);
+        assert_eq!(request.millis_on(0), None);
+    }
+}

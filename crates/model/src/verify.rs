@@ -1,0 +1,92 @@
+//! The accounts, computed anew. Owns: the check that the incremental state equals the rebuilt
+//! one, for tests, fault runs and start-up.
+
+use units::{GPU_MILLIS, Resources};
+
+use crate::Cluster;
+
+impl Cluster {
+    /// Compares every account and index with one computed from the occupancies alone.
+    ///
+    /// # Errors
+    /// Names the first account that is wrong.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut fresh = self.clone();
+        for id in fresh.nodes.ids().collect::<Vec<_>>() {
+            let node = &mut fresh.nodes[id];
+            (node.used, node.committed) = (Resources::ZERO, Resources::ZERO);
+            node.pods.clear();
+            for gpu in &mut node.gpus {
+                (gpu.used_millis, gpu.committed_millis) = (0, 0);
+            }
+        }
+        for id in fresh.queues.ids().collect::<Vec<_>>() {
+            let queue = &mut fresh.queues[id];
+            queue.allocated = Resources::ZERO;
+            queue.allocated_non_preemptible = Resources::ZERO;
+            queue.requested = Resources::ZERO;
+        }
+        for id in fresh.workloads.ids().collect::<Vec<_>>() {
+            fresh.workloads[id].placed = 0;
+        }
+        fresh.waiting.clear();
+        fresh.reserved.clear();
+        for id in fresh.pods.ids().collect::<Vec<_>>() {
+            let pod = &mut fresh.pods[id];
+            let occupancy = std::mem::take(&mut pod.occupancy);
+            let wants = std::mem::take(&mut pod.wants);
+            fresh.set_occupancy(id, occupancy);
+            if wants {
+                fresh.set_wants(id, true);
+            }
+        }
+        self.same_as(&fresh)?;
+        self.within_capacity()
+    }
+
+    fn same_as(&self, fresh: &Self) -> Result<(), String> {
+        let differ = |what: &str, name: &str| Err(format!("account of {what} {name} is wrong"));
+        for (id, node) in self.nodes.iter() {
+            if *node != fresh.nodes[id] {
+                return differ("node", &node.name);
+            }
+        }
+        for (id, queue) in self.queues.iter() {
+            if *queue != fresh.queues[id] {
+                return differ("queue", &queue.name);
+            }
+        }
+        for (id, workload) in self.workloads.iter() {
+            if *workload != fresh.workloads[id] {
+                return differ("workload", &workload.spec.name);
+            }
+        }
+        if self.waiting != fresh.waiting || self.reserved != fresh.reserved {
+            return differ("index", "waiting or reserved");
+        }
+        Ok(())
+    }
+
+    fn within_capacity(&self) -> Result<(), String> {
+        for (_, node) in self.nodes.iter() {
+            let host = node.used.fits_in(node.capacity) && node.committed.fits_in(node.capacity);
+            let devices = node
+                .gpus
+                .iter()
+                .all(|gpu| gpu.used_millis <= GPU_MILLIS && gpu.committed_millis <= GPU_MILLIS);
+            if !(host && devices) {
+                return Err(format!("node {} is given out beyond its capacity", node.name));
+            }
+        }
+        for (_, pod) in self.pods.iter() {
+            let occupancy = &pod.occupancy;
+            if occupancy.releasing && occupancy.current.is_none() {
+                return Err("a pod releases a place it does not hold".into());
+            }
+            if occupancy.next.is_some() && occupancy.current.is_some() && !occupancy.releasing {
+                return Err("a pod runs and has a second place reserved".into());
+            }
+        }
+        Ok(())
+    }
+}

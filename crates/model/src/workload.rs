@@ -1,0 +1,147 @@
+//! Workloads, their pods, and where a pod is. Owns: the one description of a pod's place that
+//! every account is derived from.
+
+use smallvec::SmallVec;
+use units::{Instant, Resources};
+
+use crate::{NodeId, PodId, PodRequest, QueueId, WorkloadId};
+
+/// A workload to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Name, for explanations.
+    pub name: String,
+    /// Queue it belongs to; a leaf of the tree.
+    pub queue: QueueId,
+    /// Order of creation: older goes first among equals.
+    pub seq: u64,
+    /// Higher goes first inside its queue, and may preempt lower.
+    pub priority: u32,
+    /// Whether it may be evicted for others.
+    pub preemptible: bool,
+    /// Whether its number of GPUs may be halved to fit and doubled to fill.
+    pub elastic: bool,
+    /// Number of pods.
+    pub pods: u32,
+    /// Fewest pods that make sense together: all of them start or none does.
+    pub pods_min: u32,
+    /// What each pod asks for.
+    pub request: PodRequest,
+}
+
+/// A workload and its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// What was asked for.
+    pub spec: WorkloadSpec,
+    /// What each pod asks for, as amounts.
+    pub demand: Resources,
+    /// Its pods, by number.
+    pub pods: Vec<PodId>,
+    /// Not considered before this instant (back-off).
+    pub not_before: Instant,
+    /// When a pod of it was last given a place.
+    pub last_start: Option<Instant>,
+    /// When an elastic pod of it last changed size.
+    pub last_resize: Option<Instant>,
+    /// Pods that hold or have reserved a place.
+    pub placed: u32,
+}
+
+/// A share of one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceShare {
+    /// Index of the device on its node.
+    pub gpu: u32,
+    /// Thousandths of it.
+    pub millis: u64,
+}
+
+impl DeviceShare {
+    pub(crate) const fn index(self) -> usize {
+        self.gpu as usize
+    }
+}
+
+/// A place: a node and shares of its devices. The node's CPU and memory follow from the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Node.
+    pub node: NodeId,
+    /// Devices; empty for CPU-only work.
+    pub devices: SmallVec<[DeviceShare; 2]>,
+}
+
+impl Placement {
+    /// Thousandths of GPUs in it.
+    #[must_use]
+    pub fn gpu_millis(&self) -> u64 {
+        self.devices.iter().map(|share| share.millis).sum()
+    }
+}
+
+/// Where a pod is and where it will be.
+///
+/// ```text
+///  waiting        current -          next -
+///  reserved       current -          next P2     P2 is still being freed
+///  running        current P1         next -
+///  being evicted  current P1 (rel.)  next -
+///  being moved    current P1 (rel.)  next P2     also: resized, P2 overlaps P1
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Where its processes are.
+    pub current: Option<Placement>,
+    /// Whether they are being stopped.
+    pub releasing: bool,
+    /// The place reserved for its next run.
+    pub next: Option<Placement>,
+}
+
+impl Occupancy {
+    /// Running at a place.
+    #[must_use]
+    pub const fn at(place: Placement) -> Self {
+        Self { current: Some(place), releasing: false, next: None }
+    }
+
+    /// The place it will be at when everything under way is done.
+    #[must_use]
+    pub fn effective(&self) -> Option<&Placement> {
+        match &self.current {
+            Some(place) if !self.releasing => Some(place),
+            _ => self.next.as_ref(),
+        }
+    }
+}
+
+/// A pod and its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    /// Workload it belongs to.
+    pub workload: WorkloadId,
+    /// Number among the workload's pods.
+    pub index: u32,
+    /// Whether it should run: false when suspended, ended or being deleted.
+    pub wants: bool,
+    /// Where it is.
+    pub occupancy: Occupancy,
+}
+
+impl Pod {
+    /// Whether it needs a place it does not have.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.wants && self.occupancy.effective().is_none()
+    }
+}
+
+/// The amounts a placement takes.
+pub(crate) fn amounts(place: &Placement, request: PodRequest) -> Resources {
+    Resources {
+        gpu_millis: place.gpu_millis(),
+        cpu_millis: request.cpu_millis,
+        memory_bytes: request.memory_bytes,
+    }
+}
