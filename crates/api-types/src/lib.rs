@@ -1,1 +1,63 @@
-//! Placeholder.
+//! The types of the REST interface, shared by the server and every client written in Rust.
+//!
+//! Owns: field names and shapes exactly as published (reference C.4, C.5), and our documented
+//! additions. Refuses to know: HTTP, validation beyond shape, and the types of the core; the
+//! server converts explicitly.
+
+mod cluster;
+mod fault;
+mod own;
+mod pod;
+mod project;
+mod scalar;
+mod submit;
+mod token;
+mod workload;
+
+pub use cluster::{
+    ClusterDisplayedStatus, CountResponse, DepartmentForList, DepartmentsPage, DisplayedCluster,
+    GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,
+};
+pub use fault::Error;
+pub use own::{
+    Eviction, Explanation, LiveEvent, NodeStatus, PodStates, Reason, ShellInfo, Status,
+    WorkloadExtras,
+};
+pub use pod::{
+    Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,
+    InvolvedObject, PhaseUpdate, Pod1, PodsPage,
+};
+pub use project::{
+    NodePoolQuota, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
+    ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, ResourceShare, Resources,
+    ResourcesMemory, ResourcesNodePool, SchedulingRules, ShareRequest, TotalResources, Units,
+};
+pub use scalar::{Millis, Time, number_from_millis};
+pub use submit::{
+    Compute, CreationRequest, EnvironmentVariable, GpuRequestType, Later, NameValue,
+    Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
+};
+pub use token::{TokenRequest, TokenResponse};
+pub use workload::{
+    ActionsSupport, AllocatedResources, Condition1, DesiredPhase, RequestCores, RequestQuantity,
+    RequestResources, RequestedPods, Training1, Workload, WorkloadsPage, Workspace1,
+};
+
+/// Header by which a client says what it is; becomes the `source` of what it creates.
+pub const SOURCE_HEADER: &str = "x-elastane-source";
+
+/// Largest page of a list.
+pub const PAGE_ITEMS_MAX: u64 = 500;
+/// Page of a list when none is asked for.
+pub const PAGE_ITEMS_DEFAULT: u64 = 50;
+
+/// The one tenant of an installation.
+pub const TENANT_ID: u64 = 1;
+/// Id of the one department there is so far.
+pub const DEPARTMENT_ID: &str = "1";
+/// Name of the one department there is so far.
+pub const DEPARTMENT_NAME: &str = "default";
+/// Id of the one node pool there is so far.
+pub const NODE_POOL_ID: &str = "1";
+/// Name of the one node pool there is so far.
+pub const NODE_POOL_NAME: &str = "default";

@@ -1,0 +1,183 @@
+//! The cluster, its nodes and pools, and the one department.
+
+use serde::{Deserialize, Serialize};
+
+use crate::project::{Resources, TotalResources};
+use crate::scalar::{Millis, Time};
+
+/// A cluster. Lists of clusters are bare arrays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisplayedCluster {
+    /// Id.
+    pub uuid: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Name.
+    pub name: String,
+    /// When it was created.
+    pub created_at: Time,
+    /// When it was last heard of.
+    pub last_liveness: Time,
+    /// Version of the server.
+    pub version: String,
+    /// How it stands.
+    pub status: ClusterDisplayedStatus,
+}
+
+/// How a cluster stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterDisplayedStatus {
+    /// `Connected`: the server is the cluster.
+    pub state: String,
+    /// Our own: what runs the pods.
+    #[serde(default)]
+    pub platform: NodePlatform,
+}
+
+/// What runs the pods; empty unless Kubernetes does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePlatform {
+    /// Version of Kubernetes, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_version: Option<String>,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// Id; the name, nodes are known by it.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// `Ready`, `NotReady`, `Unknown`.
+    pub status: String,
+    /// Name of its pool.
+    pub node_pool: String,
+    /// Cluster.
+    pub cluster_uuid: String,
+    /// When it was added.
+    pub created_at: Time,
+    /// When this was true.
+    pub updated_at: Time,
+    /// Its GPUs; left out when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_info: Option<GpuInfo>,
+    /// Our own: whether its GPUs exist only in the books.
+    #[serde(default)]
+    pub simulated: bool,
+    /// Our own: memory of each GPU, bytes.
+    #[serde(default)]
+    pub gpu_memory_bytes: Vec<u64>,
+    /// Our own: use of each GPU, 0 to 1.
+    #[serde(default)]
+    pub gpu_used: Vec<Millis>,
+}
+
+/// GPUs of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuInfo {
+    /// Product.
+    pub gpu_type: String,
+    /// How many.
+    pub gpu_count: u64,
+}
+
+/// All nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+}
+
+/// A node pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Nodepool {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Key of the label its nodes carry.
+    pub label_key: String,
+    /// Value of the label its nodes carry.
+    pub label_value: String,
+    /// Cluster, by id.
+    pub cluster_id: String,
+    /// Cluster, by name.
+    pub cluster_name: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Whether it is where nodes are that belong nowhere else.
+    pub is_default: bool,
+    /// `Ready`.
+    pub phase: String,
+    /// How places are chosen.
+    pub placement_strategy: PlacementStrategies,
+    /// Always 1.
+    pub over_provisioning_ratio: u64,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+}
+
+/// How places are chosen: `binpack` or `spread`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementStrategies {
+    /// For CPU work.
+    pub cpu: String,
+    /// For GPU work.
+    pub gpu: String,
+}
+
+/// All node pools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodepools {
+    /// The pools.
+    pub nodepools: Vec<Nodepool>,
+}
+
+/// A department.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DepartmentForList {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// When it was created.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// Quotas of its projects together.
+    pub total_resources: TotalResources,
+    /// The same per node pool.
+    pub resources: Vec<Resources>,
+}
+
+/// A page of departments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DepartmentsPage {
+    /// The departments.
+    pub departments: Vec<DepartmentForList>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// Answer of every `…/count`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountResponse {
+    /// How many.
+    pub count: u64,
+}

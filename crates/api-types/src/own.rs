@@ -1,0 +1,213 @@
+//! Our own additions: what `/elastane/v1` answers, and what a workload carries in
+//! `additionalFields`. Fields may be added; readers must tolerate that.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scalar::{Millis, Time};
+
+/// What a workload carries in `additionalFields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadExtras {
+    /// Nodes its pods are on, in pod order, each once.
+    pub nodes: Vec<String>,
+    /// GPU index on its node and thousandths of it, for every GPU held.
+    pub gpus: Vec<(u32, u64)>,
+    /// GPUs it asked for; what it holds may differ when it is elastic.
+    pub requested_gpus: Millis,
+    /// Why it waits; empty when it does not.
+    pub pending_reasons: Vec<Reason>,
+    /// Its last eviction, move or resize, and for whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_eviction: Option<Eviction>,
+    /// Whether any of what it holds is above its project's quota.
+    pub over_quota: bool,
+    /// Whether it has a place that is still being freed for it.
+    pub reserved: bool,
+    /// How often it was started again after a failure.
+    pub restarts: u32,
+    /// Whether the number of its GPUs may change.
+    pub elastic: bool,
+    /// The command line it was submitted with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<String>,
+    /// How its last run ended, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_exit: Option<String>,
+    /// When its main process started, while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// Pods by state.
+    pub pods: PodStates,
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Pods by state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodStates {
+    /// Wait for a place.
+    pub pending: u32,
+    /// Have a place that is being freed.
+    pub reserved: u32,
+    /// Placed, starting.
+    pub starting: u32,
+    /// Run.
+    pub running: u32,
+    /// Being stopped.
+    pub terminating: u32,
+    /// Ended well.
+    pub succeeded: u32,
+    /// Ended badly.
+    pub failed: u32,
+    /// Suspended.
+    pub suspended: u32,
+}
+
+/// A coded reason; `docs/reference/codes/<code>.md` explains it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Stable code.
+    pub code: String,
+    /// One sentence with the numbers.
+    pub message: String,
+    /// Since when it applies, or when it happened.
+    pub at: Time,
+}
+
+/// An eviction, told like a reason.
+pub type Eviction = Reason;
+
+/// Answer of `GET /elastane/v1/status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Version of the server.
+    pub version: String,
+    /// Id of the cluster.
+    pub cluster_id: String,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// What runs the pods: `process`, `docker`, `kubernetes`.
+    pub runtime: String,
+    /// How fractions of GPU memory are enforced: `none`, `cooperative`, `hard`.
+    pub fraction_enforcement: String,
+    /// Whether any GPU exists only in the books.
+    pub simulated: bool,
+    /// The server's clock, to compute ages with.
+    pub now: Time,
+    /// Number of the last event.
+    pub event_seq: u64,
+    /// GPUs in the cluster.
+    pub gpus: Millis,
+    /// GPUs in use.
+    pub gpus_allocated: Millis,
+    /// Nodes.
+    pub nodes: Vec<NodeStatus>,
+    /// How many projects there are.
+    pub projects: u64,
+    /// How many workloads are not deleted.
+    pub workloads: u64,
+}
+
+/// A node in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// Name.
+    pub name: String,
+    /// Product name of its GPUs, or `simulated`.
+    pub gpu_type: String,
+    /// Whether its GPUs exist only in the books.
+    pub simulated: bool,
+    /// Memory of each GPU in bytes.
+    pub gpu_memory_bytes: Vec<u64>,
+    /// Use of each GPU.
+    pub gpu_used: Vec<Millis>,
+    /// Thousandths of a core, all and in use.
+    pub cpu_millis: u64,
+    /// See `cpu_millis`.
+    pub cpu_used_millis: u64,
+    /// Bytes of memory, all and in use.
+    pub memory_bytes: u64,
+    /// See `memory_bytes`.
+    pub memory_used_bytes: u64,
+}
+
+/// One event of the stream `GET /elastane/v1/events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveEvent {
+    /// Position in the log, from 1, without gaps.
+    pub seq: u64,
+    /// When.
+    pub at: Time,
+    /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, ….
+    pub kind: String,
+    /// Whether it is a warning.
+    pub warning: bool,
+    /// Workload it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_id: Option<String>,
+    /// Its name at the time.
+    pub workload_name: String,
+    /// Pod it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_name: Option<String>,
+    /// Project it is about.
+    pub project_name: String,
+    /// Reason code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Answer of `GET /elastane/v1/workloads/{id}/explain`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// Id.
+    pub workload_id: String,
+    /// Name.
+    pub workload_name: String,
+    /// Project.
+    pub project_name: String,
+    /// Phase.
+    pub phase: String,
+    /// One sentence that answers "why is it where it is".
+    pub summary: String,
+    /// Why it waits; empty when it does not.
+    pub pending_reasons: Vec<Reason>,
+    /// Its last eviction, move or resize, and for whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_eviction: Option<Eviction>,
+    /// How its project stands: quota, fair share, use, all in GPUs.
+    pub project_quota: Millis,
+    /// See `project_quota`.
+    pub project_fair_share: Millis,
+    /// See `project_quota`.
+    pub project_allocated: Millis,
+    /// What happened to it, newest last.
+    pub events: Vec<LiveEvent>,
+}
+
+/// Answer of `GET /elastane/v1/workloads/{id}/shell`: what a shell on the server's machine needs
+/// to see what the workload sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellInfo {
+    /// Name of the pod.
+    pub pod_name: String,
+    /// The complete environment.
+    pub env: BTreeMap<String, String>,
+    /// Working directory.
+    pub working_dir: String,
+}

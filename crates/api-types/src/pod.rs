@@ -1,0 +1,187 @@
+//! Pods, events and history of workloads.
+
+use serde::{Deserialize, Serialize};
+
+use crate::scalar::Time;
+use crate::workload::{AllocatedResources, RequestResources};
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pod1 {
+    /// Id; the same for all runs of the pod.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Workload, by id.
+    pub workload_id: String,
+    /// Workload, by name.
+    pub workload_name: String,
+    /// Project, by id.
+    pub project_id: String,
+    /// Project, by name.
+    pub project_name: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Priority class.
+    pub priority_class_name: String,
+    /// Node it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<String>,
+    /// Pool it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_node_pool: Option<String>,
+    /// When it was created.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
+    /// `Pending`, `Running`, `Succeeded`, `Failed`, `Terminating`.
+    pub k8s_phase: String,
+    /// When it entered it.
+    pub k8s_phase_updated_at: Time,
+    /// Its one container.
+    pub containers: Vec<Container1>,
+    /// Asked for.
+    pub requested_resources: RequestResources,
+    /// Held now.
+    pub allocated_resources: AllocatedResources,
+    /// Our own: which run, 0 before the first.
+    #[serde(default)]
+    pub generation: u32,
+    /// Our own: GPU index on the node and thousandths of it.
+    #[serde(default)]
+    pub gpus: Vec<(u32, u64)>,
+    /// Our own: `Pending`, `Reserved`, `Starting`, `Running`, `Terminating`, `Succeeded`,
+    /// `Failed`, `Suspended`.
+    #[serde(default)]
+    pub state: String,
+    /// Our own: how its last run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_exit: Option<String>,
+}
+
+/// A container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Container1 {
+    /// Name.
+    pub name: String,
+    /// Image.
+    pub image: String,
+    /// When it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+}
+
+/// A page of pods.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodsPage {
+    /// The pods.
+    pub pods: Vec<Pod1>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event2 {
+    /// Its number in the log, as a string.
+    pub id: String,
+    /// When.
+    pub created_at: Time,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// One sentence.
+    pub message: String,
+    /// Reason code, or what happened in one word.
+    pub reason: String,
+    /// Who says so.
+    pub source: String,
+    /// What it is about.
+    pub involved_object: InvolvedObject,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvolvedObject {
+    /// Id.
+    pub uid: String,
+    /// `Pod`, `Workload` or `Project`.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// Namespace.
+    pub namespace: String,
+}
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsPage {
+    /// The events.
+    pub events: Vec<Event2>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// One line of a workload's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRecord1 {
+    /// When and of what sort.
+    pub meta: HistoryMeta,
+    /// The event or the change of phase.
+    pub spec: HistorySpec,
+}
+
+/// When, and of what sort.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryMeta {
+    /// When.
+    pub creation_timestamp: Time,
+    /// `Event` or `PhaseUpdate`.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// The event or the change of phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistorySpec {
+    /// An event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event2>,
+    /// A change of phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_update: Option<PhaseUpdate>,
+}
+
+/// A change of phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseUpdate {
+    /// The new phase.
+    pub phase: String,
+    /// Why, in words.
+    pub phase_message: String,
+}
+
+/// A page of history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryPage {
+    /// The records, newest last.
+    pub records: Vec<HistoryRecord1>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

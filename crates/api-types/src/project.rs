@@ -1,0 +1,312 @@
+//! Projects. Owns: the project object as it really is (reference C.5), and its requests.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::Time;
+use crate::scalar::Millis;
+use crate::submit::Later;
+
+/// Body of `POST /api/v1/org-unit/projects`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProjectCreationRequest {
+    /// Name, unique.
+    pub name: String,
+    /// Id of the cluster; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Id of the department; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// Accepted when it is what the server does anyway: `runai-<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_namespace: Option<String>,
+    /// Accepted when true: everything goes through this scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforce_runai_scheduler: Option<bool>,
+    /// One entry per node pool; there is one.
+    pub resources: Vec<ShareRequest>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling_rules: Later,
+    /// Accepted when it is the one pool there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_node_pools: Option<Vec<String>>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_types: Later,
+}
+
+/// Body of `PUT /api/v1/org-unit/projects/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProjectUpdateRequest {
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Accepted when true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforce_runai_scheduler: Option<bool>,
+    /// One entry per node pool; there is one.
+    pub resources: Vec<ShareRequest>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling_rules: Later,
+    /// Accepted when it is the one pool there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_node_pools: Option<Vec<String>>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_types: Later,
+}
+
+/// `ResourcesNullable`: the shares of a project in one node pool. What is left out keeps its
+/// value, or its default in a creation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShareRequest {
+    /// Which pool; left out means the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_pool: Option<ResourcesNodePool>,
+    /// GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<ResourceShare>,
+    /// CPU, in thousandths of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<ResourceShare>,
+    /// Main memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<ResourcesMemory>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Later,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Later,
+}
+
+/// A node pool, by id.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourcesNodePool {
+    /// Id.
+    pub id: String,
+    /// Name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Quota, limit and weight of one resource; a limit of null or -1 is none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResourceShare {
+    /// Quota; -1 is unlimited (CPU and memory only).
+    #[serde(default)]
+    pub deserved: Option<Number>,
+    /// Most it may hold.
+    #[serde(default)]
+    pub limit: Option<Number>,
+    /// Weight when left-over capacity is divided.
+    #[serde(default)]
+    pub over_quota_weight: Option<Number>,
+}
+
+/// The same for memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResourcesMemory {
+    /// Quota; -1 is unlimited.
+    #[serde(default)]
+    pub deserved: Option<Number>,
+    /// Most it may hold.
+    #[serde(default)]
+    pub limit: Option<Number>,
+    /// Weight when left-over capacity is divided.
+    #[serde(default)]
+    pub over_quota_weight: Option<Number>,
+    /// Unit of the numbers.
+    pub units: Units,
+}
+
+/// Units of memory quotas, spelled as published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Units {
+    /// Binary megabytes.
+    Mib,
+    /// Decimal megabytes.
+    MB,
+    /// Decimal gigabytes.
+    GB,
+}
+
+impl Units {
+    /// Bytes in one.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Mib => 1 << 20,
+            Self::MB => 1_000_000,
+            Self::GB => 1_000_000_000,
+        }
+    }
+}
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Project {
+    /// Id, a string of digits.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Id of the cluster.
+    pub cluster_id: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Id of the department.
+    pub parent_id: String,
+    /// The department.
+    pub parent: Parent,
+    /// Namespace asked for.
+    pub requested_namespace: String,
+    /// Always true.
+    pub enforce_runai_scheduler: bool,
+    /// When it was created.
+    pub created_at: Time,
+    /// By whom.
+    pub created_by: String,
+    /// Last change.
+    pub updated_at: Time,
+    /// By whom.
+    pub updated_by: String,
+    /// How it stands.
+    pub status: ProjectStatus,
+    /// Quotas over all node pools.
+    pub total_resources: TotalResources,
+    /// Shares per node pool.
+    pub resources: Vec<Resources>,
+    /// What applies after inheritance.
+    pub effective: ProjectEffective,
+}
+
+/// What a project belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+}
+
+/// How a project stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectStatus {
+    /// Namespace.
+    pub namespace: String,
+    /// `Ready`, ….
+    pub phase: String,
+    /// More about the phase.
+    pub phase_message: String,
+    /// When this was true.
+    pub last_updated_time: Time,
+    /// Use over all pools.
+    pub quota_status: QuotaStatus,
+    /// Use per pool.
+    pub node_pool_quota_statuses: Vec<NodePoolQuota>,
+    /// Our own numbers: `fairShare` with `gpu`, `cpu`, `memory`.
+    pub additional_status_data: std::collections::BTreeMap<String, Value>,
+}
+
+/// What is used and asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaStatus {
+    /// Held now.
+    pub allocated: QuotaResource,
+    /// The part of it that cannot be preempted.
+    pub allocated_non_preemptible: QuotaResource,
+    /// Held and waited for.
+    pub requested: QuotaResource,
+}
+
+/// Use in one node pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePoolQuota {
+    /// Name of the pool.
+    pub node_pool_name: String,
+    /// Its id.
+    pub node_pool_id: String,
+    /// The numbers.
+    #[serde(flatten)]
+    pub quota: QuotaStatus,
+}
+
+/// Amounts: GPUs, CPU in thousandths of a core, memory in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaResource {
+    /// GPUs.
+    pub gpu: Millis,
+    /// Thousandths of a core.
+    pub cpu: u64,
+    /// Bytes.
+    pub memory: u64,
+}
+
+/// Quotas over all node pools; CPU and memory are left out when unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TotalResources {
+    /// GPUs.
+    pub gpu_quota: Millis,
+    /// Thousandths of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<u64>,
+    /// Binary megabytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_quota: Option<u64>,
+}
+
+/// Shares in one node pool, as read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    /// The pool.
+    pub node_pool: ResourcesNodePool,
+    /// GPUs.
+    pub gpu: ResourceShare,
+    /// CPU, thousandths of a core.
+    pub cpu: ResourceShare,
+    /// Memory.
+    pub memory: ResourcesMemory,
+}
+
+/// What applies after inheritance.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectEffective {
+    /// Limits in time.
+    pub scheduling_rules: SchedulingRules,
+    /// Pools tried, in order.
+    pub default_node_pools: Vec<String>,
+}
+
+/// Limits in time; none are set yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulingRules {}
+
+/// A page of projects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProjectsPage {
+    /// The projects.
+    pub projects: Vec<Project>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

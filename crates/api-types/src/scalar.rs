@@ -1,0 +1,106 @@
+//! Times and exact decimals on the wire. Owns: their text forms; no float arithmetic anywhere.
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use units::Instant;
+
+/// A point in time, on the wire in RFC 3339 with milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub Instant);
+
+impl From<Instant> for Time {
+    fn from(at: Instant) -> Self {
+        Self(at)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Instants beyond the calendar (year 9999) show as its last moment.
+        let millis = i64::try_from(self.0.0).unwrap_or(i64::MAX);
+        let at = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+        write!(f, "{at:.3}")
+    }
+}
+
+impl std::str::FromStr for Time {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let at: jiff::Timestamp = text
+            .parse()
+            .map_err(|_| format!("`{text}` is not a time; write 2026-01-31T12:00:00Z"))?;
+        // Moments before 1970 are no moments of this server.
+        Ok(Self(Instant(u64::try_from(at.as_millisecond()).unwrap_or(0))))
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Thousandths, on the wire a JSON number (`2`, `0.5`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Millis(pub u64);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&units::format_millis(self.0))
+    }
+}
+
+impl Serialize for Millis {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        number_from_millis(self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Millis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        units::parse_cpu_millis(&number.to_string()).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// The JSON number of an amount in thousandths.
+#[must_use]
+pub fn number_from_millis(millis: u64) -> serde_json::Number {
+    // The text is digits with at most one point, which is always a JSON number.
+    units::format_millis(millis).parse().unwrap_or_else(|_| serde_json::Number::from(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousandths_survive_the_wire() {
+        for (millis, text) in [(0, "0"), (500, "0.5"), (333, "0.333"), (2000, "2"), (1001, "1.001")]
+        {
+            assert_eq!(serde_json::to_string(&Millis(millis)).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Millis>(text).unwrap(), Millis(millis));
+        }
+        assert_eq!(serde_json::from_str::<Millis>("2.0").unwrap(), Millis(2000));
+        assert!(serde_json::from_str::<Millis>("-1").is_err());
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        let at = Time(Instant(1_700_000_000_123));
+        assert_eq!(serde_json::to_string(&at).unwrap(), "\"2023-11-14T22:13:20.123Z\"");
+        assert_eq!("2023-11-14T22:13:20.123Z".parse(), Ok(at));
+        assert_eq!(Time(Instant(0)).to_string(), "1970-01-01T00:00:00.000Z");
+        assert!("yesterday".parse::<Time>().is_err());
+        assert!(Time(Instant(u64::MAX)).to_string().starts_with("9999-12-3"));
+    }
+}

@@ -1,0 +1,313 @@
+//! Creating trainings and workspaces. Owns: every published request field (reference C.4,
+//! `TrainingSpecSpec`), so that a field which is known but has no effect yet can be told from a
+//! misspelled one. Fields typed [`Later`] belong to the first sort.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// A published field that this server does not act on yet. Accepted when it asks for nothing.
+pub type Later = Option<Value>;
+
+/// Body of a creation, one shape for trainings and workspaces.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreationRequest {
+    /// Name, unique among the living workloads of the project.
+    pub name: String,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_given_name_as_prefix: Later,
+    /// Id of the project, a string of digits.
+    pub project_id: String,
+    /// Id of the cluster; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_id: Later,
+    /// What to run and with what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<WorkloadSpec>,
+}
+
+/// Body of `POST /api/v1/workloads/trainings`.
+pub type TrainingCreationRequest = CreationRequest;
+/// Body of `POST /api/v1/workloads/workspaces`.
+pub type WorkspaceCreationRequest = CreationRequest;
+
+/// Declares a struct with the fields we act on and those we do not yet, and the list of the latter.
+macro_rules! with_later {
+    (
+        $(#[$meta:meta])* pub struct $name:ident {
+            $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
+            ---
+            $( $later:ident: $wire:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$doc])*
+               #[serde(default, skip_serializing_if = "Option::is_none")]
+               pub $field: Option<$kind>, )*
+            $( /// Not acted on yet.
+               #[serde(default, skip_serializing_if = "Option::is_none", rename = $wire)]
+               pub $later: Later, )*
+        }
+
+        impl $name {
+            /// The fields that ask for something this server does not do yet.
+            #[must_use]
+            pub fn not_yet(&self) -> Vec<&'static str> {
+                [$( ($wire, &self.$later), )*]
+                    .into_iter()
+                    .filter(|(_, value)| asks_for_something(value))
+                    .map(|(name, _)| name)
+                    .collect()
+            }
+        }
+    };
+}
+
+/// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
+fn asks_for_something(value: &Later) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        Some(_) => true,
+    }
+}
+
+impl CreationRequest {
+    /// The fields that ask for something this server does not do yet, by their full path.
+    #[must_use]
+    pub fn not_yet(&self) -> Vec<String> {
+        let top = [
+            ("useGivenNameAsPrefix", &self.use_given_name_as_prefix),
+            ("templateId", &self.template_id),
+        ];
+        let top = top.into_iter().filter(|(_, value)| asks_for_something(value));
+        let mut names: Vec<String> = top.map(|(name, _)| name.to_owned()).collect();
+        if let Some(spec) = &self.spec {
+            names.extend(spec.not_yet().into_iter().map(|name| format!("spec.{name}")));
+            let compute = spec.compute.iter().flat_map(Compute::not_yet);
+            names.extend(compute.map(|name| format!("spec.compute.{name}")));
+            for (at, variable) in spec.environment_variables.iter().flatten().enumerate() {
+                let fields = variable.not_yet().into_iter();
+                names.extend(fields.map(|f| format!("spec.environmentVariables[{at}].{f}")));
+            }
+        }
+        names
+    }
+}
+
+with_later! {
+    /// What to run and with what (`TrainingSpecSpec`, `WorkspaceSpecSpec`), and two fields of
+    /// our own: `elastic` and `commandLine`.
+    pub struct WorkloadSpec {
+        /// Image.
+        pub image: String,
+        /// Replaces the entrypoint; one string, split by the rules of the shell.
+        pub command: String,
+        /// Arguments; one string, split by the rules of the shell.
+        pub args: String,
+        /// Resources of each pod.
+        pub compute: Compute,
+        /// Environment.
+        pub environment_variables: Vec<EnvironmentVariable>,
+        /// Working directory.
+        pub working_dir: String,
+        /// A priority class by name.
+        pub priority_class: String,
+        /// Whether it may be evicted for others.
+        pub preemptibility: Preemptibility,
+        /// How often a failed pod is started again.
+        pub backoff_limit: u32,
+        /// What happens when the process ends.
+        pub restart_policy: RestartPolicy,
+        /// Seconds between SIGTERM and SIGKILL.
+        pub termination_grace_period_seconds: u64,
+        /// Kept and shown.
+        pub labels: Vec<NameValue>,
+        /// Kept and shown.
+        pub annotations: Vec<NameValue>,
+        /// `Build`, `Train` or `Deploy`; kept for display only.
+        pub category: String,
+        /// Our own: the number of GPUs may be halved to fit and doubled to fill.
+        pub elastic: bool,
+        /// Our own: the command line it was submitted with, for people.
+        pub command_line: String,
+        ---
+        auto_deletion: "autoDeletionTimeAfterCompletionSeconds",
+        completions: "completions",
+        create_home_dir: "createHomeDir",
+        exposed_urls: "exposedUrls",
+        image_pull_policy: "imagePullPolicy",
+        image_pull_secrets: "imagePullSecrets",
+        node_affinity_required: "nodeAffinityRequired",
+        node_pools: "nodePools",
+        node_type: "nodeType",
+        parallelism: "parallelism",
+        pod_affinity: "podAffinity",
+        ports: "ports",
+        probes: "probes",
+        related_urls: "relatedUrls",
+        security: "security",
+        stdin: "stdin",
+        storage: "storage",
+        terminate_after_preemption: "terminateAfterPreemption",
+        tolerations: "tolerations",
+        tty: "tty",
+    }
+}
+
+with_later! {
+    /// Resources of each pod (`SupersetSpecAllOfCompute`). Numbers are read through their decimal
+    /// text, exactly.
+    pub struct Compute {
+        /// Whole devices, or devices of which a share is asked.
+        pub gpu_devices_request: Number,
+        /// Whether a share is a portion or an amount of memory.
+        pub gpu_request_type: GpuRequestType,
+        /// Share of each device, 0.001 to 1.
+        pub gpu_portion_request: Number,
+        /// Memory of each device, such as `8G`.
+        pub gpu_memory_request: String,
+        /// CPU cores.
+        pub cpu_core_request: Number,
+        /// Main memory, such as `500M`.
+        pub cpu_memory_request: String,
+        ---
+        cpu_core_limit: "cpuCoreLimit",
+        cpu_memory_limit: "cpuMemoryLimit",
+        extended_resources: "extendedResources",
+        gpu_memory_limit: "gpuMemoryLimit",
+        gpu_portion_limit: "gpuPortionLimit",
+        large_shm_request: "largeShmRequest",
+    }
+}
+
+with_later! {
+    /// A variable of the environment.
+    pub struct EnvironmentVariable {
+        /// Name.
+        pub name: String,
+        /// Value.
+        pub value: String,
+        /// Free text, kept for display only.
+        pub description: String,
+        ---
+        secret: "secret",
+        config_map: "configMap",
+        pod_field_ref: "podFieldRef",
+        user_credential: "userCredential",
+        exclude: "exclude",
+    }
+}
+
+/// A label or an annotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NameValue {
+    /// Name.
+    pub name: String,
+    /// Value.
+    #[serde(default)]
+    pub value: String,
+    /// Takes an inherited one away; without inheritance, this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<bool>,
+}
+
+/// How a share of a GPU is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GpuRequestType {
+    /// A share of the device.
+    Portion,
+    /// An amount of its memory.
+    Memory,
+}
+
+/// Whether a workload may be evicted for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preemptibility {
+    /// It may; it may also go over quota.
+    Preemptible,
+    /// It may not; it stays within quota.
+    NonPreemptible,
+}
+
+/// What happens when the main process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RestartPolicy {
+    /// Started again after any exit.
+    Always,
+    /// A failure is retried as a new run, up to the back-off limit.
+    Never,
+    /// Started again in place after a failure.
+    OnFailure,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(spec: &str) -> Result<CreationRequest, serde_json::Error> {
+        serde_json::from_str(&format!(
+            r#"{{"name":"a1","projectId":"7","clusterId":"c","spec":{spec}}}"#
+        ))
+    }
+
+    #[test]
+    fn known_fields_without_effect_are_named() {
+        let body = r#"{"image":"i","ports":[{"container":80}],"tty":true,
+            "compute":{"gpuPortionLimit":1},
+            "environmentVariables":[{"name":"A","secret":{"name":"s"}}]}"#;
+        let want = [
+            "spec.ports",
+            "spec.tty",
+            "spec.compute.gpuPortionLimit",
+            "spec.environmentVariables[0].secret",
+        ];
+        assert_eq!(request(body).unwrap().not_yet(), want);
+    }
+
+    #[test]
+    fn asking_for_nothing_is_fine() {
+        let body = r#"{"ports":[],"tty":false,"security":{},"probes":null,
+            "compute":{"largeShmRequest":false}}"#;
+        assert!(request(body).unwrap().not_yet().is_empty());
+    }
+
+    #[test]
+    fn a_misspelled_field_is_refused() {
+        let fault = request(r#"{"compute":{"gpuDeviceRequest":1}}"#).unwrap_err().to_string();
+        assert!(fault.contains("unknown field `gpuDeviceRequest`"), "{fault}");
+    }
+
+    #[test]
+    fn what_a_client_writes_is_what_the_server_reads() {
+        let spec = WorkloadSpec {
+            image: Some("ubuntu".into()),
+            compute: Some(Compute {
+                gpu_devices_request: Some(1.into()),
+                gpu_request_type: Some(GpuRequestType::Portion),
+                gpu_portion_request: Some(crate::number_from_millis(500)),
+                ..Compute::default()
+            }),
+            preemptibility: Some(Preemptibility::NonPreemptible),
+            restart_policy: Some(RestartPolicy::OnFailure),
+            ..WorkloadSpec::default()
+        };
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(
+            text,
+            r#"{"image":"ubuntu","compute":{"gpuDevicesRequest":1,"gpuRequestType":"portion","gpuPortionRequest":0.5},"preemptibility":"non-preemptible","restartPolicy":"OnFailure"}"#
+        );
+        assert_eq!(serde_json::from_str::<WorkloadSpec>(&text).unwrap(), spec);
+    }
+}

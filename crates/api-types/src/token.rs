@@ -1,0 +1,91 @@
+//! Getting a token. Owns: the many spellings of the request's keys (reference Z.10).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Asks for a token. Keys are matched whatever their case, and `appId`/`appSecret` are the same
+/// as `clientId`/`clientSecret`.
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRequest {
+    /// `client_credentials` or `app_token`.
+    pub grant_type: String,
+    /// Which application.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: String,
+}
+
+impl std::fmt::Debug for TokenRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TokenRequest({} for {})", self.grant_type, self.client_id)
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = BTreeMap::<String, Option<serde_json::Value>>::deserialize(deserializer)?;
+        let mut request = Self::default();
+        for (key, value) in fields {
+            let slot = match key.to_ascii_lowercase().as_str() {
+                "granttype" | "grant_type" => &mut request.grant_type,
+                "clientid" | "client_id" | "appid" => &mut request.client_id,
+                "clientsecret" | "client_secret" | "appsecret" => &mut request.client_secret,
+                // Fields of grants other than these; the grant itself is refused by name.
+                _ => continue,
+            };
+            match value {
+                None => {}
+                Some(serde_json::Value::String(text)) => *slot = text,
+                Some(_) => {
+                    return Err(serde::de::Error::custom(format!("`{key}` must be a string")));
+                }
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// A token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenResponse {
+    /// Goes into `Authorization: Bearer …`.
+    pub access_token: String,
+    /// Seconds until it stops working.
+    pub expires_in: u64,
+}
+
+impl std::fmt::Debug for TokenResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TokenResponse(expires in {} s)", self.expires_in)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_spelling_is_understood() {
+        let want = TokenRequest {
+            grant_type: "app_token".into(),
+            client_id: "a".into(),
+            client_secret: "b".into(),
+        };
+        for (id, secret) in
+            [("clientId", "clientSecret"), ("AppId", "AppSecret"), ("appID", "appSecret")]
+        {
+            let body = format!(r#"{{"grantType":"app_token","{id}":"a","{secret}":"b"}}"#);
+            assert_eq!(serde_json::from_str::<TokenRequest>(&body).unwrap(), want, "{body}");
+        }
+        assert!(serde_json::from_str::<TokenRequest>(r#"{"clientId":7}"#).is_err());
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let request = TokenRequest { client_secret: "hush".into(), ..TokenRequest::default() };
+        assert!(!format!("{request:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Reading workloads. Owns: the published `Workload` (one shape for all types) and the typed
+//! resource `Training1` / `Workspace1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::own::WorkloadExtras;
+use crate::scalar::{Millis, Time};
+use crate::submit::{GpuRequestType, WorkloadSpec};
+
+/// A workload of any type, as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// `Training`, `Workspace`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Project, by id.
+    pub project_id: String,
+    /// Project, by name.
+    pub project_name: String,
+    /// Department, by id.
+    pub department_id: String,
+    /// Department, by name.
+    pub department_name: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Where it came from: `CLI`, `Control-plane`, `Other`.
+    pub source: String,
+    /// `Build`, `Train`.
+    pub category: String,
+    /// Priority; higher goes first inside the project.
+    pub priority: Option<u32>,
+    /// The class the priority was given by.
+    pub priority_class_name: String,
+    /// Whether it may be evicted for others.
+    pub preemptible: bool,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// When it was deleted; null while it lives.
+    pub deleted_at: Option<Time>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
+    /// Phase (reference C.5).
+    pub phase: String,
+    /// When it entered the phase.
+    pub phase_updated_at: Time,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_message: Option<String>,
+    /// `NonPreemptibleOverQuota` or `OverLimit`, when that is why it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_reason: Option<String>,
+    /// The nearest Kubernetes phase.
+    pub k8s_phase: String,
+    /// When it entered it.
+    pub k8s_phase_updated_at: Time,
+    /// Conditions.
+    pub conditions: Vec<Condition1>,
+    /// Pods that run.
+    pub running_pods: u64,
+    /// Pods asked for.
+    pub requested_pods: RequestedPods,
+    /// Asked for, all pods together.
+    pub workload_requested_resources: RequestResources,
+    /// Asked for by each pod.
+    pub pods_requested_resources: RequestResources,
+    /// Held now.
+    pub allocated_resources: AllocatedResources,
+    /// What can be done with it.
+    pub actions_support: ActionsSupport,
+    /// Pools asked for.
+    pub requested_node_pools: Vec<String>,
+    /// Pools it is in.
+    pub current_node_pools: Vec<String>,
+    /// Images.
+    pub images: Vec<String>,
+    /// Environment.
+    pub environment_variables: std::collections::BTreeMap<String, String>,
+    /// Command, as one string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Arguments, as one string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// Seconds it has waited.
+    pub total_pending_time_seconds: u64,
+    /// Seconds it has run.
+    pub total_running_time_seconds: u64,
+    /// Our own additions (a free map in the published interface).
+    #[serde(default)]
+    pub additional_fields: WorkloadExtras,
+}
+
+/// A condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition1 {
+    /// Which.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False`, `Unknown`.
+    pub status: String,
+    /// One sentence.
+    pub message: String,
+    /// Reason, one word.
+    pub reason: String,
+    /// Since when.
+    pub last_transition_time: Time,
+}
+
+/// Pods asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedPods {
+    /// How many.
+    pub number: u64,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestResources {
+    /// Set when a share of a GPU was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_request_type: Option<GpuRequestType>,
+    /// GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<RequestCores>,
+    /// GPU memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<RequestQuantity>,
+    /// CPU cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<RequestCores>,
+    /// Main memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_memory: Option<RequestQuantity>,
+}
+
+/// A count asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestCores {
+    /// Guaranteed.
+    pub request: Millis,
+}
+
+/// A quantity asked for, such as `500M` or `1Gi`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestQuantity {
+    /// Guaranteed.
+    pub request: String,
+}
+
+/// What is held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllocatedResources {
+    /// GPUs.
+    pub gpu: Millis,
+    /// GPU memory held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<String>,
+    /// CPU cores.
+    pub cpu: Millis,
+    /// Main memory.
+    pub cpu_memory: String,
+}
+
+/// What can be done with a workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionsSupport {
+    /// Delete it.
+    pub delete: bool,
+    /// Suspend and resume it.
+    pub suspend: bool,
+}
+
+/// A page of workloads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadsPage {
+    /// The workloads.
+    pub workloads: Vec<Workload>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// A training as the typed routes show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Training1 {
+    /// Name.
+    pub name: String,
+    /// Name asked for.
+    pub requested_name: String,
+    /// Id.
+    pub workload_id: String,
+    /// Project, by id.
+    pub project_id: String,
+    /// Department, by id.
+    pub department_id: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Who submitted it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// When it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Time>,
+    /// Where its user wants it.
+    pub desired_phase: DesiredPhase,
+    /// Where it is (reference C.5).
+    pub actual_phase: String,
+    /// What was asked for.
+    pub spec: WorkloadSpec,
+}
+
+/// A workspace as the typed routes show it.
+pub type Workspace1 = Training1;
+
+/// Where the user wants a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DesiredPhase {
+    /// Running, or run to its end.
+    Running,
+    /// Suspended.
+    Stopped,
+    /// Gone.
+    Deleted,
+}
