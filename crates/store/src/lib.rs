@@ -1,1 +1,18 @@
-//! Placeholder.
+//! What survives a restart: projects, workloads, pods, the event log, credentials, audit.
+//!
+//! Owns: the state directory, the database in it, and its schema. Every [`Store::apply`] is one
+//! transaction: all of it is on disk, or none. Refuses to know: what the rows mean, and who may
+//! write them.
+
+mod error;
+mod lock;
+mod rows;
+mod sqlite;
+
+pub use error::Error;
+pub use rows::{
+    AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, GpuBody,
+    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Snapshot, WorkloadRow,
+    WorkloadSpecBody, WorkloadState,
+};
+pub use sqlite::Store;

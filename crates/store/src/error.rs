@@ -1,0 +1,111 @@
+//! Why the store could not do what it was asked: one kind per thing a person can do about it.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the store failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Another server owns the state directory.
+    #[error(
+        "state directory {dir} is in use by the server with process id {pid}; stop that server, \
+         or choose another directory with --state-dir"
+    )]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// The owner's process id, `unknown` if it has not written it yet.
+        pid: String,
+    },
+    /// The directory or a file in it cannot be used.
+    #[error("cannot {what} {path}; check that it exists, and that you own it and may write it")]
+    Access {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is not a whole database.
+    #[error(
+        "database {path} is damaged ({detail}) and was left as it is; restore it from a backup, \
+         or move it away (with its -wal and -shm files) to start empty"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the check found.
+        detail: String,
+    },
+    /// A newer program wrote the database.
+    #[error(
+        "database {path} has schema version {found}, this program knows versions up to {known}; \
+         start the newer version of elastane that wrote it, or choose another --state-dir"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Version in the file.
+        found: i64,
+        /// Newest version this program knows.
+        known: i64,
+    },
+    /// No space for the transaction; nothing of it was written.
+    #[error("the disk that holds {path} is full; nothing was changed, free some space and retry")]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A row that does not say what its column should.
+    #[error("row {row} holds `{value}`, which this program does not understand")]
+    Row {
+        /// Table and key.
+        row: String,
+        /// What it holds.
+        value: String,
+    },
+    /// Anything else the database refused.
+    #[error("database {path} refused to {what}: {source}")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// The cause.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+impl Error {
+    /// Sorts a database error by what can be done about it.
+    pub(crate) fn from_sqlx(
+        path: &std::path::Path,
+        what: &'static str,
+        source: sqlx::Error,
+    ) -> Self {
+        const SQLITE_CORRUPT: u32 = 11;
+        const SQLITE_FULL: u32 = 13;
+        const SQLITE_CANTOPEN: u32 = 14;
+        const SQLITE_NOTADB: u32 = 26;
+        let path = path.to_owned();
+        let database = source.as_database_error();
+        let code = database.and_then(|e| e.code()?.parse::<u32>().ok());
+        // Extended codes carry the primary one in the low byte.
+        match (code.map(|code| code & 0xff), database) {
+            (Some(SQLITE_FULL), _) => Self::Full { path },
+            (Some(SQLITE_CORRUPT | SQLITE_NOTADB), Some(e)) => {
+                Self::Damaged { path, detail: e.message().to_owned() }
+            }
+            (Some(SQLITE_CANTOPEN), Some(e)) => Self::Access {
+                what: "open database",
+                path,
+                source: std::io::Error::other(e.message().to_owned()),
+            },
+            _ => Self::Database { path, what, source },
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The storage types. Owns: what a row holds and how its JSON parts look on disk, for good: a
+//! field may be added with a default, never renamed. Refuses to know: the types of the rest of
+//! the house; `control` converts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use units::Instant;
+use uuid::Uuid;
+
+/// Who this database belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterRow {
+    /// Made once, when the database is created.
+    pub uuid: Uuid,
+    /// When that was.
+    pub created_at: Instant,
+}
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Id; never given out twice.
+    pub id: u64,
+    /// Name, unique among the living.
+    pub name: String,
+    /// Everything else.
+    pub body: ProjectBody,
+    /// When it was deleted.
+    pub deleted_at: Option<Instant>,
+}
+
+/// The part of a project nothing is looked up by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectBody {
+    /// Free text.
+    pub description: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When, milliseconds since the epoch.
+    pub created_at_ms: u64,
+    /// Last change, milliseconds since the epoch.
+    pub updated_at_ms: u64,
+    /// Deserved GPUs in thousandths.
+    pub gpu_quota_millis: u64,
+    /// Most GPUs in thousandths; none = unlimited.
+    pub gpu_limit_millis: Option<u64>,
+    /// Weight when left-over capacity is divided.
+    pub over_quota_weight: u64,
+    /// Deserved CPU thousandths; none = unlimited.
+    pub cpu_quota_millis: Option<u64>,
+    /// Deserved bytes of memory; none = unlimited.
+    pub memory_quota_bytes: Option<u64>,
+}
+
+/// A workload as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadRow {
+    /// Id.
+    pub id: Uuid,
+    /// Number in order of creation.
+    pub seq: u64,
+    /// Project.
+    pub project_id: u64,
+    /// When it was accepted.
+    pub created_at: Instant,
+    /// What was asked for; never changes.
+    pub spec: WorkloadSpecBody,
+    /// How it stands.
+    pub state: WorkloadState,
+}
+
+/// How a workload stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadState {
+    /// Phase, as `control` names it.
+    pub phase: String,
+    /// When it was entered.
+    pub phase_since: Instant,
+    /// What the user wants of it.
+    pub desired: Desired,
+    /// Starts after a failure.
+    pub restarts: u32,
+    /// Not to be started before.
+    pub not_before: Option<Instant>,
+    /// When it ended.
+    pub completed_at: Option<Instant>,
+    /// Milliseconds waited up to `phase_since`.
+    pub waited_ms: u64,
+    /// Milliseconds run up to `phase_since`.
+    pub ran_ms: u64,
+    /// Last eviction, move or resize.
+    pub eviction: Option<ReasonBody>,
+    /// When its last process was gone after it was deleted. Such a row is history.
+    pub deleted_at: Option<Instant>,
+}
+
+/// What the user wants of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Desired {
+    /// That it runs.
+    Run,
+    /// That it is stopped and kept.
+    Suspend,
+    /// That it goes away.
+    Delete,
+}
+
+/// A coded reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReasonBody {
+    /// Stable code.
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// When, milliseconds since the epoch.
+    pub at_ms: u64,
+}
+
+/// What a workload asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSpecBody {
+    /// Name.
+    pub name: String,
+    /// `training` or `workspace`.
+    pub kind: String,
+    /// Who asked.
+    pub submitted_by: String,
+    /// From where.
+    pub source: String,
+    /// Image.
+    pub image: String,
+    /// Entrypoint.
+    pub command: Option<Vec<String>>,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Environment.
+    pub env: BTreeMap<String, String>,
+    /// Working directory.
+    pub working_dir: Option<String>,
+    /// GPUs of each pod.
+    pub gpu: GpuBody,
+    /// CPU thousandths of each pod.
+    pub cpu_millis: u64,
+    /// Bytes of memory of each pod.
+    pub memory_bytes: u64,
+    /// Whether it may shrink and grow.
+    pub elastic: bool,
+    /// Priority.
+    pub priority: u32,
+    /// Its name.
+    pub priority_class: String,
+    /// Whether it may be evicted.
+    pub preemptible: bool,
+    /// Retries.
+    pub backoff_limit: u32,
+    /// `never`, `on-failure` or `always`.
+    pub restart: String,
+    /// SIGTERM to SIGKILL.
+    pub grace_ms: u64,
+    /// Command line it was submitted with.
+    pub command_line: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// GPUs of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuBody {
+    /// Whole devices.
+    Whole {
+        /// How many.
+        devices: u32,
+    },
+    /// The same share of each device.
+    Share {
+        /// Devices.
+        devices: u32,
+        /// Thousandths of each.
+        millis: u64,
+    },
+    /// The same memory on each device.
+    Memory {
+        /// Devices.
+        devices: u32,
+        /// Bytes on each.
+        bytes: u64,
+    },
+}
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodRow {
+    /// Id; the same for all runs.
+    pub id: Uuid,
+    /// Workload.
+    pub workload_id: Uuid,
+    /// Number among the workload's pods.
+    pub index: u32,
+    /// Runs so far.
+    pub generation: u32,
+    /// Where it is and what became of it.
+    pub body: PodBody,
+}
+
+/// Where a pod is and what became of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodBody {
+    /// Where it is.
+    pub current: Option<PlacementBody>,
+    /// Whether it is being stopped there.
+    pub releasing: bool,
+    /// Place kept for it.
+    pub next: Option<PlacementBody>,
+    /// When the run was placed, milliseconds since the epoch.
+    pub placed_at_ms: Option<u64>,
+    /// When its process started, milliseconds since the epoch.
+    pub started_at_ms: Option<u64>,
+    /// When a run that ended in its place is to be started there again.
+    pub restart_at_ms: Option<u64>,
+    /// `succeeded` or `failed`, once it has ended for good.
+    pub ended: Option<String>,
+    /// How its last run ended.
+    pub last_exit: Option<String>,
+}
+
+/// A place on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementBody {
+    /// Node, by name.
+    pub node: String,
+    /// Shares of its GPUs: index and thousandths.
+    pub devices: Vec<(u32, u64)>,
+}
+
+/// A row of the event log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    /// Position, from 1.
+    pub seq: u64,
+    /// When.
+    pub at: Instant,
+    /// What happened.
+    pub kind: String,
+    /// Whether it is a warning.
+    pub warning: bool,
+    /// Project.
+    pub project_id: Option<u64>,
+    /// Its name at the time.
+    pub project_name: String,
+    /// Workload.
+    pub workload_id: Option<Uuid>,
+    /// Its name at the time.
+    pub workload_name: String,
+    /// Pod.
+    pub pod_name: Option<String>,
+    /// Reason code.
+    pub code: Option<String>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Which events to read. The default is all, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// Only of this workload.
+    pub workload: Option<Uuid>,
+    /// Only of this project.
+    pub project: Option<u64>,
+    /// Only after this position.
+    pub after_seq: Option<u64>,
+    /// At most so many; none = as many as there are.
+    pub limit: Option<u32>,
+    /// Newest first instead of oldest first.
+    pub newest_first: bool,
+}
+
+/// A client that may ask for tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CredentialRow {
+    /// Client id.
+    pub client_id: String,
+    /// SHA-256 of its secret, in hexadecimal.
+    pub secret_sha256: String,
+    /// Whom it stands for.
+    pub subject: String,
+    /// When it was made.
+    pub created_at: Instant,
+}
+
+/// A row of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRow {
+    /// When.
+    pub at: Instant,
+    /// Who.
+    pub who: String,
+    /// What was asked: `project.create`, `workload.delete`, ….
+    pub what: String,
+    /// Of which thing.
+    pub target: String,
+    /// `ok`, or why not.
+    pub result: String,
+}
+
+/// One change; a batch of them is one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A project is new or changed.
+    Project(ProjectRow),
+    /// A workload is new.
+    Workload(Box<WorkloadRow>),
+    /// A workload stands otherwise.
+    WorkloadState(Uuid, WorkloadState),
+    /// A pod is new or stands otherwise.
+    Pod(PodRow),
+    /// Something happened.
+    Event(EventRow),
+    /// Someone asked for something.
+    Audit(AuditRow),
+    /// A client is new or has a new secret.
+    Credential(CredentialRow),
+    /// A client's credential is withdrawn.
+    CredentialGone(String),
+}
+
+/// Everything that is needed to go on after a restart. Deleted things are not part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Whose it is.
+    pub cluster: ClusterRow,
+    /// Projects by id.
+    pub projects: Vec<ProjectRow>,
+    /// Workloads by `seq`.
+    pub workloads: Vec<WorkloadRow>,
+    /// Their pods by workload and index.
+    pub pods: Vec<PodRow>,
+    /// Highest project id ever given out.
+    pub last_project_id: u64,
+    /// Highest workload `seq` ever given out.
+    pub last_workload_seq: u64,
+    /// Last position of the event log.
+    pub last_event_seq: u64,
+}

@@ -1,0 +1,196 @@
+//! Opening the file: check first, change later. Owns: connection settings, creation, the checks
+//! that refuse a damaged or newer database, migrations.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqlitePool};
+use uuid::Uuid;
+
+use crate::Error;
+
+/// Every schema change ever released, in order; an entry is never edited once released.
+const MIGRATIONS: [(i64, &str, &str); 1] =
+    [(1, "first", include_str!("../migrations/sqlite/0001_first.sql"))];
+
+/// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
+/// found out when the damaged page is read, which `load` does for everything but history.
+const CHECKED_BYTES_MAX: u64 = 32 << 20;
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    // NORMAL under WAL: a killed process loses nothing, a power cut at most the last moments,
+    // and never leaves half a transaction.
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .foreign_keys(true)
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(Duration::from_secs(5))
+        .disable_statement_logging()
+}
+
+/// A connection that may write.
+pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, Error> {
+    let options = options(path).journal_mode(SqliteJournalMode::Wal);
+    options.connect().await.map_err(|source| Error::from_sqlx(path, "open", source))
+}
+
+/// Connections that may only read, opened when needed.
+pub(super) fn readers(path: &Path, count: u32) -> SqlitePool {
+    SqlitePoolOptions::new().max_connections(count).connect_lazy_with(options(path).read_only(true))
+}
+
+/// Creates or checks the database, brings it to the newest schema, and returns its writer.
+pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
+    let found = match std::fs::metadata(path) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(source) => {
+            return Err(Error::Access { what: "read", path: path.to_owned(), source });
+        }
+    };
+    match found {
+        None => create(path).await?,
+        Some(file) if !file.is_file() => {
+            let source = std::io::Error::other("it is not a regular file");
+            return Err(Error::Access { what: "open database", path: path.to_owned(), source });
+        }
+        Some(file) => check(path, file.len()).await?,
+    }
+    let mut writer = writer(path).await?;
+    migrate(path, &mut writer).await?;
+    Ok(writer)
+}
+
+/// Makes a new database under another name and moves it into place, so that an existing file is
+/// never an unfinished one: an empty or short file is damage, not a beginning.
+async fn create(path: &Path) -> Result<(), Error> {
+    let fresh = path.with_extension("db.new");
+    let access = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Access { what, path, source }
+    };
+    for leftover in
+        [fresh.clone(), beside(&fresh, "-wal"), beside(&fresh, "-shm"), beside(&fresh, "-journal")]
+    {
+        match std::fs::remove_file(&leftover) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(access("delete", &leftover)(error));
+            }
+            _ => {}
+        }
+    }
+    let log = beside(path, "-wal");
+    if log.exists() {
+        let detail = format!("the file is missing, but its log {} is there", log.display());
+        return Err(Error::Damaged { path: path.to_owned(), detail });
+    }
+    // No log file beside this one: it is a single file, whole once it is closed.
+    let options = options(&fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
+    let failed = |what| move |source| Error::from_sqlx(path, what, source);
+    let mut connection = options.connect().await.map_err(failed("be created"))?;
+    migrate(path, &mut connection).await?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    for (key, value) in
+        [("cluster_uuid", Uuid::new_v4().to_string()), ("created_at", now.to_string())]
+    {
+        sqlx::query("INSERT INTO meta (key, value) VALUES (?, ?)")
+            .bind(key)
+            .bind(value)
+            .execute(&mut connection)
+            .await
+            .map_err(failed("be created"))?;
+    }
+    connection.close().await.map_err(failed("be created"))?;
+    std::fs::rename(&fresh, path).map_err(access("create", path))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Looks at an existing file through a connection that cannot change it.
+async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
+    let damaged =
+        |detail: &str| Error::Damaged { path: path.to_owned(), detail: detail.to_owned() };
+    check_size(path, size_bytes)?;
+    let read = |source| Error::from_sqlx(path, "be read", source);
+    let mut reader = options(path).read_only(true).connect().await.map_err(read)?;
+    let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
+    let found: Option<i64> = match sqlx::query_scalar(version).fetch_one(&mut reader).await {
+        Err(sqlx::Error::Database(e)) if e.message().starts_with("no such table") => None,
+        found => found.map_err(read)?,
+    };
+    let known = MIGRATIONS[MIGRATIONS.len() - 1].0;
+    match found {
+        None => return Err(damaged("it is not a database of elastane")),
+        Some(found) if found > known => {
+            return Err(Error::Newer { path: path.to_owned(), found, known });
+        }
+        Some(_) => {}
+    }
+    if size_bytes <= CHECKED_BYTES_MAX {
+        let verdict: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+            .fetch_one(&mut reader)
+            .await
+            .map_err(read)?;
+        if verdict != "ok" {
+            return Err(damaged(verdict.lines().next().unwrap_or("quick_check failed")));
+        }
+    }
+    reader.close().await.map_err(read)
+}
+
+/// Compares the size of the file with what its header says (SQLite file format, section 1.3):
+/// SQLite itself takes a last page cut in half for one filled up with zeros, and an empty file
+/// for a new database. With a log to replay the size may be behind the header; SQLite checks then.
+fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
+    let damaged = |detail: String| Error::Damaged { path: path.to_owned(), detail };
+    let mut header = [0; 100];
+    let read = std::fs::File::open(path).and_then(|mut file| match size_bytes {
+        100.. => file.read_exact(&mut header),
+        _ => Ok(()),
+    });
+    read.map_err(|source| Error::Access { what: "read", path: path.to_owned(), source })?;
+    if !header.starts_with(b"SQLite format 3\0") {
+        return Err(damaged(format!("its {size_bytes} bytes do not begin a database")));
+    }
+    let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let pages = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
+    let whole_bytes = page_bytes * u64::from(pages);
+    let log_bytes = std::fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len());
+    if log_bytes == 0 && size_bytes != whole_bytes {
+        return Err(damaged(format!("{size_bytes} bytes of {whole_bytes} are there")));
+    }
+    Ok(())
+}
+
+async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+    let migrations = MIGRATIONS
+        .iter()
+        .map(|&(version, name, sql)| {
+            Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+        })
+        .collect();
+    Migrator::with_migrations(migrations).run(connection).await.map_err(|error| match error {
+        sqlx::migrate::MigrateError::Execute(source)
+        | sqlx::migrate::MigrateError::ExecuteMigration(source, _) => {
+            Error::from_sqlx(path, "be migrated", source)
+        }
+        other => Error::Database {
+            path: path.to_owned(),
+            what: "be migrated",
+            source: sqlx::Error::Migrate(Box::new(other)),
+        },
+    })
+}

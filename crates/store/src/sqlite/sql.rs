@@ -1,0 +1,471 @@
+//! Every SQL statement, and rows to and from the storage types. Keeps to what SQLite and
+//! PostgreSQL share, placeholders apart.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Row, SqliteConnection};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::{
+    AuditRow, Change, ClusterRow, CredentialRow, Desired, Error, EventFilter, EventRow, PodRow,
+    ProjectRow, Snapshot, WorkloadRow, WorkloadState,
+};
+
+/// What went wrong, before the file's name is known.
+pub(super) enum Fault {
+    /// The database refused.
+    Sql(&'static str, sqlx::Error),
+    /// A value is not what its column should hold.
+    Value { row: String, value: String },
+}
+
+impl Fault {
+    pub(super) fn during(what: &'static str) -> impl Fn(sqlx::Error) -> Self {
+        move |source| Self::Sql(what, source)
+    }
+
+    pub(super) fn named(self, path: &Path) -> Error {
+        match self {
+            Self::Sql(what, source) => Error::from_sqlx(path, what, source),
+            Self::Value { row, value } => Error::Row { row, value },
+        }
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(source: sqlx::Error) -> Self {
+        Self::Sql("be read", source)
+    }
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// Integers are signed 64 bit in both databases; what is larger is as good as endless.
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn at(instant: Option<Instant>) -> Option<i64> {
+    instant.map(|at| int(at.0))
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| Fault::Value { row: "new row".to_owned(), value: error.to_string() })
+}
+
+/// Writes one change.
+pub(super) async fn write(db: &mut SqliteConnection, change: &Change) -> Result<()> {
+    match change {
+        Change::Project(row) => project(db, row).await,
+        Change::Workload(row) => workload(db, row).await,
+        Change::WorkloadState(id, state) => workload_state(db, *id, state).await,
+        Change::Pod(row) => pod(db, row).await,
+        Change::Event(row) => event(db, row).await,
+        Change::Audit(row) => audit_row(db, row).await,
+        Change::Credential(row) => credential(db, row).await,
+        Change::CredentialGone(client_id) => {
+            sqlx::query("DELETE FROM credentials WHERE client_id = ?")
+                .bind(client_id)
+                .execute(db)
+                .await
+                .map(drop)
+                .map_err(Fault::during("delete a credential"))
+        }
+    }
+}
+
+async fn project(db: &mut SqliteConnection, row: &ProjectRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO projects (id, name, body, deleted_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, body = excluded.body,
+             deleted_at = excluded.deleted_at",
+    )
+    .bind(int(row.id))
+    .bind(&row.name)
+    .bind(json(&row.body)?)
+    .bind(at(row.deleted_at))
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write a project"))
+}
+
+async fn workload(db: &mut SqliteConnection, row: &WorkloadRow) -> Result<()> {
+    let state = &row.state;
+    sqlx::query(
+        "INSERT INTO workloads (id, seq, project_id, name, spec, created_at, phase, phase_since,
+             desired, restarts, not_before, completed_at, waited_ms, ran_ms, eviction, deleted_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(row.id.to_string())
+    .bind(int(row.seq))
+    .bind(int(row.project_id))
+    .bind(&row.spec.name)
+    .bind(json(&row.spec)?)
+    .bind(int(row.created_at.0))
+    .bind(&state.phase)
+    .bind(int(state.phase_since.0))
+    .bind(desired_text(state.desired))
+    .bind(i64::from(state.restarts))
+    .bind(at(state.not_before))
+    .bind(at(state.completed_at))
+    .bind(int(state.waited_ms))
+    .bind(int(state.ran_ms))
+    .bind(state.eviction.as_ref().map(json).transpose()?)
+    .bind(at(state.deleted_at))
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write a workload"))
+}
+
+async fn workload_state(db: &mut SqliteConnection, id: Uuid, state: &WorkloadState) -> Result<()> {
+    let done = sqlx::query(
+        "UPDATE workloads SET phase = ?, phase_since = ?, desired = ?, restarts = ?,
+             not_before = ?, completed_at = ?, waited_ms = ?, ran_ms = ?, eviction = ?,
+             deleted_at = ?
+         WHERE id = ?",
+    )
+    .bind(&state.phase)
+    .bind(int(state.phase_since.0))
+    .bind(desired_text(state.desired))
+    .bind(i64::from(state.restarts))
+    .bind(at(state.not_before))
+    .bind(at(state.completed_at))
+    .bind(int(state.waited_ms))
+    .bind(int(state.ran_ms))
+    .bind(state.eviction.as_ref().map(json).transpose()?)
+    .bind(at(state.deleted_at))
+    .bind(id.to_string())
+    .execute(db)
+    .await
+    .map_err(Fault::during("change a workload"))?;
+    match done.rows_affected() {
+        1 => Ok(()),
+        _ => Err(Fault::Sql("change a workload", sqlx::Error::RowNotFound)),
+    }
+}
+
+async fn pod(db: &mut SqliteConnection, row: &PodRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO pods (id, workload_id, pod_index, generation, body) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, body = excluded.body",
+    )
+    .bind(row.id.to_string())
+    .bind(row.workload_id.to_string())
+    .bind(i64::from(row.index))
+    .bind(i64::from(row.generation))
+    .bind(json(&row.body)?)
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write a pod"))
+}
+
+async fn event(db: &mut SqliteConnection, row: &EventRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO events (seq, at, kind, warning, project_id, project_name, workload_id,
+             workload_name, pod_name, code, message)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(int(row.seq))
+    .bind(int(row.at.0))
+    .bind(&row.kind)
+    .bind(i64::from(row.warning))
+    .bind(row.project_id.map(int))
+    .bind(&row.project_name)
+    .bind(row.workload_id.map(|id| id.to_string()))
+    .bind(&row.workload_name)
+    .bind(&row.pod_name)
+    .bind(&row.code)
+    .bind(&row.message)
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write an event"))
+}
+
+async fn audit_row(db: &mut SqliteConnection, row: &AuditRow) -> Result<()> {
+    sqlx::query("INSERT INTO audit (at, who, what, target, result) VALUES (?, ?, ?, ?, ?)")
+        .bind(int(row.at.0))
+        .bind(&row.who)
+        .bind(&row.what)
+        .bind(&row.target)
+        .bind(&row.result)
+        .execute(db)
+        .await
+        .map(drop)
+        .map_err(Fault::during("write an audit row"))
+}
+
+async fn credential(db: &mut SqliteConnection, row: &CredentialRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO credentials (client_id, secret_sha256, subject, created_at)
+         VALUES (?, ?, ?, ?)
+         ON CONFLICT (client_id) DO UPDATE SET secret_sha256 = excluded.secret_sha256,
+             subject = excluded.subject, created_at = excluded.created_at",
+    )
+    .bind(&row.client_id)
+    .bind(&row.secret_sha256)
+    .bind(&row.subject)
+    .bind(int(row.created_at.0))
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write a credential"))
+}
+
+/// One row being read; its name makes the message about a value that makes no sense.
+struct Reading<'r> {
+    row: &'r SqliteRow,
+    table: &'static str,
+}
+
+impl Reading<'_> {
+    fn bad(&self, column: &str, value: impl ToString) -> Fault {
+        Fault::Value { row: format!("{}.{column}", self.table), value: value.to_string() }
+    }
+
+    fn text(&self, column: &str) -> Result<String> {
+        Ok(self.row.try_get(column)?)
+    }
+
+    fn maybe_text(&self, column: &str) -> Result<Option<String>> {
+        Ok(self.row.try_get(column)?)
+    }
+
+    fn number(&self, column: &str) -> Result<u64> {
+        let value: i64 = self.row.try_get(column)?;
+        u64::try_from(value).map_err(|_| self.bad(column, value))
+    }
+
+    fn maybe_number(&self, column: &str) -> Result<Option<u64>> {
+        let value: Option<i64> = self.row.try_get(column)?;
+        value.map(|v| u64::try_from(v).map_err(|_| self.bad(column, v))).transpose()
+    }
+
+    fn small(&self, column: &str) -> Result<u32> {
+        let value: i64 = self.row.try_get(column)?;
+        u32::try_from(value).map_err(|_| self.bad(column, value))
+    }
+
+    fn uuid(&self, column: &str) -> Result<Uuid> {
+        let text = self.text(column)?;
+        text.parse().map_err(|_| self.bad(column, text))
+    }
+
+    fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T> {
+        let text = self.text(column)?;
+        serde_json::from_str(&text).map_err(|error| self.bad(column, format!("{text}: {error}")))
+    }
+
+    fn maybe_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>> {
+        let Some(text) = self.maybe_text(column)? else { return Ok(None) };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| self.bad(column, format!("{text}: {error}")))
+    }
+}
+
+async fn read<T>(
+    db: &mut SqliteConnection,
+    table: &'static str,
+    sql: &'static str,
+    convert: impl Fn(&Reading<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let rows = sqlx::query(sql).fetch_all(db).await?;
+    rows.iter().map(|row| convert(&Reading { row, table })).collect()
+}
+
+/// Reads the living state, as of one moment.
+pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
+    use sqlx::Connection;
+    let mut moment = db.begin().await?;
+    let db = &mut *moment;
+    Ok(Snapshot {
+        cluster: cluster(db).await?,
+        projects: read(
+            db,
+            "projects",
+            "SELECT * FROM projects WHERE deleted_at IS NULL ORDER BY id",
+            |r| {
+                Ok(ProjectRow {
+                    id: r.number("id")?,
+                    name: r.text("name")?,
+                    body: r.json("body")?,
+                    deleted_at: None,
+                })
+            },
+        )
+        .await?,
+        workloads: read(
+            db,
+            "workloads",
+            "SELECT * FROM workloads WHERE deleted_at IS NULL ORDER BY seq",
+            read_workload,
+        )
+        .await?,
+        pods: read(
+            db,
+            "pods",
+            "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
+             WHERE workloads.deleted_at IS NULL ORDER BY workloads.seq, pods.pod_index",
+            |r| {
+                Ok(PodRow {
+                    id: r.uuid("id")?,
+                    workload_id: r.uuid("workload_id")?,
+                    index: r.small("pod_index")?,
+                    generation: r.small("generation")?,
+                    body: r.json("body")?,
+                })
+            },
+        )
+        .await?,
+        last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
+        last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
+        last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
+    })
+}
+
+async fn last(db: &mut SqliteConnection, sql: &'static str) -> Result<u64> {
+    let row = sqlx::query(sql).fetch_one(db).await?;
+    Reading { row: &row, table: "counters" }.number("n")
+}
+
+async fn cluster(db: &mut SqliteConnection) -> Result<ClusterRow> {
+    let (mut uuid, mut created_at) = (None, None);
+    for row in sqlx::query("SELECT key, value FROM meta").fetch_all(db).await? {
+        let row = Reading { row: &row, table: "meta" };
+        let value = row.text("value")?;
+        match row.text("key")?.as_str() {
+            "cluster_uuid" => uuid = Some(row.uuid("value")?),
+            "created_at" => {
+                created_at = Some(value.parse().map_err(|_| row.bad("created_at", &value))?);
+            }
+            _ => {}
+        }
+    }
+    let missing = |row: &str| Fault::Value { row: row.to_owned(), value: "nothing".to_owned() };
+    Ok(ClusterRow {
+        uuid: uuid.ok_or_else(|| missing("meta.cluster_uuid"))?,
+        created_at: Instant(created_at.ok_or_else(|| missing("meta.created_at"))?),
+    })
+}
+
+fn desired_text(desired: Desired) -> &'static str {
+    match desired {
+        Desired::Run => "run",
+        Desired::Suspend => "suspend",
+        Desired::Delete => "delete",
+    }
+}
+
+fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
+    let desired = match r.text("desired")?.as_str() {
+        "run" => Desired::Run,
+        "suspend" => Desired::Suspend,
+        "delete" => Desired::Delete,
+        other => return Err(r.bad("desired", other)),
+    };
+    Ok(WorkloadRow {
+        id: r.uuid("id")?,
+        seq: r.number("seq")?,
+        project_id: r.number("project_id")?,
+        created_at: Instant(r.number("created_at")?),
+        spec: r.json("spec")?,
+        state: WorkloadState {
+            phase: r.text("phase")?,
+            phase_since: Instant(r.number("phase_since")?),
+            desired,
+            restarts: r.small("restarts")?,
+            not_before: r.maybe_number("not_before")?.map(Instant),
+            completed_at: r.maybe_number("completed_at")?.map(Instant),
+            waited_ms: r.number("waited_ms")?,
+            ran_ms: r.number("ran_ms")?,
+            eviction: r.maybe_json("eviction")?,
+            deleted_at: r.maybe_number("deleted_at")?.map(Instant),
+        },
+    })
+}
+
+/// Reads events by a filter.
+pub(super) async fn events(
+    db: &mut SqliteConnection,
+    filter: &EventFilter,
+) -> Result<Vec<EventRow>> {
+    let mut sql = "SELECT * FROM events WHERE seq > ?".to_owned();
+    if filter.workload.is_some() {
+        sql.push_str(" AND workload_id = ?");
+    }
+    if filter.project.is_some() {
+        sql.push_str(" AND project_id = ?");
+    }
+    sql.push_str(if filter.newest_first { " ORDER BY seq DESC" } else { " ORDER BY seq" });
+    sql.push_str(" LIMIT ?");
+    // Only fixed pieces were joined above; every value is bound.
+    let mut query = sqlx::query(AssertSqlSafe(sql)).bind(int(filter.after_seq.unwrap_or(0)));
+    if let Some(id) = filter.workload {
+        query = query.bind(id.to_string());
+    }
+    if let Some(id) = filter.project {
+        query = query.bind(int(id));
+    }
+    let rows = query.bind(filter.limit.map_or(i64::MAX, i64::from)).fetch_all(db).await?;
+    let convert = |row| {
+        let r = Reading { row, table: "events" };
+        Ok(EventRow {
+            seq: r.number("seq")?,
+            at: Instant(r.number("at")?),
+            kind: r.text("kind")?,
+            warning: r.number("warning")? != 0,
+            project_id: r.maybe_number("project_id")?,
+            project_name: r.text("project_name")?,
+            workload_id: match r.maybe_text("workload_id")? {
+                None => None,
+                Some(_) => Some(r.uuid("workload_id")?),
+            },
+            workload_name: r.text("workload_name")?,
+            pod_name: r.maybe_text("pod_name")?,
+            code: r.maybe_text("code")?,
+            message: r.text("message")?,
+        })
+    };
+    rows.iter().map(convert).collect()
+}
+
+/// Reads all credentials.
+pub(super) async fn credentials(db: &mut SqliteConnection) -> Result<Vec<CredentialRow>> {
+    read(db, "credentials", "SELECT * FROM credentials ORDER BY client_id", |r| {
+        Ok(CredentialRow {
+            client_id: r.text("client_id")?,
+            secret_sha256: r.text("secret_sha256")?,
+            subject: r.text("subject")?,
+            created_at: Instant(r.number("created_at")?),
+        })
+    })
+    .await
+}
+
+/// Reads the newest audit rows.
+pub(super) async fn audit(db: &mut SqliteConnection, limit: u32) -> Result<Vec<AuditRow>> {
+    let rows = sqlx::query("SELECT * FROM audit ORDER BY seq DESC LIMIT ?")
+        .bind(i64::from(limit))
+        .fetch_all(db)
+        .await?;
+    let convert = |row| {
+        let r = Reading { row, table: "audit" };
+        Ok(AuditRow {
+            at: Instant(r.number("at")?),
+            who: r.text("who")?,
+            what: r.text("what")?,
+            target: r.text("target")?,
+            result: r.text("result")?,
+        })
+    };
+    rows.iter().map(convert).collect()
+}
