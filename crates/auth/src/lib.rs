@@ -1,1 +1,60 @@
-//! Placeholder.
+//! Who is asking: signed tokens, and the credentials they are given for.
+//!
+//! Owns: the signing key, the form of a token, the administrator's credential that a new
+//! installation starts with, and the files of the state directory that hold them. Refuses to
+//! know: HTTP, and what a subject may do.
+
+mod authority;
+mod files;
+mod secret;
+mod token;
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+pub use authority::{ADMIN_CLIENT_ID, Authority, CREDENTIALS_FILE, Granted, KEY_FILE, TOKEN_FILE};
+pub use secret::{hash_secret, new_secret, secret_matches};
+pub use token::{Claims, Keys, TokenFault};
+
+/// Why access could not be set up or was refused.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Wrong client id or secret. Which of the two is not told.
+    #[error("client id and secret do not match; ask the administrator for a new secret")]
+    WrongCredentials,
+    /// A grant this server does not know.
+    #[error(
+        "grantType `{0}` is not supported; use client_credentials with clientId and clientSecret"
+    )]
+    UnknownGrant(String),
+    /// A file of the state directory cannot be used.
+    #[error("cannot {what} {path}; check that you own it and may write its directory")]
+    Access {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Others may read a secret.
+    #[error("{path} may be read by others; run `chmod 600 {path}`, or delete it to get a new one")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The signing key is not one.
+    #[error("{path} is not a signing key (32 bytes); delete it, all tokens are then issued anew")]
+    BadKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operating system gives no random bytes.
+    #[error("the operating system gives no random numbers ({0})")]
+    NoRandomness(String),
+    /// The credentials cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
