@@ -1,0 +1,104 @@
+//! Which crate may use which. Owns: the table. Refuses to know: what the crates do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use super::Fault;
+
+/// Dependencies of the product's own packages (tests' dependencies left out), by package.
+pub(crate) type Packages = BTreeMap<String, BTreeSet<String>>;
+
+const PREFIX: &str = "elastane-";
+
+/// What each crate may use of the others, lower rooms first. A crate that is not here may not
+/// exist: opening a room is a decision.
+const MAY_USE: [(&str, &[&str]); 17] = [
+    ("units", &[]),
+    ("api-types", &["units"]),
+    ("model", &["units"]),
+    ("sched", &["units", "model"]),
+    ("gpu", &["units"]),
+    ("store", &["units", "model"]),
+    ("engine", &["units", "model"]),
+    ("engine-local", &["units", "model", "gpu", "engine"]),
+    ("quickstart", &[]),
+    ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
+    ("auth", &["units", "store"]),
+    ("api", &["units", "model", "sched", "store", "engine", "control", "auth", "api-types"]),
+    ("client", &["units", "api-types"]),
+    (
+        "cli",
+        &[
+            "units",
+            "model",
+            "sched",
+            "gpu",
+            "store",
+            "engine",
+            "engine-local",
+            "quickstart",
+            "control",
+            "auth",
+            "api",
+            "api-types",
+            "client",
+        ],
+    ),
+    ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
+    ("sim", &["units", "model", "sched"]),
+    ("elastic", &["units", "model"]),
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+/// Reads what `cargo metadata` prints.
+pub(crate) fn parse(json: &[u8]) -> Result<Packages> {
+    let metadata: Metadata =
+        serde_json::from_slice(json).context("failed to read cargo metadata")?;
+    let uses = |package: Package| {
+        let dependencies = package.dependencies.into_iter();
+        let names = dependencies
+            .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
+            .map(|dependency| dependency.name)
+            .collect();
+        (package.name, names)
+    };
+    Ok(metadata.packages.into_iter().map(uses).collect())
+}
+
+pub(super) fn check(packages: &Packages) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (package, uses) in packages {
+        let Some(name) = package.strip_prefix(PREFIX) else { continue };
+        let path = format!("crates/{name}/Cargo.toml");
+        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
+            let what = "no room for this crate in the table of xtask/src/tidy/layers.rs";
+            faults.push(Fault::new(&path, 0, what));
+            continue;
+        };
+        for used in uses.iter().filter_map(|used| used.strip_prefix(PREFIX)) {
+            if !allowed.contains(&used) {
+                let what = format!("{name} may not use {used}; it may use {allowed:?}");
+                faults.push(Fault::new(&path, 0, what));
+            }
+        }
+    }
+    faults
+}

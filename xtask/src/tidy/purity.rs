@@ -1,0 +1,74 @@
+//! The pure core. Owns: what the deciding crates must not touch. Refuses to know: what they decide.
+
+use super::Fault;
+use super::layers::Packages;
+use crate::tree::{Tree, code_of, is_test_file, product_lines};
+
+/// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
+const CORE: [&str; 4] = ["units", "model", "sched", "elastic"];
+
+/// All that a core crate may depend on.
+const MAY_DEPEND_ON: [&str; 4] = ["elastane-units", "elastane-model", "thiserror", "smallvec"];
+
+/// Words that have no place in a core crate, and why.
+const BANNED: [(&str, &str); 16] = [
+    ("std::time", "time is an argument"),
+    ("SystemTime", "time is an argument"),
+    ("std::fs", "the core does no I/O"),
+    ("std::io", "the core does no I/O"),
+    ("std::net", "the core does no I/O"),
+    ("std::env", "the core does no I/O"),
+    ("std::process", "the core starts nothing"),
+    ("std::thread", "the core starts nothing"),
+    ("std::sync", "the core shares nothing"),
+    ("tokio", "the core knows no runtime"),
+    ("serde", "wire types live at the edge"),
+    ("HashMap", "its order is random; use BTreeMap"),
+    ("HashSet", "its order is random; use BTreeSet"),
+    ("RandomState", "the core draws no lots"),
+    ("f32", "no floats in accounting"),
+    ("f64", "no floats in accounting"),
+];
+
+pub(super) fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
+    CORE.iter()
+        .flat_map(|name| dependencies(name, packages).into_iter().chain(sources(name, tree)))
+        .collect()
+}
+
+fn dependencies(name: &str, packages: &Packages) -> Vec<Fault> {
+    let path = format!("crates/{name}/Cargo.toml");
+    let uses = packages.get(&format!("elastane-{name}")).into_iter().flatten();
+    uses.filter(|used| !MAY_DEPEND_ON.contains(&used.as_str()))
+        .map(|used| {
+            let what = format!("a core crate may not depend on {used}, only on {MAY_DEPEND_ON:?}");
+            Fault::new(&path, 0, what)
+        })
+        .collect()
+}
+
+fn sources(name: &str, tree: &Tree) -> Vec<Fault> {
+    let folder = format!("crates/{name}/src/");
+    let mut faults = Vec::new();
+    let files = tree.iter().filter(|(path, _)| path.starts_with(&folder) && path.ends_with(".rs"));
+    for (path, text) in files.filter(|(path, _)| !is_test_file(path)) {
+        for (number, line) in product_lines(text) {
+            for (word, why) in BANNED {
+                if has_word(code_of(line), word) {
+                    faults.push(Fault::new(path, number, format!("no `{word}` here: {why}")));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// Whether `word` occurs and is not part of a longer name.
+fn has_word(line: &str, word: &str) -> bool {
+    let part_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
+    })
+}

@@ -1,0 +1,142 @@
+//! Every rule is broken once, in a repository of a few lines, and must say so.
+
+use super::*;
+
+/// A repository without a fault.
+fn good() -> (Tree, Packages) {
+    let tree = [
+        ("crates/sched/src/reasons.rs", "//! Why.\nconst A: &str = \"P101\";\n"),
+        ("crates/cli/src/lib.rs", "//! Commands.\nuse std::collections::HashMap;\n"),
+        ("docs/reference/codes/P101.md", "# P101 LargerThanAnyNode\n"),
+        ("docs/reference/codes/README.md", "# Codes\n"),
+    ];
+    let packages = [
+        ("elastane-units", vec!["thiserror"]),
+        ("elastane-sched", vec!["elastane-units"]),
+        ("elastane-cli", vec!["elastane-sched", "tokio"]),
+        ("xtask", vec!["anyhow"]),
+    ];
+    let tree = tree.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
+    let packages = packages
+        .into_iter()
+        .map(|(name, uses)| (name.to_owned(), uses.into_iter().map(str::to_owned).collect()))
+        .collect();
+    (tree, packages)
+}
+
+/// The faults of a good repository to which one file was added or changed.
+fn with_file(path: &str, text: &str) -> Vec<String> {
+    let (mut tree, packages) = good();
+    tree.insert(path.to_owned(), text.to_owned());
+    check(&tree, &packages).iter().map(Fault::to_string).collect()
+}
+
+/// The faults of a good repository in which `package` uses `used` too.
+fn with_dependency(package: &str, used: &str) -> Vec<String> {
+    let (tree, mut packages) = good();
+    packages.entry(package.to_owned()).or_default().insert(used.to_owned());
+    check(&tree, &packages).iter().map(Fault::to_string).collect()
+}
+
+fn only_fault(faults: &[String], expected: &str) {
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with(expected), "{faults:?}");
+}
+
+#[test]
+fn a_good_repository_has_no_fault() {
+    let (tree, packages) = good();
+    assert_eq!(check(&tree, &packages), []);
+}
+
+#[test]
+fn a_lower_crate_may_not_use_a_higher_one() {
+    let faults = with_dependency("elastane-store", "elastane-control");
+    only_fault(&faults, "crates/store/Cargo.toml: store may not use control");
+}
+
+#[test]
+fn a_crate_without_a_room_is_refused() {
+    let faults = with_dependency("elastane-attic", "anyhow");
+    only_fault(&faults, "crates/attic/Cargo.toml: no room for this crate");
+}
+
+#[test]
+fn the_core_may_not_depend_on_the_world() {
+    let faults = with_dependency("elastane-sched", "tokio");
+    only_fault(&faults, "crates/sched/Cargo.toml: a core crate may not depend on tokio");
+}
+
+#[test]
+fn the_core_may_not_use_banned_words() {
+    for (code, expected) in [
+        ("use std::time::Instant;", "no `std::time` here"),
+        ("use std::collections::HashMap;", "no `HashMap` here"),
+        ("let share = 0.5_f64; let x: f64 = share;", "no `f64` here"),
+    ] {
+        let faults = with_file("crates/model/src/lib.rs", &format!("//! Model.\n{code}\n"));
+        only_fault(&faults, &format!("crates/model/src/lib.rs:2: {expected}"));
+    }
+}
+
+#[test]
+fn words_in_comments_and_tests_do_not_count() {
+    let text = "//! No tokio.\n// HashMap is random\nfn tokio_free() {}\n\
+                #[cfg(test)]\nmod tests {\n    use std::time::Instant;\n}\n";
+    assert_eq!(with_file("crates/model/src/lib.rs", text), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_needs_a_header() {
+    let faults = with_file("crates/api/src/lib.rs", "fn main() {}\n");
+    only_fault(&faults, "crates/api/src/lib.rs:1: begins without `//!`");
+}
+
+#[test]
+fn a_file_has_a_ceiling_and_its_tests_do_not_count() {
+    let long = format!("//! Long.\n{}", "// line\n".repeat(600));
+    only_fault(&with_file("crates/api/src/lib.rs", &long), "crates/api/src/lib.rs: 601 lines");
+    let lines = "    // line\n".repeat(600);
+    let tested = format!("//! Short.\n#[cfg(test)]\nmod tests {{\n{lines}}}\n");
+    assert_eq!(with_file("crates/api/src/lib.rs", &tested), Vec::<String>::new());
+}
+
+#[test]
+fn a_function_has_a_ceiling() {
+    let function = |body: usize| {
+        let lines = "        work();\n".repeat(body);
+        format!("//! Work.\nimpl Thing {{\n    pub(crate) async fn long() {{\n{lines}    }}\n}}\n")
+    };
+    assert_eq!(with_file("crates/api/src/lib.rs", &function(68)), Vec::<String>::new());
+    only_fault(
+        &with_file("crates/api/src/lib.rs", &function(69)),
+        "crates/api/src/lib.rs:3: 71 lines; a function has at most 70",
+    );
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    let faults = with_file("docs/guide.md", &format!("see {}home\n", concat!("/", "root/")));
+    only_fault(&faults, "docs/guide.md:1: `");
+}
+
+#[test]
+fn codes_and_pages_need_each_other() {
+    let faults =
+        with_file("crates/control/src/lib.rs", "//! Control.\nlet c = [\"E101\", \"E\"];\n");
+    only_fault(&faults, "crates/control/src/lib.rs:2: E101 has no page");
+    let faults = with_file("docs/reference/codes/P999.md", "# P999\n");
+    only_fault(&faults, "docs/reference/codes/P999.md: no code of this name");
+    let faults = with_file("docs/reference/codes/P101.md", "# Something else\n");
+    only_fault(&faults, "docs/reference/codes/P101.md:1: the page must begin with");
+}
+
+#[test]
+fn what_cargo_says_is_read_without_test_dependencies() {
+    let json = br#"{"packages":[{"name":"elastane-api","dependencies":[
+        {"name":"serde","kind":null},{"name":"elastane-testkit","kind":"dev"},
+        {"name":"cc","kind":"build"}]}]}"#;
+    let packages = layers::parse(json).expect("parses");
+    let uses: Vec<&str> = packages["elastane-api"].iter().map(String::as_str).collect();
+    assert_eq!(uses, ["cc", "serde"]);
+}
