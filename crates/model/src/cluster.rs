@@ -3,7 +3,7 @@
 //! All scheduling changes are one thing: a pod's [`Occupancy`] becomes another. So the undo log
 //! is a list of (pod, what it was before), and rolling back is setting them again in reverse.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 use units::{Instant, Resources, Table};
@@ -60,6 +60,8 @@ pub struct Cluster {
     /// Pods with a reserved place.
     pub(crate) reserved: BTreeSet<PodId>,
     log: Vec<Change>,
+    /// What each pod touched by the open transaction was when it began.
+    originals: BTreeMap<PodId, Occupancy>,
     recording: bool,
 }
 
@@ -323,6 +325,7 @@ impl Cluster {
         self.pods[pod].occupancy = occupancy;
         self.index(pod);
         if self.recording {
+            self.originals.entry(pod).or_insert_with(|| before.clone());
             self.log.push(Change { pod, before });
         }
     }
@@ -342,9 +345,10 @@ impl Cluster {
         Checkpoint(self.log.len())
     }
 
-    /// The pods changed since a checkpoint, in order, possibly several times.
-    pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
-        self.log[checkpoint.0..].iter().map(|change| change.pod)
+    /// The pod's occupancy when the open transaction began.
+    #[must_use]
+    pub fn original(&self, pod: PodId) -> &Occupancy {
+        self.originals.get(&pod).unwrap_or(&self.pods[pod].occupancy)
     }
 
     /// Undoes everything since a checkpoint of the open transaction.
@@ -366,10 +370,8 @@ impl Cluster {
     /// plan is stopped before it can act.
     pub fn commit(&mut self) -> Vec<Change> {
         self.recording = false;
-        let mut first = std::collections::BTreeMap::new();
-        for change in std::mem::take(&mut self.log) {
-            first.entry(change.pod).or_insert(change.before);
-        }
+        self.log.clear();
+        let mut first = std::mem::take(&mut self.originals);
         first.retain(|&pod, before| *before != self.pods[pod].occupancy);
         for &pod in first.keys() {
             let occupancy = &self.pods[pod].occupancy;

@@ -1,1 +1,35 @@
-//! Placeholder.
+//! The scheduler: from the state of the cluster to a plan, with the reasons for everything it
+//! does and does not do.
+//!
+//! Owns: fair share, ordering, the actions, the transaction they run in, reasons. Refuses to
+//! know: clocks, storage, engines. [`cycle`] is a pure function of its arguments.
+//!
+//! ```text
+//!  promote    start what waited for a place that is free now
+//!  allocate   give free resources to the neediest
+//!  give back  shrink elastic pods that hold more than they asked for
+//!  consolidate  move pods so that free resources come together
+//!  reclaim    take from other queues what they hold above their share
+//!  preempt    take from lower priorities of the same queue
+//!  fit        start elastic pods with half of what they asked for, a quarter, ...
+//!  grow       double elastic pods into what nobody wants
+//! ```
+//! Rising disruption: each action sees only what the ones before could not place. Everything
+//! happens in one transaction on the model; the plan is the difference it leaves.
+
+mod actions;
+mod cycle;
+mod fair_share;
+mod order;
+mod place;
+mod plan;
+mod policy;
+mod reasons;
+mod session;
+mod victims;
+
+pub use cycle::cycle;
+pub use fair_share::fair_shares;
+pub use plan::{Plan, Stats, Step};
+pub use policy::{Placement, Policy};
+pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, WorkloadRef};

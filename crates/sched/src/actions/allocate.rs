@@ -1,0 +1,34 @@
+//! Gives free resources to the neediest, one workload at a time. Owns: the loop that every
+//! action shares, because the order changes with each placement.
+
+use model::WorkloadId;
+
+use crate::session::Session;
+use crate::victims::{Rule, make_room};
+
+/// Places whatever fits.
+pub(crate) fn run(s: &mut Session<'_>) {
+    each_in_order(s, |s, id| s.place(id, None).is_ok());
+}
+
+/// Makes room by a rule for what does not fit.
+pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
+    each_in_order(s, |s, id| make_room(s, rule, id, None));
+}
+
+/// Offers each waiting workload a turn, the neediest first. One that got something and wants
+/// more takes part again; one that got nothing is out.
+pub(crate) fn each_in_order(
+    s: &mut Session<'_>,
+    mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
+) {
+    let mut candidates = s.waiting();
+    while let Some(id) = s.shares().next(&candidates) {
+        if !s.may_try() {
+            return;
+        }
+        if !turn(s, id) || s.next_pods(id).is_empty() {
+            candidates.remove(&id);
+        }
+    }
+}

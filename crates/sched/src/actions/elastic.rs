@@ -1,0 +1,165 @@
+//! Elastic workloads: give back what was only borrowed, start smaller than asked, grow into
+//! what nobody wants. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
+
+use model::{GpuRequest, PodId, WorkloadId};
+use units::Resources;
+
+use super::allocate::each_in_order;
+use super::consolidate::Consolidation;
+use super::preempt::Preempt;
+use super::reclaim::Reclaim;
+use crate::session::Session;
+use crate::victims::{Rule, Taking, halvings, make_room};
+use crate::{Cause, place};
+
+/// GPUs beyond the request are lent; whoever may start gets them back first of all.
+pub(crate) struct GiveBack;
+
+impl Rule for GiveBack {
+    fn victims(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> Vec<WorkloadId> {
+        let larger =
+            |&(other, _): &(WorkloadId, _)| !halvings(s, other, requested(s, other)).is_empty();
+        let lent = s.cluster.workloads().iter().filter(|&(other, _)| other != id).filter(larger);
+        let mut victims: Vec<_> = lent.map(|(other, _)| other).collect();
+        s.shares().sort_victims(&mut victims);
+        victims
+    }
+
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+        halvings(s, victim, requested(s, victim))
+    }
+
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+        Cause::Resized {
+            gpus_before: gpus_of(s, victim) as usize,
+            gpus_after: requested(s, victim) as usize,
+            beneficiary: Some(s.reference(id)),
+        }
+    }
+}
+
+/// Starts elastic workloads with half of what they asked for, a quarter, and so on, by the same
+/// means and in the same order as the others were tried at full size.
+pub(crate) fn fit(s: &mut Session<'_>) {
+    each_in_order(s, |s, id| {
+        if !s.cluster.workloads()[id].spec.elastic {
+            return false;
+        }
+        let mut gpus = requested(s, id) / 2;
+        while gpus >= 1 {
+            let size = Some(gpus);
+            let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
+            if s.place(id, size).is_ok() || rules.iter().any(|rule| make_room(s, *rule, id, size)) {
+                return true;
+            }
+            gpus /= 2;
+        }
+        false
+    });
+}
+
+/// Doubles elastic pods into GPUs that nobody wants: those below their request first, then the
+/// older. Limits hold; quota does not, since what is above the request is given back on demand.
+pub(crate) fn grow(s: &mut Session<'_>) {
+    let mut order: Vec<_> = s
+        .cluster
+        .workloads()
+        .iter()
+        .filter(|(_, workload)| workload.spec.elastic && workload.placed > 0)
+        .map(|(id, _)| id)
+        .collect();
+    order.sort_by_key(|&id| {
+        let full = gpus_of(s, id) >= requested(s, id);
+        (full, crate::order::by_rank(s.cluster, id))
+    });
+    for id in order {
+        for pod in s.cluster.workloads()[id].pods.clone() {
+            grow_pod(s, id, pod);
+        }
+    }
+}
+
+fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
+    let occupancy = s.cluster.pods()[pod].occupancy.clone();
+    let original = s.cluster.original(pod).clone();
+    let Some(place) = occupancy.current.clone().filter(|_| !occupancy.releasing) else { return };
+    let mut larger = None;
+    while let Some(next) = next_size(s, id, larger.as_ref().unwrap_or(&place)) {
+        larger = Some(next);
+    }
+    let Some(larger) = larger else { return };
+    let running = original.current.as_ref() == Some(&place);
+    if running && let Some(last) = s.cluster.workloads()[id].last_resize {
+        let due = last.plus_ms(s.policy.grow_interval_ms_min);
+        if s.now < due {
+            s.wake(due);
+            return;
+        }
+    }
+    let (gpus_before, gpus_after) = (place.devices.len(), larger.devices.len());
+    s.settle(pod, Some(larger), true);
+    s.causes.entry(pod).or_insert(Cause::Resized { gpus_before, gpus_after, beneficiary: None });
+}
+
+/// One step up the ladder, if the node and the limits of the queues have room for it.
+fn next_size(
+    s: &Session<'_>,
+    id: WorkloadId,
+    place: &model::Placement,
+) -> Option<model::Placement> {
+    let size = u32::try_from(place.devices.len()).ok()?;
+    let next = step_up(requested(s, id), size)?;
+    let larger = place::resized(s.cluster, place, next as usize)?;
+    let extra_millis = larger.gpu_millis() - place.gpu_millis();
+    let held = gpus_of(s, id);
+    let spec = &s.cluster.workloads()[id].spec;
+    let (queue, preemptible) = (spec.queue, spec.preemptible);
+    let allowed = s.cluster.lineage(queue).all(|queue| {
+        let queue = &s.cluster.queues()[queue];
+        // What this workload already tries to grow to is not yet on the account.
+        let pending_millis = u64::from(size.saturating_sub(held)) * units::GPU_MILLIS;
+        let after = queue.allocated.gpu_millis + pending_millis + extra_millis;
+        // What cannot be taken back must stay within the quota.
+        let most = if preemptible { queue.share.limit } else { queue.share.quota };
+        after <= most.gpu_millis
+    });
+    allowed.then_some(larger)
+}
+
+/// The size above `size` on the ladder of a request: …, request/2, request, 2·request, ….
+fn step_up(request: u32, size: u32) -> Option<u32> {
+    if size >= request {
+        return size.checked_mul(2);
+    }
+    (1..32)
+        .map(|k| (request >> k, request >> (k - 1)))
+        .find(|&(low, _)| low <= size)
+        .map(|(_, up)| up)
+}
+
+fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
+    match s.cluster.workloads()[id].spec.request.gpu {
+        GpuRequest::Whole(gpus) => gpus,
+        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => 0,
+    }
+}
+
+fn gpus_of(s: &Session<'_>, id: WorkloadId) -> u32 {
+    let pods = s.cluster.workloads()[id].pods.iter();
+    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
+    u32::try_from(places.map(|place| place.devices.len()).sum::<usize>()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step_up;
+
+    #[test]
+    fn the_ladder_passes_through_the_request() {
+        for (request, size, next) in
+            [(1, 1, 2), (2, 1, 2), (4, 1, 2), (4, 2, 4), (2, 2, 4), (3, 1, 3), (6, 1, 3), (6, 3, 6)]
+        {
+            assert_eq!(step_up(request, size), Some(next), "{request} at {size}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Why each waiting workload waits, after everything was tried. Owns: turning the final state
+//! into reasons. Changes nothing.
+
+use std::collections::BTreeSet;
+
+use model::{Cluster, GpuRequest, Node, WorkloadId};
+use units::{GPU_MILLIS, Kind, Resources};
+
+use super::reclaim::entitled;
+use crate::Pending;
+use crate::session::Session;
+
+/// The reasons of one workload that needs a place or waits for one; empty if it needs none.
+pub(crate) fn reasons(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
+    let workload = &s.cluster.workloads()[id];
+    let mut reasons = Vec::new();
+    if let Some(reason) = waiting_for_release(s.cluster, id) {
+        reasons.push(reason);
+    }
+    if s.next_pods(id).is_empty() {
+        return reasons;
+    }
+    if workload.not_before > s.now {
+        return vec![Pending::BackingOff { until: workload.not_before }];
+    }
+    reasons.extend(s.queue_reason(id));
+    reasons.extend(no_room(s.cluster, id));
+    if reasons.is_empty() {
+        let pods_min = workload.spec.pods_min;
+        reasons.push(Pending::GangIncomplete { pods_min });
+    }
+    let asked = s.ask(id, None);
+    if !entitled(s, id, asked) && !reasons.iter().any(is_final) {
+        let queue = s.numbers(workload.spec.queue);
+        reasons.push(Pending::NotEntitledToMore { queue, requested_millis: asked.gpu_millis });
+    }
+    if s.stats.exhausted {
+        reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });
+    }
+    reasons
+}
+
+/// Whether nothing that others do can change it.
+const fn is_final(reason: &Pending) -> bool {
+    matches!(
+        reason,
+        Pending::LargerThanAnyNode { .. }
+            | Pending::OverLimit { .. }
+            | Pending::NonPreemptibleOverQuota { .. }
+    )
+}
+
+fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+    let pods = &cluster.workloads()[id].pods;
+    let next = pods.iter().find_map(|&pod| {
+        let occupancy = &cluster.pods()[pod].occupancy;
+        occupancy.next.as_ref().map(|next| next.node)
+    })?;
+    let node = &cluster.nodes()[next];
+    let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].occupancy.releasing);
+    let holders: BTreeSet<_> =
+        releasing.map(|&pod| cluster.workload_of(pod).spec.name.clone()).collect();
+    Some(Pending::WaitingForRelease {
+        node: node.name.clone(),
+        holders: holders.into_iter().collect(),
+    })
+}
+
+fn no_room(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+    let workload = &cluster.workloads()[id];
+    let (request, demand) = (workload.spec.request, workload.demand);
+    let nodes: Vec<_> = cluster.nodes().iter().map(|(_, node)| node).collect();
+    let could = |node: &&&Node| {
+        let devices = node.gpus.iter().filter(|g| request.gpu.millis_on(g.memory_bytes).is_some());
+        let host = Resources { gpu_millis: 0, ..demand };
+        devices.count() >= request.gpu.devices() as usize && host.fits_in(node.capacity)
+    };
+    if !nodes.iter().any(|node| could(&node)) {
+        let largest = nodes.iter().fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
+        return Some(Pending::LargerThanAnyNode {
+            request: request.gpu,
+            demand,
+            largest,
+            nodes: nodes.len(),
+        });
+    }
+    let has_gpus: Vec<_> = nodes.iter().filter(|node| has_gpus(node, request.gpu)).collect();
+    if has_gpus.is_empty() {
+        return Some(no_gpus(&nodes, request.gpu));
+    }
+    let most = |kind: Kind| has_gpus.iter().map(|node| node.free(false)[kind]).max().unwrap_or(0);
+    if most(Kind::Cpu) < demand.cpu_millis {
+        let (cpu_millis, free_millis_max) = (demand.cpu_millis, most(Kind::Cpu));
+        return Some(Pending::NotEnoughCpu { cpu_millis, free_millis_max });
+    }
+    if most(Kind::Memory) < demand.memory_bytes {
+        let (memory_bytes, free_bytes_max) = (demand.memory_bytes, most(Kind::Memory));
+        return Some(Pending::NotEnoughMemory { memory_bytes, free_bytes_max });
+    }
+    None
+}
+
+fn has_gpus(node: &Node, request: GpuRequest) -> bool {
+    let fitting = node.gpus.iter().filter(|gpu| {
+        request.millis_on(gpu.memory_bytes).is_some_and(|millis| gpu.free_millis(false) >= millis)
+    });
+    fitting.count() >= request.devices() as usize
+}
+
+fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
+    if let GpuRequest::Whole(gpus) = request {
+        let free: Vec<_> = nodes.iter().map(|node| node.whole_free(false)).collect();
+        return Pending::NotEnoughGpus {
+            gpus,
+            nodes: nodes.len(),
+            free_on_one_node_max: free.iter().copied().max().unwrap_or(0),
+            free_total: free.iter().sum(),
+        };
+    }
+    let memories = nodes.iter().flat_map(|node| &node.gpus).map(|gpu| gpu.memory_bytes);
+    Pending::NoGpuShareFree {
+        devices: request.devices(),
+        millis: memories.filter_map(|memory| request.millis_on(memory)).min().unwrap_or(GPU_MILLIS),
+        free_millis_max: nodes
+            .iter()
+            .map(|node| node.largest_free_millis(false))
+            .max()
+            .unwrap_or(0),
+    }
+}

@@ -1,0 +1,44 @@
+//! Starts what waited for a place that is free now. Owns: turning a reservation into a start.
+
+use std::collections::BTreeMap;
+
+use model::{Occupancy, PodId, WorkloadId};
+
+use crate::place;
+use crate::session::Session;
+
+/// Starts every workload whose reserved places are all free; one that has to wait but could
+/// start elsewhere at once does so.
+pub(crate) fn run(s: &mut Session<'_>) {
+    let mut reserved: BTreeMap<WorkloadId, Vec<PodId>> = BTreeMap::new();
+    for &pod in s.cluster.reserved() {
+        reserved.entry(s.cluster.pods()[pod].workload).or_default().push(pod);
+    }
+    let mut order: Vec<_> = reserved.keys().copied().collect();
+    order.sort_by_key(|&id| crate::order::by_rank(s.cluster, id));
+    for id in order {
+        let start = s.cluster.checkpoint();
+        if !reserved[&id].iter().all(|&pod| start_pod(s, pod)) {
+            s.cluster.rollback(start);
+        }
+    }
+}
+
+fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
+    let occupancy = s.cluster.pods()[pod].occupancy.clone();
+    let (None, Some(to)) = (&occupancy.current, &occupancy.next) else { return false };
+    let room = s.cluster.amounts(pod, to);
+    if s.cluster.nodes()[to.node].has_room_now(&to.devices, room) {
+        s.cluster.set_occupancy(pod, Occupancy::at(to.clone()));
+        return true;
+    }
+    let mut request = s.cluster.workload_of(pod).spec.request;
+    if let model::GpuRequest::Whole(gpus) = &mut request.gpu {
+        *gpus = u32::try_from(to.devices.len()).unwrap_or(*gpus);
+    }
+    let Some(elsewhere) = place::find(s.cluster, request, true, s.policy.placement) else {
+        return false;
+    };
+    s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));
+    true
+}

@@ -1,0 +1,70 @@
+//! Takes back what other queues hold above their share. Owns: who may take from whom. Source:
+//! Run:ai reference D.3b "may it reclaim", scheduling reference §15.
+
+use model::{QueueId, WorkloadId};
+use units::{Kind, Resources};
+
+use crate::Cause;
+use crate::session::Session;
+use crate::victims::{Rule, preemptible};
+
+pub(crate) struct Reclaim;
+
+impl Rule for Reclaim {
+    fn victims(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> Vec<WorkloadId> {
+        if !entitled(s, id, asked) {
+            return Vec::new();
+        }
+        let own = s.cluster.workloads()[id].spec.queue;
+        let mut victims = preemptible(s, id);
+        victims.retain(|&victim| s.cluster.workloads()[victim].spec.queue != own);
+        victims
+    }
+
+    /// The victim's side is above its share, or the taker stays within its quota while the
+    /// victim's side is above its own. Judged where the two paths in the tree part.
+    fn just(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId) -> bool {
+        let Some((taker, giver)) = branches(s, id, victim) else { return false };
+        let (taker, side) = (&s.cluster.queues()[taker], &s.cluster.queues()[giver]);
+        let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
+        let quota = side.share.quota;
+        let share = |kind| s.fair[&giver][kind].max(quota[kind]);
+        let above_share = kinds().any(|kind| side.allocated[kind] > share(kind));
+        let above_quota = kinds().any(|kind| side.allocated[kind] > quota[kind]);
+        let within_quota = (taker.allocated + asked).fits_in(taker.share.quota);
+        above_share || (within_quota && above_quota)
+    }
+
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+        let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
+        let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
+        Cause::Reclaimed {
+            beneficiary: s.reference(id),
+            loser: s.numbers(loser),
+            winner: s.numbers(winner),
+        }
+    }
+}
+
+/// Whether a workload's queue stays within its fair share with it, at every level.
+pub(crate) fn entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+    let leaf = s.cluster.workloads()[id].spec.queue;
+    s.cluster.lineage(leaf).all(|queue| {
+        let held = s.cluster.queues()[queue].allocated;
+        let share = s.fair[&queue];
+        Kind::ALL
+            .into_iter()
+            .all(|kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind])
+    })
+}
+
+/// The ancestors (or selves) of both queues just below the point where their paths part; none
+/// when the queues are the same.
+fn branches(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Option<(QueueId, QueueId)> {
+    let path = |id: WorkloadId| {
+        let mut path: Vec<_> = s.cluster.lineage(s.cluster.workloads()[id].spec.queue).collect();
+        path.reverse();
+        path
+    };
+    path(id).into_iter().zip(path(victim)).find(|(own, other)| own != other)
+}

@@ -1,0 +1,84 @@
+//! One decision: every action in order, inside one transaction. Owns: the order of actions and
+//! the bookkeeping of starts and resizes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Cluster;
+use units::Instant;
+
+use crate::actions::consolidate::Consolidation;
+use crate::actions::elastic::{self, GiveBack};
+use crate::actions::preempt::Preempt;
+use crate::actions::reclaim::Reclaim;
+use crate::actions::{allocate, explain, promote};
+use crate::plan::step;
+use crate::session::Session;
+use crate::{Plan, Policy, Stats, Step, fair_shares};
+
+/// Decides what to do now. The cluster is left as it will be when the plan has been started:
+/// pods to be stopped are releasing, places are held or reserved.
+///
+/// Bounded by [`Policy::trials_max`] trial placements. The same cluster, instant and policy give
+/// the same plan.
+pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
+    let fair = fair_shares(cluster);
+    cluster.begin();
+    let mut s = Session {
+        cluster,
+        now,
+        policy,
+        fair,
+        causes: BTreeMap::new(),
+        stats: Stats::default(),
+        wake_at: None,
+    };
+    promote::run(&mut s);
+    allocate::run(&mut s);
+    allocate::by_rule(&mut s, &GiveBack);
+    allocate::by_rule(&mut s, &Consolidation);
+    allocate::by_rule(&mut s, &Reclaim);
+    allocate::by_rule(&mut s, &Preempt);
+    elastic::fit(&mut s);
+    elastic::grow(&mut s);
+    finish(s)
+}
+
+fn finish(mut s: Session<'_>) -> Plan {
+    let held_back = s.cluster.waiting().into_iter();
+    for due in held_back.map(|id| s.cluster.workloads()[id].not_before).collect::<Vec<_>>() {
+        if due > s.now {
+            s.wake(due);
+        }
+    }
+    let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
+    let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
+    let pending = waiting.into_iter().map(|id| (id, explain::reasons(&s, id))).collect();
+    if s.stats.exhausted {
+        // What was cut short goes on in a cycle of its own.
+        s.wake(s.now);
+    }
+    let Session { cluster, now, fair, causes, stats, wake_at, .. } = s;
+    let changes = cluster.commit();
+    let steps: Vec<_> =
+        changes.iter().map(|change| step(cluster, change, causes.get(&change.pod))).collect();
+    record_times(cluster, now, &steps);
+    Plan { steps, pending, shares: fair, wake_at, stats }
+}
+
+fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
+    for step in steps {
+        match *step {
+            Step::Bind { pod, .. } => {
+                let id = cluster.pods()[pod].workload;
+                let last_resize = cluster.workloads()[id].last_resize;
+                cluster.set_starts(id, Some(now), last_resize);
+            }
+            Step::Resize { pod, .. } => {
+                let id = cluster.pods()[pod].workload;
+                let last_start = cluster.workloads()[id].last_start;
+                cluster.set_starts(id, last_start, Some(now));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a cycle decided: the difference between the places before and after, with causes.
+//! Owns: naming that difference. Refuses to know how it is carried out.
+
+use std::collections::BTreeMap;
+
+use model::{Change, Cluster, Placement, PodId, QueueId, WorkloadId};
+use units::{Instant, Resources};
+
+use crate::{Cause, Pending};
+
+/// One thing to do. Steps of one plan are independent of each other, except that a reserved
+/// place becomes free only when what holds it has been stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Start the pod here, now.
+    Bind {
+        /// Pod.
+        pod: PodId,
+        /// Where.
+        to: Placement,
+    },
+    /// Keep this place for the pod until it is free.
+    Reserve {
+        /// Pod.
+        pod: PodId,
+        /// Where.
+        to: Placement,
+    },
+    /// The reserved place is given up.
+    Unreserve {
+        /// Pod.
+        pod: PodId,
+    },
+    /// Stop the pod; it waits for a place again.
+    Evict {
+        /// Pod.
+        pod: PodId,
+        /// Where it was.
+        from: Placement,
+        /// Why and for whom.
+        cause: Cause,
+    },
+    /// Stop the pod and start it elsewhere.
+    Move {
+        /// Pod.
+        pod: PodId,
+        /// Where it was.
+        from: Placement,
+        /// Where it goes.
+        to: Placement,
+        /// Why and for whom.
+        cause: Cause,
+    },
+    /// Stop the pod and start it on the same node with another number of GPUs.
+    Resize {
+        /// Pod.
+        pod: PodId,
+        /// What it had.
+        from: Placement,
+        /// What it gets.
+        to: Placement,
+        /// Why and for whom.
+        cause: Cause,
+    },
+}
+
+/// How much work a cycle was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Trial placements made.
+    pub trials: u64,
+    /// Whether the bound on trials ended a search.
+    pub exhausted: bool,
+}
+
+/// The outcome of a cycle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What to do, in pod order.
+    pub steps: Vec<Step>,
+    /// Why each workload that waits does so; never empty for one that waits.
+    pub pending: BTreeMap<WorkloadId, Vec<Pending>>,
+    /// What each queue is entitled to at this moment.
+    pub shares: BTreeMap<QueueId, Resources>,
+    /// When to look again even if nothing happens.
+    pub wake_at: Option<Instant>,
+    /// How much work it was.
+    pub stats: Stats,
+}
+
+/// Names what changed for one pod. `cause` is asked for only when something running is stopped.
+pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
+    let pod = change.pod;
+    let after = &cluster.pods()[pod].occupancy;
+    let before = &change.before;
+    let stopped = before.current.as_ref().filter(|_| !before.releasing && after.releasing);
+    let Some(from) = stopped else {
+        return match (&after.current, &after.next) {
+            (Some(to), None) if before.current.is_none() => Step::Bind { pod, to: to.clone() },
+            (_, Some(to)) => Step::Reserve { pod, to: to.clone() },
+            (_, None) => Step::Unreserve { pod },
+        };
+    };
+    let from = from.clone();
+    let cause = cause.cloned().expect("whoever stops a pod records why, in the same call");
+    match &after.next {
+        None => Step::Evict { pod, from, cause },
+        Some(to) if to.node == from.node && to.gpu_millis() != from.gpu_millis() => {
+            Step::Resize { pod, from, to: to.clone(), cause }
+        }
+        Some(to) => Step::Move { pod, from, to: to.clone(), cause },
+    }
+}

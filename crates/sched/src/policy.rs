@@ -1,0 +1,37 @@
+//! Every knob of a decision, with its default. Owns no behaviour.
+
+/// Which of the nodes that fit is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// The fullest, so that large requests find whole nodes.
+    BinPack,
+    /// The emptiest, so that pods disturb each other least.
+    Spread,
+}
+
+/// The knobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Which node is taken.
+    pub placement: Placement,
+    /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
+    pub consolidation_moves_max: usize,
+    /// Least time between two resizes of a workload if nobody needs the difference, in
+    /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
+    /// stream of short ones would do nothing but restart.
+    pub grow_interval_ms_min: u64,
+    /// Most trial placements in one cycle: the bound on its work. What is left untried is tried
+    /// in the next one.
+    pub trials_max: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            placement: Placement::BinPack,
+            consolidation_moves_max: 16,
+            grow_interval_ms_min: 10_000,
+            trials_max: 100_000,
+        }
+    }
+}

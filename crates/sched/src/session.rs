@@ -1,0 +1,205 @@
+//! One cycle in progress: the cluster under an open transaction, and what was found out so far.
+//! Owns: placing a workload (all its pods or none), stopping and resizing pods, the checks of
+//! limit and quota, and the bound on work. Refuses to know which action asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cluster, DeviceShare, GpuRequest, Occupancy, Placement, PodId, QueueId, WorkloadId};
+use units::{Instant, Kind, Resources};
+
+use crate::order::Shares;
+use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, place};
+
+pub(crate) struct Session<'a> {
+    pub(crate) cluster: &'a mut Cluster,
+    pub(crate) now: Instant,
+    pub(crate) policy: &'a Policy,
+    pub(crate) fair: BTreeMap<QueueId, Resources>,
+    pub(crate) causes: BTreeMap<PodId, Cause>,
+    pub(crate) stats: Stats,
+    pub(crate) wake_at: Option<Instant>,
+}
+
+/// Why a workload was not placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// Its queue may not hold more; evictions elsewhere cannot help.
+    Queue(Pending),
+    /// No room.
+    Room,
+}
+
+impl Session<'_> {
+    pub(crate) fn shares(&self) -> Shares<'_> {
+        Shares { cluster: self.cluster, fair: &self.fair }
+    }
+
+    /// Workloads that need a place and may be considered now.
+    pub(crate) fn waiting(&self) -> BTreeSet<WorkloadId> {
+        let mut waiting = self.cluster.waiting();
+        waiting.retain(|&id| self.cluster.workloads()[id].not_before <= self.now);
+        waiting
+    }
+
+    /// Spends one trial; false when the bound is reached.
+    pub(crate) fn may_try(&mut self) -> bool {
+        self.stats.exhausted |= self.stats.trials >= self.policy.trials_max;
+        self.stats.trials += 1;
+        !self.stats.exhausted
+    }
+
+    /// Places the pods a workload needs next: all it lacks of its minimum, or else one. Places
+    /// that are free at once are taken; if one is not, all are reserved until the last is free.
+    pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
+        let pods = self.next_pods(id);
+        let mut request = self.cluster.workloads()[id].spec.request;
+        if let Some(gpus) = gpus {
+            request.gpu = GpuRequest::Whole(gpus);
+        }
+        let each = match gpus {
+            Some(_) => request.resources(1),
+            None => self.cluster.workloads()[id].demand,
+        };
+        let asked: Resources = pods.iter().map(|_| each).sum();
+        self.check_queue(id, asked).map_err(Blocked::Queue)?;
+        let start = self.cluster.checkpoint();
+        for &pod in &pods {
+            let now = place::find(self.cluster, request, true, self.policy.placement);
+            let soon = || place::find(self.cluster, request, false, self.policy.placement);
+            match now.map(|to| (to, true)).or_else(|| soon().map(|to| (to, false))) {
+                Some((to, at_once)) => self.settle(pod, Some(to), at_once),
+                None => {
+                    self.cluster.rollback(start);
+                    return Err(Blocked::Room);
+                }
+            }
+        }
+        self.reserve_together(&pods);
+        Ok(())
+    }
+
+    /// Puts pods stopped in this cycle back where they are still running, if that is free; then
+    /// they were never stopped. All the next pods or none.
+    pub(crate) fn put_back(&mut self, id: WorkloadId) -> bool {
+        let start = self.cluster.checkpoint();
+        for pod in self.next_pods(id) {
+            let original = self.cluster.original(pod).clone();
+            let here = original.current.filter(|_| !original.releasing);
+            let free = here.filter(|here| {
+                let node = &self.cluster.nodes()[here.node];
+                let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
+                let share =
+                    |at: &DeviceShare| node.gpus[at.gpu as usize].free_millis(false) >= at.millis;
+                host.fits_in(node.free(false)) && here.devices.iter().all(share)
+            });
+            let Some(here) = free else {
+                self.cluster.rollback(start);
+                return false;
+            };
+            self.settle(pod, Some(here), false);
+        }
+        true
+    }
+
+    /// The pods to place next.
+    pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
+        let workload = &self.cluster.workloads()[id];
+        let lacking = workload.spec.pods_min.saturating_sub(workload.placed).max(1) as usize;
+        let waits = |pod: &PodId| self.cluster.pods()[*pod].waits();
+        workload.pods.iter().copied().filter(waits).take(lacking).collect()
+    }
+
+    /// A gang never starts in part: if one pod has to wait for its place, all of them do.
+    fn reserve_together(&mut self, pods: &[PodId]) {
+        let waits = |pod: &PodId| self.cluster.pods()[*pod].occupancy.next.is_some();
+        if !pods.iter().any(waits) {
+            return;
+        }
+        for &pod in pods {
+            if let Some(to) = self.cluster.pods()[pod].occupancy.effective().cloned() {
+                self.settle(pod, Some(to), false);
+            }
+        }
+    }
+
+    /// Makes `target` the place the pod will be at. What happens to its processes follows from
+    /// where they were when the cycle began, so a pod stopped and put back was never stopped.
+    pub(crate) fn settle(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {
+        let original = self.cluster.original(pod);
+        let (running, stopping) = (original.current.clone(), original.releasing);
+        let occupancy = match (running, target) {
+            (None, Some(to)) if at_once => Occupancy::at(to),
+            (None, next) => Occupancy { current: None, releasing: false, next },
+            (Some(here), Some(to)) if here == to && !stopping => Occupancy::at(here),
+            (Some(here), next) => Occupancy { current: Some(here), releasing: true, next },
+        };
+        self.cluster.set_occupancy(pod, occupancy);
+    }
+
+    /// Limit and quota at every level of the tree. Source: scheduling reference §9.
+    fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
+        let spec = &self.cluster.workloads()[id].spec;
+        for queue in self.cluster.lineage(spec.queue).map(|id| &self.cluster.queues()[id]) {
+            let held = queue.allocated;
+            let fixed = queue.allocated_non_preemptible;
+            for kind in Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0) {
+                if held[kind].saturating_add(asked[kind]) > queue.share.limit[kind] {
+                    return Err(Pending::OverLimit {
+                        queue: queue.name.clone(),
+                        limit_millis: queue.share.limit.gpu_millis,
+                        allocated_millis: held.gpu_millis,
+                        requested_millis: asked.gpu_millis,
+                    });
+                }
+                let over = fixed[kind].saturating_add(asked[kind]) > queue.share.quota[kind];
+                if !spec.preemptible && over {
+                    return Err(Pending::NonPreemptibleOverQuota {
+                        queue: queue.name.clone(),
+                        quota_millis: queue.share.quota.gpu_millis,
+                        allocated_millis: fixed.gpu_millis,
+                        requested_millis: asked.gpu_millis,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first reason the queue gives against the workload's next pods.
+    pub(crate) fn queue_reason(&self, id: WorkloadId) -> Option<Pending> {
+        let each = self.cluster.workloads()[id].demand;
+        let asked = self.next_pods(id).iter().map(|_| each).sum();
+        self.check_queue(id, asked).err()
+    }
+
+    /// What the next pods of a workload add up to, at the given size.
+    pub(crate) fn ask(&self, id: WorkloadId, gpus: Option<u32>) -> Resources {
+        let workload = &self.cluster.workloads()[id];
+        let mut each = workload.demand;
+        if let Some(gpus) = gpus {
+            each.gpu_millis = u64::from(gpus) * units::GPU_MILLIS;
+        }
+        self.next_pods(id).iter().map(|_| each).sum()
+    }
+
+    pub(crate) fn reference(&self, id: WorkloadId) -> WorkloadRef {
+        let spec = &self.cluster.workloads()[id].spec;
+        let queue = self.cluster.queues()[spec.queue].name.clone();
+        WorkloadRef { id, name: spec.name.clone(), queue }
+    }
+
+    pub(crate) fn numbers(&self, id: QueueId) -> QueueNumbers {
+        let queue = &self.cluster.queues()[id];
+        QueueNumbers {
+            name: queue.name.clone(),
+            allocated_millis: queue.allocated.gpu_millis,
+            quota_millis: queue.share.quota.gpu_millis,
+            fair_share_millis: self.fair.get(&id).map_or(0, |share| share.gpu_millis),
+        }
+    }
+
+    /// Asks to be woken no later than this.
+    pub(crate) fn wake(&mut self, at: Instant) {
+        self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at)));
+    }
+}
