@@ -1,0 +1,82 @@
+# What a person does here. `make` alone lists it. Nothing below needs root.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PREFIX ?= $(HOME)/.local
+PROFILE ?= release
+ARGS ?=
+SOAK_ROUNDS ?= 200
+
+BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+
+.PHONY: help run build test lint bench soak install need
+
+help: ## List what can be done
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo
+	@echo "  make run ARGS=\"--nodes 2x2x16GiB\"   passes arguments to \`elastane up\`"
+	@echo "  make install PREFIX=DIR             installs into DIR/bin (default: ~/.local/bin)"
+
+need:
+	@if ! command -v cargo > /dev/null; then \
+	  echo "missing: a Rust toolchain (1.94 or newer); https://rustup.rs installs one without root" >&2; \
+	  exit 1; fi
+	@if ! command -v cc > /dev/null; then \
+	  echo "missing: a C compiler, called cc (SQLite is built from source); on Debian: the package gcc" >&2; \
+	  exit 1; fi
+
+build: need
+	@cargo build --locked --profile $(PROFILE) --package elastane-cli --bins
+
+run: build ## Build what is missing and start the product
+	@if [ "$$(command -v runai || true)" = "" ]; then \
+	  echo "In a second terminal, for \`runai\` and \`elastane\`:"; \
+	  echo "  export PATH=\"$$(cd $(BIN) && pwd):\$$PATH\"        (or once: make install)"; echo; fi
+	@exec $(BIN)/elastane up $(ARGS)
+
+test: need ## Run every test, the walk-throughs included
+	cargo xtask tidy
+	@mkdir -p target
+	cargo test --locked --workspace --no-fail-fast 2>&1 | tee target/test.log
+	@awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
+	  / \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
+	  END { printf "\n%d tests passed, %d failed, %d skipped\n%s", passed, failed, ignored, skipped }' \
+	  target/test.log
+	@echo "  the crash test ran its short form; \`make soak\` runs $(SOAK_ROUNDS) rounds"
+
+lint: need ## Check formatting, lints, the rules of the code base, and dependencies
+	@for part in fmt clippy; do \
+	  if ! cargo $$part --version > /dev/null 2>&1; then \
+	    echo "missing: cargo $$part; \`rustup component add rustfmt clippy\` installs it" >&2; exit 1; fi; \
+	done
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+	@if ! command -v cargo-deny > /dev/null; then \
+	  echo "skipped: licences, bans, advisories (no cargo-deny; \`cargo install --locked cargo-deny\`)"; \
+	else \
+	  echo "cargo deny check licenses bans sources"; \
+	  cargo deny --log-level error check licenses bans sources; \
+	  if cargo deny fetch db > /dev/null 2>&1; then \
+	    echo "cargo deny check advisories"; \
+	    cargo deny --log-level error --offline check advisories; \
+	  else \
+	    echo "skipped: advisories (their database cannot be fetched from here)"; \
+	  fi; \
+	fi
+
+bench: build ## Measure latency, start, memory and size of the built binaries
+	@cargo xtask bench --bin $(BIN)
+
+soak: need ## Kill the server at random, 200 times, and check that nothing is lost
+	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) cargo test --locked --package elastane-cli --test system \
+	  crash -- --nocapture
+
+install: build ## Put the binaries on the PATH
+	@install -d "$(PREFIX)/bin"
+	@install -m 755 $(BIN)/elastane $(BIN)/runai "$(PREFIX)/bin"
+	@echo "installed elastane and runai in $(PREFIX)/bin"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; \
+	  *) echo "which is not on your PATH; add it: export PATH=\"$(PREFIX)/bin:\$$PATH\"";; esac
