@@ -46,7 +46,8 @@ pub(crate) enum Taking {
 }
 
 /// What a solution costs; the least is taken. In this order: the most important workload that
-/// loses its place, how much is lost, how many pods restart, how many belong to others.
+/// loses its place, how much is lost, how many pods restart, how many belong to others, how far
+/// down the order of victims it reaches.
 type Cost = (u32, u64, usize, usize, usize);
 
 /// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
@@ -66,12 +67,15 @@ pub(crate) fn make_room(
     }
     let mut best: Option<(Cost, Vec<WorkloadId>)> = None;
     for group in groups(s, id, &victims) {
-        let solution = solve(s, rule, id, gpus, asked, &group);
-        if let Some(found) = solution
-            && best.as_ref().is_none_or(|(cost, _)| found.0 < *cost)
-        {
-            best = Some(found);
+        let Some(chosen) = solve(s, rule, id, gpus, asked, &group) else { continue };
+        let start = s.cluster.checkpoint();
+        if attempt(s, rule, id, gpus, asked, &chosen) {
+            let cost = cost(s, id, &victims, &chosen);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, chosen));
+            }
         }
+        s.cluster.rollback(start);
     }
     let Some((_, chosen)) = best else { return false };
     let causes: Vec<_> = chosen.iter().map(|&v| (v, rule.cause(s, id, v))).collect();
@@ -124,7 +128,7 @@ fn groups(s: &Session<'_>, id: WorkloadId, victims: &[WorkloadId]) -> Vec<Vec<Wo
     per_node.filter(|group: &Vec<_>| !group.is_empty()).collect()
 }
 
-/// The cheapest way found to make room with victims of this group. Leaves the state as it was.
+/// The fewest victims of this group, in their order, that make room. Leaves the state as it was.
 fn solve(
     s: &mut Session<'_>,
     rule: &dyn Rule,
@@ -132,7 +136,7 @@ fn solve(
     gpus: Option<u32>,
     asked: Resources,
     group: &[WorkloadId],
-) -> Option<(Cost, Vec<WorkloadId>)> {
+) -> Option<Vec<WorkloadId>> {
     let start = s.cluster.checkpoint();
     let most = rule.moves_max(s).unwrap_or(usize::MAX).min(group.len());
     let mut chosen = None;
@@ -154,10 +158,7 @@ fn solve(
             chosen = fewer;
         }
     }
-    let works = attempt(s, rule, id, gpus, asked, &chosen);
-    let cost = cost(s, id, group, &chosen);
-    s.cluster.rollback(start);
-    works.then_some((cost, chosen))
+    Some(chosen)
 }
 
 /// Takes from the victims piece by piece until the workload fits, then finds them other places.
@@ -226,12 +227,12 @@ fn go_on(s: &mut Session<'_>, victims: &[WorkloadId]) -> bool {
     all
 }
 
-fn cost(s: &Session<'_>, id: WorkloadId, group: &[WorkloadId], chosen: &[WorkloadId]) -> Cost {
+fn cost(s: &Session<'_>, id: WorkloadId, order: &[WorkloadId], chosen: &[WorkloadId]) -> Cost {
     let own = s.cluster.workloads()[id].spec.queue;
     let (mut priority, mut lost_millis, mut restarts, mut foreign, mut rank) = (0, 0, 0, 0, 0);
     for &victim in chosen {
         let workload = &s.cluster.workloads()[victim];
-        rank = rank.max(group.iter().position(|&v| v == victim).unwrap_or(0));
+        rank = rank.max(order.iter().position(|&v| v == victim).unwrap_or(0));
         foreign += usize::from(workload.spec.queue != own);
         for &pod in &workload.pods {
             let before = s.cluster.original(pod).current.as_ref();

@@ -1,1 +1,15 @@
-//! Placeholder.
+//! A cluster in a string: the language tests are written in.
+//!
+//! Owns: building a cluster from a line, running a script of steps on it, printing where
+//! everything is. Refuses to know: processes and time other than its own counter.
+//!
+//! ```
+//! let mut w = testkit::World::new("n1:2 n2:2", "a:2 b:2");
+//! w.run("submit a/a2 -g 2; submit a/a1; submit b/b1");
+//! assert_eq!(w.gpus(), "n1[a2 a2] n2[a1 b1]");
+//! ```
+
+mod script;
+mod world;
+
+pub use world::World;

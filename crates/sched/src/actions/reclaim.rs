@@ -25,6 +25,13 @@ impl Rule for Reclaim {
     /// victim's side is above its own. Judged where the two paths in the tree part.
     fn just(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId) -> bool {
         let Some((taker, giver)) = branches(s, id, victim) else { return false };
+        // Above the point where the paths part nothing changes hands; below it, every level of
+        // the taker's side must be entitled.
+        let leaf = s.cluster.workloads()[id].spec.queue;
+        let mut levels = s.cluster.lineage(leaf).take_while(|&queue| queue != taker);
+        if !levels.all(|queue| within_share(s, queue, asked)) || !within_share(s, taker, asked) {
+            return false;
+        }
         let (taker, side) = (&s.cluster.queues()[taker], &s.cluster.queues()[giver]);
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let quota = side.share.quota;
@@ -46,16 +53,16 @@ impl Rule for Reclaim {
     }
 }
 
-/// Whether a workload's queue stays within its fair share with it, at every level.
+/// Whether a workload's queue stays within its fair share with it.
 pub(crate) fn entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-    let leaf = s.cluster.workloads()[id].spec.queue;
-    s.cluster.lineage(leaf).all(|queue| {
-        let held = s.cluster.queues()[queue].allocated;
-        let share = s.fair[&queue];
-        Kind::ALL
-            .into_iter()
-            .all(|kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind])
-    })
+    within_share(s, s.cluster.workloads()[id].spec.queue, asked)
+}
+
+fn within_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> bool {
+    let held = s.cluster.queues()[queue].allocated;
+    let share = s.fair[&queue];
+    let within = |kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind];
+    Kind::ALL.into_iter().all(within)
 }
 
 /// The ancestors (or selves) of both queues just below the point where their paths part; none

@@ -1,0 +1,62 @@
+//! The words of a script. Owns: parsing one step.
+
+use units::{parse_bytes, parse_cpu_millis, parse_gpu_millis};
+
+/// A workload as a script submits it.
+#[derive(Debug, Clone)]
+pub(crate) struct Submit {
+    pub(crate) project: String,
+    pub(crate) name: String,
+    pub(crate) gpu: model::GpuRequest,
+    pub(crate) cpu_millis: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) interactive: bool,
+    pub(crate) elastic: bool,
+    pub(crate) priority: Option<u32>,
+    pub(crate) pods: u32,
+    pub(crate) pods_min: Option<u32>,
+}
+
+/// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
+/// [--interactive] [--elastic] [--priority N] [--pods N] [--min N]`; one GPU if not said.
+pub(crate) fn submit(words: &[&str]) -> Submit {
+    let (project, name) = words[0].split_once('/').expect("project/name");
+    let mut result = Submit {
+        project: project.into(),
+        name: name.into(),
+        gpu: model::GpuRequest::Whole(1),
+        cpu_millis: 0,
+        memory_bytes: 0,
+        interactive: false,
+        elastic: false,
+        priority: None,
+        pods: 1,
+        pods_min: None,
+    };
+    let (mut devices, mut millis, mut memory) = (1, 1000, None);
+    let mut rest = words[1..].iter();
+    while let Some(&word) = rest.next() {
+        let mut value = || *rest.next().expect("a value after the flag");
+        match word {
+            "-g" => millis = parse_gpu_millis(value()).expect("a GPU count"),
+            "--devices" => devices = value().parse().expect("a count"),
+            "--mem" => memory = Some(parse_bytes(value()).expect("a size")),
+            "--cpu" => result.cpu_millis = parse_cpu_millis(value()).expect("a CPU count"),
+            "--memory" => result.memory_bytes = parse_bytes(value()).expect("a size"),
+            "--interactive" => result.interactive = true,
+            "--elastic" => result.elastic = true,
+            "--priority" => result.priority = Some(value().parse().expect("a priority")),
+            "--pods" => result.pods = value().parse().expect("a count"),
+            "--min" => result.pods_min = Some(value().parse().expect("a count")),
+            other => panic!("unknown flag {other}"),
+        }
+    }
+    result.gpu = match memory {
+        Some(bytes) => model::GpuRequest::Memory { devices, bytes },
+        None if millis % 1000 == 0 => {
+            model::GpuRequest::Whole(u32::try_from(millis / 1000).expect("a small count"))
+        }
+        None => model::GpuRequest::Share { devices, millis },
+    };
+    result
+}

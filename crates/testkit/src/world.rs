@@ -1,0 +1,292 @@
+//! A cluster under a scheduler, with an engine that obeys at once unless told to be slow.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Cluster, GpuRequest, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Weights, WorkloadId,
+    WorkloadSpec,
+};
+use sched::{Plan, Policy, Step};
+use units::{GPU_MILLIS, Instant, Resources};
+
+use crate::script::{self, Submit};
+
+const GIB: u64 = 1 << 30;
+
+/// A cluster, its scheduler and what happened so far.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The state.
+    pub cluster: Cluster,
+    /// The knobs.
+    pub policy: Policy,
+    /// Now.
+    pub now: Instant,
+    /// Plan of the last cycle.
+    pub plan: Plan,
+    /// Whether stopped pods stay until `gone`.
+    pub slow: bool,
+    queues: BTreeMap<String, QueueId>,
+    names: BTreeMap<String, WorkloadId>,
+    seq: u64,
+    /// Codes and texts of everything stopped in the last step.
+    stopped: Vec<String>,
+}
+
+impl World {
+    /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said) and projects as
+    /// `name:quota[:limit]`, all in one department without quota.
+    ///
+    /// # Panics
+    /// On anything it cannot read: it is a test's own text.
+    #[must_use]
+    pub fn new(nodes: &str, projects: &str) -> Self {
+        let mut world = Self {
+            cluster: Cluster::new(),
+            policy: Policy::default(),
+            now: Instant(1_000_000),
+            plan: Plan::default(),
+            slow: false,
+            queues: BTreeMap::new(),
+            names: BTreeMap::new(),
+            seq: 0,
+            stopped: Vec::new(),
+        };
+        for node in nodes.split_whitespace() {
+            let mut parts = node.split(':');
+            let name = parts.next().expect("a name").to_owned();
+            let gpus = parts.next().expect("GPUs").parse().expect("a count");
+            let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
+            world.cluster.add_node(NodeSpec {
+                name,
+                gpu_memory_bytes: vec![16 * GIB; gpus],
+                cpu_millis: cores * 1000,
+                memory_bytes: 1024 * GIB,
+            });
+        }
+        let unlimited = share(u64::MAX, u64::MAX);
+        let department = world.queue("department", None, unlimited);
+        for project in projects.split_whitespace() {
+            let mut parts = project.split(':');
+            let name = parts.next().expect("a name");
+            let mut millis = || {
+                parts.next().map_or(u64::MAX, |n| units::parse_gpu_millis(n).expect("a GPU count"))
+            };
+            let quota = millis();
+            let share = share(quota, millis());
+            world.queue(name, Some(department), share);
+        }
+        world
+    }
+
+    /// Adds a queue.
+    ///
+    /// # Panics
+    /// When the model refuses it.
+    pub fn queue(&mut self, name: &str, parent: Option<QueueId>, share: Share) -> QueueId {
+        self.seq += 1;
+        let spec = QueueSpec { name: name.into(), parent, share, seq: self.seq };
+        let id = self.cluster.add_queue(spec).expect("a sound queue");
+        self.queues.insert(name.into(), id);
+        id
+    }
+
+    /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
+    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
+    /// `gone` (what was being stopped is gone now).
+    ///
+    /// # Panics
+    /// On a step it cannot read, and when an invariant of the model is broken.
+    pub fn run(&mut self, script: &str) {
+        for step in script.split([';', '\n']).map(str::trim).filter(|step| !step.is_empty()) {
+            let words: Vec<_> = step.split_whitespace().collect();
+            self.stopped.clear();
+            match words[0] {
+                "submit" => self.submit(&script::submit(&words[1..])),
+                "delete" => words[1..].iter().for_each(|name| self.delete(name)),
+                "suspend" => words[1..].iter().for_each(|name| self.wants(name, false)),
+                "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
+                "quota" => self.quota(words[1], words[2]),
+                "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
+                "slow" => self.slow = true,
+                "gone" => self.vacate_all(),
+                other => panic!("unknown step {other}"),
+            }
+            self.settle();
+        }
+    }
+
+    /// Schedules until nothing more happens.
+    fn settle(&mut self) {
+        for _ in 0..100 {
+            self.now = self.now.plus_ms(1);
+            self.cycle();
+            if self.plan.steps.is_empty() {
+                return;
+            }
+            if !self.slow {
+                self.vacate_all();
+            }
+        }
+        panic!("the scheduler does not come to rest: {:?}", self.plan.steps);
+    }
+
+    /// One decision, with every invariant checked.
+    ///
+    /// # Panics
+    /// When an invariant is broken.
+    pub fn cycle(&mut self) {
+        let before = self.cluster.clone();
+        self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
+        if let Err(fault) = self.cluster.verify() {
+            panic!("after a cycle: {fault}");
+        }
+        let mut again = before;
+        let same = sched::cycle(&mut again, self.now, &self.policy);
+        assert_eq!(self.plan, same, "equal input, equal plan");
+        for step in &self.plan.steps {
+            if let Step::Evict { pod, cause, .. }
+            | Step::Move { pod, cause, .. }
+            | Step::Resize { pod, cause, .. } = step
+            {
+                let name = &self.cluster.workload_of(*pod).spec.name;
+                self.stopped.push(format!("{name} {} {cause}", cause.code().code));
+            }
+        }
+        for id in self.cluster.waiting() {
+            let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
+            assert!(reasons > 0, "every pending workload has a reason");
+        }
+    }
+
+    fn vacate_all(&mut self) {
+        for pod in self.cluster.pods().ids().collect::<Vec<_>>() {
+            if self.cluster.pods()[pod].occupancy.releasing {
+                self.cluster.vacate(pod);
+            }
+        }
+    }
+
+    fn submit(&mut self, submit: &Submit) {
+        self.seq += 1;
+        let priority = submit.priority.unwrap_or(if submit.interactive { 100 } else { 50 });
+        let id = self
+            .cluster
+            .add_workload(WorkloadSpec {
+                name: submit.name.clone(),
+                queue: self.queues[&submit.project],
+                seq: self.seq,
+                priority,
+                preemptible: !submit.interactive,
+                elastic: submit.elastic,
+                pods: submit.pods,
+                pods_min: submit.pods_min.unwrap_or(submit.pods),
+                request: model::PodRequest {
+                    gpu: submit.gpu,
+                    cpu_millis: submit.cpu_millis,
+                    memory_bytes: submit.memory_bytes,
+                },
+            })
+            .expect("a sound workload");
+        self.names.insert(submit.name.clone(), id);
+        self.wants(&submit.name, true);
+    }
+
+    fn wants(&mut self, name: &str, wants: bool) {
+        for pod in self.cluster.workloads()[self.names[name]].pods.clone() {
+            self.cluster.set_wants(pod, wants);
+            if !wants {
+                self.cluster.release(pod);
+            }
+        }
+    }
+
+    fn delete(&mut self, name: &str) {
+        self.wants(name, false);
+        let id = self.names.remove(name).expect("a submitted workload");
+        for pod in self.cluster.workloads()[id].pods.clone() {
+            self.cluster.set_occupancy(pod, Occupancy::default());
+        }
+        self.cluster.remove_workload(id).expect("nothing of it is left");
+    }
+
+    fn quota(&mut self, project: &str, gpus: &str) {
+        let millis = units::parse_gpu_millis(gpus).expect("a GPU count");
+        let id = self.queues[project];
+        let limit = self.cluster.queues()[id].share.limit.gpu_millis;
+        self.cluster.set_share(id, share(millis, limit)).expect("a living queue");
+    }
+
+    /// What each GPU holds: `n1[a2 a2] n2[a1 .]`; shares as `frac05:0.5`.
+    #[must_use]
+    pub fn gpus(&self) -> String {
+        let nodes = self.cluster.nodes().iter().map(|(id, node)| {
+            let devices = (0..node.gpus.len()).map(|gpu| {
+                let users = node.pods.iter().filter_map(|&pod| self.user(pod, id, gpu));
+                let users: Vec<_> = users.collect();
+                if users.is_empty() { ".".into() } else { users.join("+") }
+            });
+            format!("{}[{}]", node.name, devices.collect::<Vec<_>>().join(" "))
+        });
+        nodes.collect::<Vec<_>>().join(" ")
+    }
+
+    fn user(&self, pod: model::PodId, node: model::NodeId, gpu: usize) -> Option<String> {
+        let occupancy = &self.cluster.pods()[pod].occupancy;
+        let place = occupancy.current.as_ref().filter(|place| place.node == node)?;
+        let share = place.devices.iter().find(|share| share.gpu as usize == gpu)?;
+        let name = &self.cluster.workload_of(pod).spec.name;
+        let leaving = if occupancy.releasing { "!" } else { "" };
+        let part = if share.millis == GPU_MILLIS {
+            String::new()
+        } else {
+            format!(":{}", units::format_millis(share.millis))
+        };
+        Some(format!("{name}{leaving}{part}"))
+    }
+
+    /// Names of the workloads that wait, in order of creation.
+    #[must_use]
+    pub fn waiting(&self) -> String {
+        let mut waiting: Vec<_> = self.cluster.waiting().into_iter().collect();
+        waiting.sort_by_key(|&id| self.cluster.workloads()[id].spec.seq);
+        let names = waiting.iter().map(|&id| self.cluster.workloads()[id].spec.name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Why a workload waits: codes and texts, one per line.
+    #[must_use]
+    pub fn why(&self, name: &str) -> String {
+        let reasons = self.plan.pending.get(&self.names[name]).into_iter().flatten();
+        reasons.map(|r| format!("{} {r}\n", r.code().code)).collect()
+    }
+
+    /// What was stopped in the last step of the script, and why, one per line.
+    #[must_use]
+    pub fn stopped(&self) -> String {
+        self.stopped.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// GPUs of a workload: allocated (requested).
+    #[must_use]
+    pub fn size(&self, name: &str) -> String {
+        let workload = &self.cluster.workloads()[self.names[name]];
+        let places =
+            workload.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].occupancy.effective());
+        let held: u64 = places.map(model::Placement::gpu_millis).sum();
+        let asked = match workload.spec.request.gpu {
+            GpuRequest::Whole(gpus) => u64::from(gpus) * GPU_MILLIS,
+            _ => workload.demand.gpu_millis,
+        };
+        format!("{} ({})", units::format_millis(held), units::format_millis(asked))
+    }
+}
+
+fn share(quota_millis: u64, limit_millis: u64) -> Share {
+    Share {
+        quota: Resources { gpu_millis: quota_millis, ..Resources::UNLIMITED },
+        limit: Resources { gpu_millis: limit_millis, ..Resources::UNLIMITED },
+        over_quota_weight: Weights::all(2),
+        priority: 100,
+    }
+}
