@@ -1,0 +1,155 @@
+//! Measurements of the built binaries. Owns: what is measured and how it is printed. Refuses to
+//! know: goals as conditions; a slow machine fails no build.
+
+mod http;
+mod server;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use server::Server;
+
+const SUBMITS: usize = 200;
+const STARTS: usize = 20;
+const WORKLOADS: usize = 1000;
+/// Room for every submit to run at once, so that the latency is that of the way, not of a queue.
+const NODES: &str = "8x32x16GiB";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Measures the binaries in a folder and prints a line for each number.
+///
+/// # Errors
+/// The binaries are missing or do not work.
+pub(crate) fn run(binaries: &Path) -> Result<()> {
+    let elastane = binaries.join("elastane");
+    if !elastane.exists() {
+        bail!("{} is missing; `make bench` builds it first", elastane.display());
+    }
+    let elastane = elastane.canonicalize()?;
+    starts(&elastane)?;
+    submits(&elastane)?;
+    memory(&elastane)?;
+    sizes(binaries)
+}
+
+/// One measured value beside its goal.
+fn line(what: &str, value: f64, unit: &str, goal: f64) -> Result<()> {
+    let ratio = value / goal;
+    let verdict = if ratio <= 1.0 { "" } else { "  above the goal" };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{what:<34} {value:>9.1} {unit}   goal {goal:>6} {unit}   {ratio:.2}{verdict}")?;
+    Ok(())
+}
+
+/// The value that `percent` of the values do not exceed.
+fn percentile(values: &mut [f64], percent: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let rank = (values.len() * percent).div_ceil(100).max(1);
+    values.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+fn starts(elastane: &Path) -> Result<()> {
+    let mut fresh = Vec::new();
+    let mut again = Vec::new();
+    for _ in 0..STARTS {
+        let mut server = Server::new(elastane, "4x16GiB")?;
+        fresh.push(server.start()?);
+        server.kill()?;
+        again.push(server.start()?);
+    }
+    line("start to ready, fresh, p50", percentile(&mut fresh, 50), "ms", 300.0)?;
+    line("start to ready, after a kill, p50", percentile(&mut again, 50), "ms", 300.0)
+}
+
+fn submits(elastane: &Path) -> Result<()> {
+    let mut server = Server::new(elastane, NODES)?;
+    server.start()?;
+    let project = server.create_project(SUBMITS)?;
+    let mut latencies = Vec::new();
+    let mut acknowledged = Vec::new();
+    for index in 0..SUBMITS {
+        let since = Instant::now();
+        let id = submit(&mut server, &project, index)?;
+        acknowledged.push(milliseconds(since));
+        await_running(&mut server, &id)?;
+        latencies.push(milliseconds(since));
+    }
+    line("submit to acknowledged, p50", percentile(&mut acknowledged, 50), "ms", 50.0)?;
+    line("submit to running, p50", percentile(&mut latencies, 50), "ms", 50.0)?;
+    line("submit to running, p99", percentile(&mut latencies, 99), "ms", 200.0)
+}
+
+fn submit(server: &mut Server, project: &str, index: usize) -> Result<String> {
+    let body = json!({
+        "name": format!("bench-{index}"),
+        "projectId": project,
+        "clusterId": server.cluster_id()?,
+        "spec": {
+            "image": "ubuntu",
+            "command": "sleep infinity",
+            "compute": { "gpuDevicesRequest": 1, "cpuCoreRequest": 0.001, "cpuMemoryRequest": "1M" },
+        },
+    });
+    let answer = server.ask("POST", "/api/v1/workloads/trainings", Some(&body))?;
+    let id = answer.get("workloadId").and_then(Value::as_str);
+    Ok(id.with_context(|| format!("no workloadId in {answer}"))?.to_owned())
+}
+
+fn await_running(server: &mut Server, id: &str) -> Result<()> {
+    let since = Instant::now();
+    loop {
+        let answer = server.ask("GET", &format!("/api/v1/workloads/{id}"), None)?;
+        match answer.get("phase").and_then(Value::as_str) {
+            Some("Running") => return Ok(()),
+            Some("Failed" | "Completed") => bail!("the workload ended: {answer}"),
+            _ if since.elapsed() > PATIENCE => bail!("the workload does not run: {answer}"),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+fn memory(elastane: &Path) -> Result<()> {
+    let mut server = Server::new(elastane, "4x16GiB")?;
+    server.start()?;
+    let project = server.create_project(4)?;
+    std::thread::sleep(Duration::from_secs(2));
+    line("resident memory, idle", server.resident_megabytes()?, "MB", 30.0)?;
+    for index in 0..WORKLOADS {
+        submit(&mut server, &project, index)?;
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    line("resident memory, 1,000 workloads", server.resident_megabytes()?, "MB", 60.0)
+}
+
+fn sizes(binaries: &Path) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for name in ["elastane", "runai"] {
+        let path = binaries.join(name);
+        let bytes = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+        let tenths = bytes / 100_000;
+        writeln!(out, "{:<34} {:>7}.{} MB", format!("size of {name}"), tenths / 10, tenths % 10)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentile;
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let mut values = [5.0, 1.0, 4.0, 2.0, 3.0];
+        assert!((percentile(&mut values, 50) - 3.0).abs() < f64::EPSILON);
+        assert!((percentile(&mut values, 99) - 5.0).abs() < f64::EPSILON);
+        assert!((percentile(&mut [7.0], 1) - 7.0).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,62 @@
+//! As much of HTTP as a measurement needs: one connection, one request at a time. Owns: framing.
+//! Refuses to know: what is asked.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+/// A connection that is kept open.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: BufReader<TcpStream>,
+    token: String,
+}
+
+impl Connection {
+    /// Connects; every request carries the token.
+    pub(crate) fn open(address: SocketAddr, token: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Self { stream: BufReader::new(stream), token: token.to_owned() })
+    }
+
+    /// Status and body of one request.
+    pub(crate) fn ask(&mut self, verb: &str, path: &str, body: &str) -> Result<(u16, String)> {
+        let request = format!(
+            "{verb} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let status = self.line()?;
+        let code = status.split_whitespace().nth(1).and_then(|code| code.parse().ok());
+        let code = code.with_context(|| format!("no status in `{status}`"))?;
+        let mut length = 0;
+        loop {
+            let header = self.line()?.to_ascii_lowercase();
+            if header.is_empty() {
+                break;
+            }
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse().context("a length that is no number")?;
+            } else if header.starts_with("transfer-encoding:") {
+                bail!("an answer in chunks, which this client does not read");
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok((code, String::from_utf8(body)?))
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            bail!("the server closed the connection");
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}

@@ -1,0 +1,153 @@
+//! A server under measurement. Owns: its process, its folder, and that nothing of it is left.
+//! Refuses to know: what is measured.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::http::Connection;
+
+/// A server with a state directory of its own.
+#[derive(Debug)]
+pub(crate) struct Server {
+    elastane: PathBuf,
+    folder: PathBuf,
+    nodes: String,
+    address: SocketAddr,
+    process: Option<Child>,
+    connection: Option<Connection>,
+    cluster: Option<String>,
+}
+
+impl Server {
+    /// A server that has not been started, with simulated nodes.
+    pub(crate) fn new(elastane: &Path, nodes: &str) -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("elastane-bench-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder)?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        Ok(Self {
+            elastane: elastane.to_owned(),
+            folder,
+            nodes: nodes.to_owned(),
+            address,
+            process: None,
+            connection: None,
+            cluster: None,
+        })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.elastane);
+        command
+            .env("ELASTANE_STATE_DIR", &self.folder)
+            .env("HOME", &self.folder)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// Starts it; milliseconds until it answered.
+    pub(crate) fn start(&mut self) -> Result<f64> {
+        let flag = if self.nodes.matches('x').count() > 1 { "--nodes" } else { "--gpus" };
+        let since = Instant::now();
+        let child = self
+            .command()
+            .args(["up", flag, &self.nodes, "--listen", &self.address.to_string()])
+            .spawn()
+            .context("failed to start the server")?;
+        self.process = Some(child);
+        loop {
+            if self.connect().is_ok() {
+                return Ok(since.elapsed().as_secs_f64() * 1000.0);
+            }
+            let ended = self.process.as_mut().map(Child::try_wait).transpose()?.flatten();
+            if ended.is_some() || since.elapsed() > Duration::from_secs(30) {
+                bail!("the server does not answer on {} ({ended:?})", self.address);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn connect(&mut self) -> Result<()> {
+        let token = fs::read_to_string(self.folder.join("token"))?;
+        let mut connection = Connection::open(self.address, token.trim())?;
+        let (code, body) = connection.ask("GET", "/elastane/v1/status", "")?;
+        if code != 200 {
+            bail!("{code}: {body}");
+        }
+        let status: Value = serde_json::from_str(&body)?;
+        self.cluster = status.get("clusterId").and_then(Value::as_str).map(str::to_owned);
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Kills it the hard way; what it started stays.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.connection = None;
+        if let Some(mut process) = self.process.take() {
+            process.kill()?;
+            process.wait()?;
+        }
+        Ok(())
+    }
+
+    /// One request; the answer must be a success.
+    pub(crate) fn ask(&mut self, verb: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let connection = self.connection.as_mut().context("the server is not started")?;
+        let (code, answer) = connection.ask(verb, path, &body)?;
+        if !(200..300).contains(&code) {
+            bail!("{verb} {path}: {code} {answer}");
+        }
+        if answer.is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_str(&answer)?) }
+    }
+
+    /// The id of the one cluster.
+    pub(crate) fn cluster_id(&self) -> Result<String> {
+        self.cluster.clone().context("the server did not say its cluster's id")
+    }
+
+    /// Creates a project with a quota; its id.
+    pub(crate) fn create_project(&mut self, gpus: usize) -> Result<String> {
+        let body = json!({
+            "name": "bench",
+            "clusterId": self.cluster_id()?,
+            "resources": [{
+                "nodePool": { "name": "default" },
+                "gpu": { "deserved": gpus, "overQuotaWeight": 2 },
+            }],
+        });
+        let answer = self.ask("POST", "/api/v1/org-unit/projects", Some(&body))?;
+        let id = answer.get("id").and_then(Value::as_str);
+        Ok(id.with_context(|| format!("no id in {answer}"))?.to_owned())
+    }
+
+    /// Memory the server has in RAM, in millions of bytes.
+    pub(crate) fn resident_megabytes(&self) -> Result<f64> {
+        let pid = self.process.as_ref().context("the server is not started")?.id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = kib.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
+        Ok(kib.context("no VmRSS in /proc")? * 1024.0 / 1e6)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Stops the workloads too. When even that fails there is nothing left to do but to go on.
+        let _ = self.command().arg("down").status();
+        let _ = self.kill();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
