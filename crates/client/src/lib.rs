@@ -1,1 +1,82 @@
-//! Placeholder.
+//! The typed HTTP client every Rust front-end uses: one method per endpoint.
+//!
+//! Owns: finding the server and the token, requests, and telling "not running" from "refused"
+//! from "not understood". Refuses to know: what is shown to a person, and how the server works.
+
+mod find;
+mod request;
+mod routes;
+
+pub use find::{Found, ServerFile, find, read_server_file, state_dir, write_server_file};
+pub use routes::{LogStream, WorkloadKind};
+
+use thiserror::Error;
+
+/// A connection to one server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+    source: &'static str,
+}
+
+/// Why a request gave no answer.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Nothing listens there.
+    #[error("the elastane server is not running at {url}; start it with `elastane up`")]
+    NotRunning {
+        /// Where it was looked for.
+        url: String,
+    },
+    /// The server said no; its own words.
+    #[error("{message}{}", details_suffix(details.as_deref()))]
+    Api {
+        /// HTTP status.
+        code: u16,
+        /// What is wrong and what is allowed.
+        message: String,
+        /// More.
+        details: Option<String>,
+    },
+    /// The server wants to know who is asking.
+    #[error(
+        "{url} does not accept this login ({message}); on the server's own machine no login is \
+         needed; from elsewhere set RUNAI_TOKEN to a token, which `elastane token` prints there"
+    )]
+    NotLoggedIn {
+        /// Which server.
+        url: String,
+        /// The server's words.
+        message: String,
+    },
+    /// The answer is not what this client expects.
+    #[error("{url} gave an answer that cannot be used: {fault}")]
+    Protocol {
+        /// Which address.
+        url: String,
+        /// What is wrong.
+        fault: String,
+    },
+    /// The address cannot be used at all.
+    #[error("`{url}` is not an address of a server: {fault}")]
+    BadUrl {
+        /// As given.
+        url: String,
+        /// What is wrong.
+        fault: &'static str,
+    },
+    /// A file in the state directory cannot be read or written.
+    #[error("failed to use {path}: {fault}")]
+    StateFile {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        fault: String,
+    },
+}
+
+fn details_suffix(details: Option<&str>) -> String {
+    details.map(|details| format!(" ({details})")).unwrap_or_default()
+}

@@ -1,0 +1,78 @@
+//! Choosing a project or a cluster, who is asking, and which version this is.
+
+use std::io::Write;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::context::{Context, unknown_project};
+use crate::exit::Error;
+use crate::settings::TableStyle;
+
+pub(super) async fn set_project(
+    name: &str,
+    by_noun: bool,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    if context.client.project(name).await?.is_none() {
+        return Err(unknown_project(name));
+    }
+    context.settings.set_project(name)?;
+    // `project set` is the old form in v1 and the current one in v2.
+    let old_form = by_noun && context.settings.table() == Some(TableStyle::V1);
+    if old_form {
+        let mut stderr = std::io::stderr();
+        let hint = "Please use: 'runai config project' instead";
+        writeln!(stderr, "Command \"set\" is deprecated, {hint}")?;
+    }
+    if by_noun && !old_form {
+        writeln!(out, "project {name} configured successfully")?;
+    } else {
+        writeln!(out, "Project {name} has been set as default project")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn set_cluster(
+    name: &str,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let clusters = context.client.clusters().await?;
+    let Some(cluster) = clusters.iter().find(|one| one.name == name || one.uuid == name) else {
+        return Err(Error::NotFound(format!("Cluster {name} does not exist")));
+    };
+    context.settings.set_cluster(&cluster.uuid)?;
+    writeln!(out, "Set current cluster to {}", cluster.name)?;
+    Ok(())
+}
+
+pub(super) async fn whoami(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
+    // The server checks the token; what is in it is only worth printing after that.
+    context.client.clusters().await?;
+    let claims = context.client.token().and_then(claims);
+    let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
+    let subject = claim("sub").unwrap_or_else(|| "unknown".to_owned());
+    writeln!(out, "User: {}", claim("email").unwrap_or_else(|| subject.clone()))?;
+    writeln!(out, "Logged in Id: {subject}")?;
+    Ok(())
+}
+
+/// The middle part of a JWT.
+fn claims(token: &str) -> Option<serde_json::Value> {
+    let payload = token.split('.').nth(1)?;
+    let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+pub(super) fn version(short: bool, out: &mut dyn Write) -> Result<(), Error> {
+    let version = env!("CARGO_PKG_VERSION");
+    if short {
+        writeln!(out, "{version}")?;
+    } else {
+        writeln!(out, "Version: {version}")?;
+        writeln!(out, "Platform: {}/{}", std::env::consts::OS, std::env::consts::ARCH)?;
+    }
+    Ok(())
+}

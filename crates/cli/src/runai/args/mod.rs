@@ -1,0 +1,224 @@
+//! What can be typed after `runai`: one tree that holds both dialects.
+//! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
+
+pub(crate) mod later;
+pub(crate) mod v1;
+pub(crate) mod v2;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+/// Submits, watches and stops work on shared GPUs.
+#[derive(Debug, Parser)]
+#[command(name = "runai", disable_version_flag = true, arg_required_else_help = true)]
+#[command(after_help = "Both dialects are spoken: `runai submit …` and `runai training submit …`.")]
+pub(crate) struct Cli {
+    /// Flags every command takes.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags every command takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Project to work in, in place of the default one
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// Folder of the local files [default: ~/.runai]
+    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(env = "RUNAI_CLI_CONFIG_PATH", hide_env_values = true)]
+    pub(crate) config_path: Option<PathBuf>,
+    /// Name of the settings file in that folder [default: config.json]
+    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(env = "RUNAI_CLI_CONFIG_FILE", hide_env_values = true)]
+    pub(crate) config_file: Option<String>,
+    /// Accepted for scripts written for other versions; has no effect
+    #[arg(long, global = true, hide = true, value_name = "LEVEL")]
+    pub(crate) loglevel: Option<String>,
+    /// Accepted for scripts written for other versions; has no effect
+    #[arg(long, global = true, hide = true)]
+    pub(crate) verbose: bool,
+}
+
+/// The first word.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Submit a job
+    Submit(Box<v1::Submit>),
+    /// List jobs, projects, nodes or clusters
+    List(v1::List),
+    /// Show everything about a job or a node, and why it waits
+    Describe(v1::Describe),
+    /// Print what a job wrote
+    Logs(Logs),
+    /// Delete jobs: `delete NAME…` or `delete job NAME…`
+    Delete(Names),
+    /// Stop jobs and free their GPUs; `resume` queues them again
+    Suspend(Names),
+    /// Queue suspended jobs again
+    Resume(Names),
+    /// Open a shell that sees what the job sees
+    Bash(Named),
+    /// Run a command that sees what the job sees
+    Exec(Exec),
+    /// Manage trainings
+    #[command(subcommand, visible_alias = "trainings")]
+    Training(v2::Verb),
+    /// Manage workspaces
+    #[command(subcommand, visible_alias = "workspaces")]
+    Workspace(v2::Verb),
+    /// Manage workloads of any type
+    #[command(subcommand, visible_alias = "workloads")]
+    Workload(v2::AnyVerb),
+    /// List projects, choose one
+    #[command(subcommand, visible_alias = "projects")]
+    Project(v2::OrgVerb),
+    /// List clusters, choose one
+    #[command(subcommand, visible_alias = "clusters")]
+    Cluster(v2::OrgVerb),
+    /// List nodes
+    #[command(subcommand, visible_alias = "nodes")]
+    Node(v2::NodeVerb),
+    /// Choose the default project or cluster
+    #[command(subcommand)]
+    Config(Config),
+    /// Print who you are to the server
+    Whoami,
+    /// Print the version
+    Version {
+        /// Only the number
+        #[arg(long)]
+        short: bool,
+    },
+}
+
+/// `config …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Make a project the default one
+    Project {
+        /// Name of the project
+        name: String,
+    },
+    /// Make a cluster the current one
+    Cluster {
+        /// Name or id of the cluster
+        name: String,
+    },
+}
+
+/// Several workloads by name.
+#[derive(Debug, Args)]
+pub(crate) struct Names {
+    /// Names; a leading word `job` is taken for the kind when more words follow
+    #[arg(value_name = "NAME", required_unless_present = "all")]
+    pub(crate) names: Vec<String>,
+    /// All of the project
+    #[arg(short = 'A', long, conflicts_with = "names")]
+    pub(crate) all: bool,
+}
+
+/// One workload by name.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// Name
+    pub(crate) name: String,
+    /// Pod of the workload [default: the first]
+    #[arg(long)]
+    pub(crate) pod: Option<String>,
+}
+
+/// Which output to print.
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Name
+    pub(crate) name: String,
+    /// Go on printing until the job ends
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only the last N lines; -1 for all
+    #[arg(short, long, value_name = "N", default_value_t = -1, allow_negative_numbers = true)]
+    pub(crate) tail: i64,
+    /// Pod of the workload [default: the first]
+    #[arg(long)]
+    pub(crate) pod: Option<String>,
+}
+
+/// A command to run beside a workload.
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// Name
+    pub(crate) name: String,
+    /// Command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// Pass the input on (always done)
+    #[arg(short = 'i', long)]
+    pub(crate) stdin: bool,
+    /// Use this terminal (always done)
+    #[arg(short = 't', long)]
+    pub(crate) tty: bool,
+    /// Pod of the workload [default: the first]
+    #[arg(long)]
+    pub(crate) pod: Option<String>,
+}
+
+/// How a list is printed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[group(multiple = false)]
+pub(crate) struct Format {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print YAML
+    #[arg(long)]
+    pub(crate) yaml: bool,
+    /// Print a table (the default)
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+/// Parses a command line, the program's name included.
+///
+/// # Errors
+/// What the parser has to say: a fault with the nearest right word, or a help page.
+pub(crate) fn parse<I: IntoIterator<Item = OsString>>(argv: I) -> Result<Cli, clap::Error> {
+    let argv = v1::join_old_strings(argv.into_iter().collect());
+    let mut tree = later::add_to(Cli::command());
+    let matches = tree.try_get_matches_from_mut(argv)?;
+    later::refuse(&mut tree, &matches)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
+}
+
+/// Splits `NAME=VALUE`.
+///
+/// # Errors
+/// No `=`, or nothing before it.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// Reads a CPU count such as `0.5` or `500m`, in thousandths of a core.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn cpu(text: &str) -> Result<u64, String> {
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
+}
+
+/// Checks a size such as `1G`, and keeps it as it was typed.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn size(text: &str) -> Result<String, String> {
+    units::parse_bytes(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}

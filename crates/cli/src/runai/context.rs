@@ -1,0 +1,102 @@
+//! What every command needs: the settings, a client, and the project it works in.
+//! Owns the texts about a project or a job that is not there.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use api_types::{Project, Workload};
+use client::Client;
+
+use super::args::Global;
+use super::intent::{Dialect, Kind, Target};
+use crate::exit::Error;
+use crate::settings::{Env, Settings};
+
+/// What every command needs.
+pub(super) struct Context {
+    pub(super) settings: Settings,
+    pub(super) client: Client,
+    /// Whether the server is on this machine.
+    pub(super) local: bool,
+    project_flag: Option<String>,
+}
+
+impl Context {
+    pub(super) fn open(global: &Global, env: Env<'_>) -> Result<Self, Error> {
+        let dir: Option<PathBuf> = global.config_path.clone();
+        let settings = Settings::load(dir, global.config_file.as_deref(), env)?;
+        let state_dir = client::state_dir(env);
+        let found = client::find(settings.url(), settings.token(), state_dir.as_deref())?;
+        let project_flag = global.project.clone();
+        Ok(Self { settings, client: found.client, local: found.local, project_flag })
+    }
+
+    /// The project this command works in.
+    pub(super) fn project(&self) -> Result<&str, Error> {
+        self.project_flag.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {
+            Error::Usage(
+                "no project is chosen; add `--project PROJECT`, or choose one for good with \
+                 `runai config project PROJECT` (`runai list projects` shows them)"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// The same project as the server knows it.
+    pub(super) async fn known_project(&self) -> Result<Project, Error> {
+        let name = self.project()?;
+        self.client.project(name).await?.ok_or_else(|| unknown_project(name))
+    }
+
+    /// The living workloads of the chosen project.
+    pub(super) async fn workloads(&self) -> Result<Vec<Workload>, Error> {
+        let project = self.project()?;
+        let workloads = self.client.workloads(Some(project)).await?;
+        if workloads.is_empty() && self.client.project(project).await?.is_none() {
+            return Err(unknown_project(project));
+        }
+        Ok(workloads)
+    }
+
+    /// A workload by name.
+    pub(super) async fn workload(&self, target: &Target) -> Result<Option<Workload>, Error> {
+        let wanted = target.kind.map(Kind::as_str);
+        Ok(self.workloads().await?.into_iter().find(|workload| {
+            workload.name == target.name && wanted.is_none_or(|kind| workload.kind == kind)
+        }))
+    }
+
+    /// A workload by name that has to be there.
+    pub(super) async fn existing(&self, target: &Target) -> Result<Workload, Error> {
+        match self.workload(target).await? {
+            Some(workload) => Ok(workload),
+            None => Err(self.no_such(target)?),
+        }
+    }
+
+    fn no_such(&self, target: &Target) -> Result<Error, Error> {
+        let (name, project) = (&target.name, self.project()?);
+        let what = match (target.dialect, target.kind) {
+            (Dialect::V1, _) => "job",
+            (Dialect::V2, None) => "workload",
+            (Dialect::V2, Some(Kind::Training)) => "training",
+            (Dialect::V2, Some(Kind::Workspace)) => "workspace",
+        };
+        Ok(Error::NotFound(format!(
+            "The {what} {name} does not exist in project {project}. If the {what} exists in a \
+             different project, use -p <project name>."
+        )))
+    }
+}
+
+pub(super) fn unknown_project(name: &str) -> Error {
+    Error::NotFound(format!(
+        "project {name} was not found; run `runai list projects` to see those there are"
+    ))
+}
+
+/// This machine's clock, for ages.
+pub(super) fn now_ms() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,278 @@
+//! Everything about one workload or node, in the layouts of both dialects.
+
+use std::io::Write;
+
+use api_types::{Event2, Pod1, Workload};
+use serde_json::{Value, json};
+
+use super::context::{Context, now_ms};
+use super::intent::{Describe, Dialect, Shown};
+use super::list::{data, named_nodes};
+use super::rows;
+use crate::exit::Error;
+use crate::table::{Table, age, two_decimals};
+
+pub(super) async fn workload(
+    describe: Describe,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(&describe.of).await?;
+    let pods = context.client.pods(&workload.id).await?;
+    match (describe.of.dialect, describe.shown) {
+        (_, Shown::Text) => {
+            let events = context.client.events(&workload.id, describe.events_max).await?;
+            let page = Page { workload: &workload, pods: &pods, events: &events, now_ms: now_ms() };
+            let text = match describe.of.dialect {
+                Dialect::V1 => page.v1(),
+                Dialect::V2 => page.v2(),
+            };
+            out.write_all(text.as_bytes())?;
+            Ok(())
+        }
+        (Dialect::V1, shown) => data(&object_v1(&workload, &pods, now_ms()), shown, out),
+        (Dialect::V2, shown) => data(&workload, shown, out),
+    }
+}
+
+/// What a description is made of.
+pub(super) struct Page<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) pods: &'a [Pod1],
+    pub(super) events: &'a [Event2],
+    pub(super) now_ms: u64,
+}
+
+impl Page<'_> {
+    /// The layout of reference A.4, with our section of reasons after the fields.
+    pub(super) fn v1(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in self.fields_v1() {
+            text.push_str(format!("{key}: {value}").trim_end());
+            text.push('\n');
+        }
+        if let Some(reasons) = self.reasons(["CODE", "AGE", "MESSAGE"]) {
+            text.push_str("\nReasons:\n");
+            text.push_str(&reasons.plain());
+        }
+        text.push_str("\nPods:\n");
+        text.push_str(&self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE"]).plain());
+        text.push_str("\nEvents: \n");
+        text.push_str(&self.events_v1());
+        text
+    }
+
+    fn fields_v1(&self) -> Vec<(&'static str, String)> {
+        let workload = self.workload;
+        let extras = &workload.additional_fields;
+        let held = &workload.allocated_resources;
+        let status = if workload.phase == "Running" && rows::pending_pods(workload) > 0 {
+            "PENDING".to_owned()
+        } else {
+            rows::status_v1(workload).to_uppercase()
+        };
+        let requested = rows::gpus_requested(workload);
+        let pods = workload.requested_pods.number.to_string();
+        vec![
+            ("NAME", workload.name.clone()),
+            ("NAMESPACE", workload.namespace.clone()),
+            ("TYPE", rows::type_v1(workload).to_owned()),
+            ("STATUS", status),
+            ("TRAINING DURATION", age(workload.total_running_time_seconds.saturating_mul(1000))),
+            ("GPUS", requested.clone()),
+            ("TOTAL REQUESTED GPUS", requested),
+            ("ALLOCATED GPUS", held.gpu.to_string()),
+            ("ALLOCATED GPUS MEMORY", held.gpu_memory.clone().unwrap_or_else(|| "-".to_owned())),
+            ("RUNNING PODS", workload.running_pods.to_string()),
+            ("PENDING PODS", rows::pending_pods(workload).to_string()),
+            ("PARALLELISM", pods.clone()),
+            ("COMPLETIONS", pods),
+            ("SUCCEEDED PODS", extras.pods.succeeded.to_string()),
+            ("FAILED PODS", extras.pods.failed.to_string()),
+            ("IS DISTRIBUTED WORKLOAD", "false".to_owned()),
+            ("CREATED BY CLI", (workload.source == "CLI").to_string()),
+            ("SERVICE URL(S)", String::new()),
+            ("COMMAND LINE", extras.command_line.clone().unwrap_or_else(|| "N/A".to_owned())),
+        ]
+    }
+
+    /// Why it waits and what was done to it last; none when there is nothing to say.
+    fn reasons(&self, columns: [&str; 3]) -> Option<Table> {
+        let extras = &self.workload.additional_fields;
+        let mut table = Table::new(&columns);
+        let mut any = false;
+        for reason in extras.pending_reasons.iter().chain(&extras.last_eviction) {
+            any = true;
+            table.row([reason.code.clone(), self.age(reason.at.0.0), reason.message.clone()]);
+        }
+        any.then_some(table)
+    }
+
+    fn pods_table(&self, columns: [&str; 5]) -> Table {
+        let mut table = Table::new(&columns);
+        for pod in self.pods {
+            table.row([
+                pod.name.clone(),
+                pod_status(pod).to_uppercase(),
+                rows::type_v1(self.workload).to_uppercase(),
+                self.age(pod.created_at.0.0),
+                pod_place(pod),
+            ]);
+        }
+        table
+    }
+
+    fn events_v1(&self) -> String {
+        if self.events.is_empty() {
+            return "No events for resources\n".to_owned();
+        }
+        let columns = ["SOURCE", "TYPE", "AGE", "MESSAGE"];
+        let mut table = Table::new(&columns);
+        table.row(columns.map(|title| "-".repeat(title.len())));
+        for event in self.events {
+            let object = &event.involved_object;
+            table.row([
+                format!("{}/{}", object.kind.to_lowercase(), object.name),
+                event.kind.clone(),
+                self.age(event.created_at.0.0),
+                format!("[{}] {}", event.reason, event.message),
+            ]);
+            table.row(columns.map(|_| String::new()));
+        }
+        table.plain()
+    }
+
+    /// Sections of reference B.4.
+    pub(super) fn v2(&self) -> String {
+        let workload = self.workload;
+        let mut text = String::from("General\n");
+        let general = [
+            ("Name", workload.name.clone()),
+            ("Type", workload.kind.clone()),
+            ("Status", workload.phase.clone()),
+            ("Project", workload.project_name.clone()),
+            ("Created", workload.created_at.to_string()),
+            ("Submitted by", workload.submitted_by.clone()),
+            ("Priority", workload.priority_class_name.clone()),
+            ("Preemptible", if workload.preemptible { "Yes" } else { "No" }.to_owned()),
+            ("Image", workload.images.join(",")),
+        ];
+        push_fields(&mut text, &general);
+        text.push_str("\nCompute\n");
+        let extras = &workload.additional_fields;
+        let over = if extras.over_quota { "Yes" } else { "No" };
+        let compute = [
+            ("GPU Request", rows::gpus_requested(workload)),
+            ("GPU Alloc.", two_decimals(workload.allocated_resources.gpu.0)),
+            ("Over Quota", over.to_owned()),
+            ("Elastic", if extras.elastic { "Yes" } else { "No" }.to_owned()),
+        ];
+        push_fields(&mut text, &compute);
+        if let Some(reasons) = self.reasons(["Code", "Age", "Message"]) {
+            text.push_str("\nReasons\n");
+            text.push_str(&reasons.ruled());
+        }
+        text.push_str("\nPods\n");
+        let mut pods = Table::new(&["Pod", "Status", "Node"]);
+        for pod in self.pods {
+            pods.row([pod.name.clone(), pod_status(pod).to_owned(), pod_place(pod)]);
+        }
+        text.push_str(&pods.ruled());
+        text.push_str("\nEvents\n");
+        let mut events = Table::new(&["Created at", "Kind/Name", "Message"]);
+        for event in self.events {
+            let object = &event.involved_object;
+            events.row([
+                event.created_at.to_string(),
+                format!("{}/{}", object.kind, object.name),
+                format!("[{}] {}", event.reason, event.message),
+            ]);
+        }
+        text.push_str(&events.ruled());
+        text
+    }
+
+    fn age(&self, at_ms: u64) -> String {
+        age(self.now_ms.saturating_sub(at_ms))
+    }
+}
+
+fn push_fields(text: &mut String, fields: &[(&str, String)]) {
+    for (key, value) in fields {
+        text.push_str(format!("  {:<14}{value}", format!("{key}:")).trim_end());
+        text.push('\n');
+    }
+}
+
+fn pod_status(pod: &Pod1) -> &str {
+    match pod.state.as_str() {
+        "" => &pod.k8s_phase,
+        "Starting" => "ContainerCreating",
+        "Reserved" => "Pending",
+        state => state,
+    }
+}
+
+/// Node and the GPUs on it: `node1 (GPU 0, 0.5 of GPU 1)`.
+fn pod_place(pod: &Pod1) -> String {
+    let Some(node) = &pod.node_name else { return "N/A".to_owned() };
+    if pod.gpus.is_empty() {
+        return node.clone();
+    }
+    let gpu = |(index, millis): &(u32, u64)| match millis {
+        1000 => format!("GPU {index}"),
+        share => format!("{} of GPU {index}", units::format_millis(*share)),
+    };
+    format!("{node} ({})", pod.gpus.iter().map(gpu).collect::<Vec<_>>().join(", "))
+}
+
+/// `-o json` of v1 (reference A.4).
+fn object_v1(workload: &Workload, pods: &[Pod1], now_ms: u64) -> Value {
+    let instance = |pod: &Pod1| {
+        json!({
+            "name": pod.name,
+            "status": pod_status(pod),
+            "age": age(now_ms.saturating_sub(pod.created_at.0.0)),
+            "node": pod.node_name,
+            "chief": pods.first().is_some_and(|first| first.id == pod.id),
+        })
+    };
+    json!({
+        "name": workload.name,
+        "namespace": workload.namespace,
+        "duration": age(workload.total_running_time_seconds.saturating_mul(1000)),
+        "status": rows::status_v1(workload),
+        "trainer": rows::type_v1(workload),
+        "priority": workload.priority_class_name,
+        "chiefName": pods.first().map(|pod| pod.name.as_str()),
+        "instances": pods.iter().map(instance).collect::<Vec<_>>(),
+        "commandLine": workload.additional_fields.command_line,
+    })
+}
+
+pub(super) async fn nodes(
+    names: &[String],
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    for node in named_nodes(names, context, out).await? {
+        let simulated = if node.simulated { " (simulated)" } else { "" };
+        writeln!(out, "NAME: {}", node.name)?;
+        writeln!(out, "STATUS: Ready")?;
+        writeln!(out, "ROLE: <none>")?;
+        writeln!(out, "CPU ALLOCATABLE: {}", units::format_millis(node.cpu_millis))?;
+        writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;
+        writeln!(out, "MEMORY ALLOCATABLE: {}", units::format_bytes(node.memory_bytes))?;
+        writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
+        writeln!(out, "GPU TYPE: {}{simulated}", node.gpu_type)?;
+        writeln!(out, "GPU ALLOCATABLE: {}", node.gpu_used.len())?;
+        writeln!(out, "\nNODE GPUs INFO")?;
+        let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY"]);
+        for (index, used) in node.gpu_used.iter().enumerate() {
+            let memory = node.gpu_memory_bytes.get(index).copied().unwrap_or(0);
+            table.row([index.to_string(), used.to_string(), units::format_bytes(memory)]);
+        }
+        writeln!(out, "{}", table.plain())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! What a person wants, whichever dialect they said it in. Owns the meaning of a command line;
+//! refuses to know flags, the wire, and how answers look.
+
+use crate::settings::TableStyle;
+
+/// Which of the two languages was spoken; decides messages, never effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `runai submit`.
+    V1,
+    /// `runai training submit`.
+    V2,
+}
+
+/// Types of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Unattended.
+    Training,
+    /// For a person at a terminal.
+    Workspace,
+}
+
+impl Kind {
+    /// As the server spells it.
+    #[must_use]
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Training => "Training",
+            Self::Workspace => "Workspace",
+        }
+    }
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Submit a workload.
+    Submit(Box<Submit>),
+    /// List workloads.
+    ListWorkloads(ListWorkloads),
+    /// List projects.
+    ListProjects(Dialect, Shown),
+    /// List nodes, all or those named.
+    ListNodes(Dialect, Vec<String>, Shown),
+    /// List clusters.
+    ListClusters(Dialect, Shown),
+    /// Describe a workload.
+    Describe(Describe),
+    /// Describe nodes, all or those named.
+    DescribeNodes(Vec<String>),
+    /// Print output.
+    Logs {
+        /// Whose.
+        of: Target,
+        /// Until the end.
+        follow: bool,
+        /// Only the last lines.
+        tail_lines: Option<u64>,
+    },
+    /// Delete, suspend or resume workloads.
+    Change(Change),
+    /// Run a command beside a workload.
+    Exec {
+        /// Beside which.
+        of: Target,
+        /// What.
+        command: Vec<String>,
+    },
+    /// Choose the default project.
+    SetProject {
+        /// Which.
+        name: String,
+        /// Whether it was said as `project set`.
+        by_noun: bool,
+    },
+    /// Choose the current cluster.
+    SetCluster(String),
+    /// Who am I.
+    Whoami,
+    /// Which version; only the number.
+    Version {
+        /// Only the number.
+        short: bool,
+    },
+}
+
+/// A workload by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// How it was said.
+    pub(crate) dialect: Dialect,
+    /// Name.
+    pub(crate) name: String,
+    /// Only of this type.
+    pub(crate) kind: Option<Kind>,
+    /// One of its pods.
+    pub(crate) pod: Option<String>,
+}
+
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// For people.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// A workload to submit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Submit {
+    /// How it was said.
+    pub(crate) dialect: Dialect,
+    /// Name or prefix.
+    pub(crate) name: Name,
+    /// Type.
+    pub(crate) kind: Kind,
+    /// Image.
+    pub(crate) image: Option<String>,
+    /// Replaces the entrypoint.
+    pub(crate) command: Vec<String>,
+    /// Arguments.
+    pub(crate) args: Vec<String>,
+    /// Environment.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Working directory.
+    pub(crate) working_dir: Option<String>,
+    /// GPUs.
+    pub(crate) gpu: Gpu,
+    /// Thousandths of a core.
+    pub(crate) cpu_millis: Option<u64>,
+    /// Memory, as typed and checked.
+    pub(crate) memory: Option<String>,
+    /// Whether the number of GPUs may change.
+    pub(crate) elastic: bool,
+    /// Whether it may be evicted; none leaves it to its type.
+    pub(crate) preemptible: Option<bool>,
+    /// Retries.
+    pub(crate) backoff_limit: Option<u32>,
+    /// What happens at the end.
+    pub(crate) restart: Option<Restart>,
+    /// Seconds between SIGTERM and SIGKILL.
+    pub(crate) grace_seconds: Option<u64>,
+    /// Priority by name.
+    pub(crate) priority: Option<String>,
+    /// Labels.
+    pub(crate) labels: Vec<(String, String)>,
+    /// Annotations.
+    pub(crate) annotations: Vec<(String, String)>,
+    /// What was typed.
+    pub(crate) command_line: String,
+}
+
+/// How a workload gets its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// As given.
+    Given(String),
+    /// With the smallest free number appended.
+    Numbered(String),
+}
+
+/// GPUs of a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gpu {
+    /// None.
+    None,
+    /// Whole devices.
+    Devices(u32),
+    /// The same share of each device.
+    Portion {
+        /// Devices.
+        devices: u32,
+        /// Thousandths of each.
+        millis: u64,
+    },
+    /// The same memory on each device.
+    Memory {
+        /// Devices.
+        devices: u32,
+        /// As typed and checked.
+        size: String,
+    },
+}
+
+/// What happens when the main process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// Started again, always.
+    Always,
+    /// A failure is a new try.
+    Never,
+    /// Started again after a failure.
+    OnFailure,
+}
+
+/// Workloads to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListWorkloads {
+    /// Of all projects.
+    pub(crate) all_projects: bool,
+    /// Only this type.
+    pub(crate) kind: Option<Kind>,
+    /// Only this phase.
+    pub(crate) status: Option<String>,
+    /// Rows to skip.
+    pub(crate) offset: usize,
+    /// Rows to print at most.
+    pub(crate) limit: Option<usize>,
+    /// The table this list is printed as unless the settings say otherwise.
+    pub(crate) table: Option<TableStyle>,
+    /// How to print.
+    pub(crate) shown: Shown,
+}
+
+/// A workload to describe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Describe {
+    /// Which.
+    pub(crate) of: Target,
+    /// How to print.
+    pub(crate) shown: Shown,
+    /// Most events.
+    pub(crate) events_max: usize,
+}
+
+/// What to do to existing workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Delete.
+    Delete,
+    /// Suspend.
+    Suspend,
+    /// Resume.
+    Resume,
+}
+
+/// Existing workloads to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// How it was said.
+    pub(crate) dialect: Dialect,
+    /// What to do.
+    pub(crate) verb: Verb,
+    /// Only this type.
+    pub(crate) kind: Option<Kind>,
+    /// Which; none means all of the project.
+    pub(crate) names: Option<Vec<String>>,
+}

@@ -1,0 +1,299 @@
+//! Lists of workloads, projects, nodes and clusters, in both tables and as data.
+
+use std::io::Write;
+
+use api_types::{NodeStatus, Project};
+use serde::Serialize;
+
+use super::context::{Context, now_ms};
+use super::intent::{Dialect, Kind, ListWorkloads, Shown};
+use super::rows;
+use crate::exit::Error;
+use crate::settings::TableStyle;
+use crate::table::{Table, two_decimals};
+use crate::yaml;
+
+pub(super) async fn workloads(
+    list: ListWorkloads,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut found = if list.all_projects {
+        context.client.workloads(None).await?
+    } else {
+        context.workloads().await?
+    };
+    if let Some(kind) = list.kind.map(Kind::as_str) {
+        found.retain(|workload| workload.kind == kind);
+    }
+    if let Some(status) = &list.status {
+        found.retain(|workload| workload.phase.eq_ignore_ascii_case(status));
+    }
+    let style = context.settings.table().or(list.table).unwrap_or(TableStyle::V2);
+    match style {
+        TableStyle::V1 => rows::sort_v1(&mut found),
+        TableStyle::V2 => rows::sort_v2(&mut found),
+    }
+    let total = found.len();
+    let limit = list.limit.unwrap_or(usize::MAX);
+    let page: Vec<_> = found.into_iter().skip(list.offset).take(limit).collect();
+    if list.shown != Shown::Text {
+        return data(&page, list.shown, out);
+    }
+    let text = match style {
+        TableStyle::V1 => {
+            if !list.all_projects {
+                writeln!(out, "Showing jobs for project {}", context.project()?)?;
+            }
+            let now_ms = now_ms();
+            let mut table = Table::new(&rows::V1_COLUMNS);
+            page.iter().for_each(|workload| table.row(rows::v1_row(workload, now_ms)));
+            table.plain()
+        }
+        TableStyle::V2 => {
+            let show_request = context.settings.show_request();
+            let mut table = Table::new(&rows::V2_COLUMNS);
+            page.iter().for_each(|workload| table.row(rows::v2_row(workload, show_request)));
+            table.ruled()
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    let end = list.offset.saturating_add(page.len());
+    if end < total {
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "{} more: --offset {end}, or --no-pagination", total - end)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn projects(
+    dialect: Dialect,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut projects = context.client.projects().await?;
+    projects.sort_by(|a, b| a.name.cmp(&b.name));
+    if shown != Shown::Text {
+        return data(&projects, shown, out);
+    }
+    let text = match dialect {
+        Dialect::V1 => projects_v1(&projects, context.settings.project()).plain(),
+        Dialect::V2 => projects_v2(&projects).ruled(),
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+pub(super) fn projects_v1(projects: &[Project], default: Option<&str>) -> Table {
+    let columns =
+        ["PROJECT", "DEPARTMENT", "DESERVED GPUs", "INT LIMIT", "INT AFFINITY", "TRAIN AFFINITY"];
+    let mut table = Table::new(&columns);
+    for project in projects {
+        let mark = if default == Some(project.name.as_str()) { " (default)" } else { "" };
+        let none = || "-".to_owned();
+        table.row([
+            format!("{}{mark}", project.name),
+            project.parent.name.clone(),
+            project.total_resources.gpu_quota.to_string(),
+            none(),
+            none(),
+            none(),
+        ]);
+    }
+    table
+}
+
+pub(crate) fn projects_v2(projects: &[Project]) -> Table {
+    let mut table = Table::new(&["Name", "GPU Quota", "Allocated GPUs", "GPU Allocation Ratio"]);
+    for project in projects {
+        let quota = project.total_resources.gpu_quota.0;
+        let held = project.status.quota_status.allocated.gpu.0;
+        table.row([
+            project.name.clone(),
+            two_decimals(quota),
+            two_decimals(held),
+            percent(held, quota),
+        ]);
+    }
+    table
+}
+
+/// `100.00%`, cut after two decimals; nothing to compare with prints `-`.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let hundredths = u128::from(part) * 10_000 / u128::from(whole);
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+pub(super) async fn clusters(
+    dialect: Dialect,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let clusters = context.client.clusters().await?;
+    if shown != Shown::Text {
+        return data(&clusters, shown, out);
+    }
+    // There is one cluster, so it is the current one.
+    match dialect {
+        Dialect::V1 => {
+            let mut table = Table::new(&["CLUSTER", "CURRENT PROJECT"]);
+            let project = context.settings.project().unwrap_or("-");
+            for cluster in &clusters {
+                table.row([format!("{} (current)", cluster.name), project.to_owned()]);
+            }
+            write!(out, "Configured clusters on this computer are:\n{}", table.plain())?;
+        }
+        Dialect::V2 => {
+            let mut table = Table::new(&["Name", "ID", "Status"]);
+            for cluster in &clusters {
+                let name = format!("{} (current)", cluster.name);
+                table.row([name, cluster.uuid.clone(), cluster.status.state.clone()]);
+            }
+            write!(out, "{}", table.ruled())?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn nodes(
+    dialect: Dialect,
+    names: &[String],
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let nodes = named_nodes(names, context, out).await?;
+    if shown != Shown::Text {
+        return data(&nodes, shown, out);
+    }
+    let text = match dialect {
+        Dialect::V1 => nodes_v1(&nodes),
+        Dialect::V2 => nodes_v2(&nodes),
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The nodes asked for; says which there are when some are not.
+pub(super) async fn named_nodes(
+    names: &[String],
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Vec<NodeStatus>, Error> {
+    let mut nodes = context.client.status().await?.nodes;
+    if names.is_empty() {
+        return Ok(nodes);
+    }
+    let missing: Vec<&str> = names
+        .iter()
+        .filter(|name| nodes.iter().all(|node| node.name != **name))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        let there: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        writeln!(out, "No match found for node(s) '[{}]'", missing.join(" "))?;
+        writeln!(out, "Available node(s): [{}]", there.join(" "))?;
+        if missing.len() == names.len() {
+            out.flush()?;
+            return Err(Error::Said(crate::exit::NOT_FOUND));
+        }
+    }
+    nodes.retain(|node| names.contains(&node.name));
+    Ok(nodes)
+}
+
+fn gpus_free(node: &NodeStatus) -> u64 {
+    node.gpu_used.iter().map(|used| 1000_u64.saturating_sub(used.0)).sum()
+}
+
+fn gpus_used(node: &NodeStatus) -> u64 {
+    node.gpu_used.iter().map(|used| used.0).sum()
+}
+
+fn gpu_type(node: &NodeStatus) -> String {
+    if node.gpu_used.is_empty() { "<none>".to_owned() } else { node.gpu_type.clone() }
+}
+
+pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
+    // Groups stand above their first column; `│` is a column of its own between groups.
+    let mut table =
+        Table::new(&["", "", "", "", "│", "CPU", "", "│", "MEMORY", "", "│", "GPU", "", ""]);
+    let titles = [
+        "NAME",
+        "STATUS",
+        "IP Address",
+        "ROLE",
+        "│",
+        "ALLOCATABLE",
+        "ALLOCATED",
+        "│",
+        "ALLOCATABLE",
+        "ALLOCATED",
+        "│",
+        "TYPE",
+        "ALLOCATABLE",
+        "FREE",
+    ];
+    table.row(titles.map(str::to_owned));
+    table.row(titles.map(|title| {
+        if title == "│" { title.to_owned() } else { "─".repeat(title.chars().count()) }
+    }));
+    for node in nodes {
+        let bar = || "│".to_owned();
+        let cell = |text: &str| text.to_owned();
+        table.row([
+            node.name.clone(),
+            cell("Ready"),
+            cell("-"),
+            cell("<none>"),
+            bar(),
+            units::format_millis(node.cpu_millis),
+            units::format_millis(node.cpu_used_millis),
+            bar(),
+            units::format_bytes(node.memory_bytes),
+            units::format_bytes(node.memory_used_bytes),
+            bar(),
+            gpu_type(node),
+            node.gpu_used.len().to_string(),
+            units::format_millis(gpus_free(node)),
+        ]);
+    }
+    table.plain()
+}
+
+pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
+    let mut table =
+        Table::new(&["Name", "Node Pool", "GPU Type", "GPUs", "Allocated", "Free", "Status"]);
+    for node in nodes {
+        table.row([
+            node.name.clone(),
+            api_types::NODE_POOL_NAME.to_owned(),
+            gpu_type(node),
+            node.gpu_used.len().to_string(),
+            two_decimals(gpus_used(node)),
+            two_decimals(gpus_free(node)),
+            "Ready".to_owned(),
+        ]);
+    }
+    table.ruled()
+}
+
+/// Prints objects as the server gave them.
+pub(super) fn data<T: Serialize>(
+    value: &T,
+    shown: Shown,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let value = serde_json::to_value(value)
+        .map_err(|error| Error::Failed(format!("failed to print the answer: {error}")))?;
+    match shown {
+        Shown::Yaml => out.write_all(yaml::document(&value).as_bytes())?,
+        Shown::Json | Shown::Text => writeln!(out, "{value:#}")?,
+    }
+    Ok(())
+}

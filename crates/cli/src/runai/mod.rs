@@ -1,0 +1,82 @@
+//! `runai`: one path for both dialects: words (`args`) → meaning (`intent`) → requests (the other
+//! modules) → text.
+
+mod account;
+mod args;
+mod change;
+mod context;
+mod describe;
+mod intent;
+mod list;
+mod meaning;
+mod rows;
+mod shell;
+mod submit;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+
+use crate::exit::{self, Error};
+use context::Context;
+use intent::Intent;
+
+/// Runs a command line, the program's name included.
+#[must_use]
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let typed: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let cli = match args::parse(argv) {
+        Ok(cli) => cli,
+        Err(error) => return exit::parser_said(&error),
+    };
+    let intent = match meaning::intent(cli.command, &typed) {
+        Ok(intent) => intent,
+        Err(text) => {
+            let fault = args::Cli::command().error(clap::error::ErrorKind::ValueValidation, text);
+            return exit::parser_said(&fault);
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
+    };
+    let stdout = std::io::stdout();
+    let done = runtime.block_on(async {
+        let mut context = Context::open(&cli.global, &|name| std::env::var(name).ok())?;
+        run(intent, &mut context, &mut stdout.lock()).await
+    });
+    match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+async fn run(intent: Intent, context: &mut Context, out: &mut dyn Write) -> Result<(), Error> {
+    match intent {
+        Intent::Submit(submit) => submit::run(*submit, context, out).await,
+        Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
+        Intent::ListProjects(dialect, shown) => list::projects(dialect, shown, context, out).await,
+        Intent::ListNodes(dialect, names, shown) => {
+            list::nodes(dialect, &names, shown, context, out).await
+        }
+        Intent::ListClusters(dialect, shown) => list::clusters(dialect, shown, context, out).await,
+        Intent::Describe(describe) => describe::workload(describe, context, out).await,
+        Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
+        Intent::Logs { of, follow, tail_lines } => {
+            shell::logs(&of, follow, tail_lines, context, out).await
+        }
+        Intent::Change(request) => change::run(request, context, out).await,
+        Intent::Exec { of, command } => shell::exec(&of, &command, context).await,
+        Intent::SetProject { name, by_noun } => {
+            account::set_project(&name, by_noun, context, out).await
+        }
+        Intent::SetCluster(name) => account::set_cluster(&name, context, out).await,
+        Intent::Whoami => account::whoami(context, out).await,
+        Intent::Version { short } => account::version(short, out),
+    }
+}

@@ -1,0 +1,143 @@
+//! A workload as cells of the published tables. Owns the words and the order of both lists.
+
+use api_types::{GpuRequestType, Workload};
+
+use crate::table::{age, two_decimals};
+
+/// Columns of the wide table (2020‑08 to 2.x).
+pub(super) const V1_COLUMNS: [&str; 11] = [
+    "NAME",
+    "STATUS",
+    "AGE",
+    "NODE",
+    "IMAGE",
+    "TYPE",
+    "PROJECT",
+    "USER",
+    "GPUs Allocated (Requested)",
+    "PODs Running (Pending)",
+    "SERVICE URL(S)",
+];
+/// Columns of the short table.
+pub(super) const V2_COLUMNS: [&str; 6] =
+    ["Workload", "Type", "Status", "Project", "Running/Req. Pods", "GPU Alloc."];
+
+/// A row of the wide table.
+pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
+    [
+        workload.name.clone(),
+        status_v1(workload).to_owned(),
+        age(now_ms.saturating_sub(workload.created_at.0.0)),
+        node(workload),
+        workload.images.join(","),
+        type_v1(workload).to_owned(),
+        workload.project_name.clone(),
+        workload.submitted_by.clone(),
+        gpus_v1(workload),
+        format!("{} ({})", workload.running_pods, pending_pods(workload)),
+        String::new(),
+    ]
+}
+
+/// A row of the short table. `show_request` prints what a pending workload asks for, as the
+/// published sample does, in place of what it holds (reference Z.2).
+pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
+    let pending = rank(workload) == PENDING;
+    let gpu_millis = if pending && show_request {
+        workload.additional_fields.requested_gpus.0
+    } else {
+        workload.allocated_resources.gpu.0
+    };
+    [
+        workload.name.clone(),
+        workload.kind.clone(),
+        workload.phase.clone(),
+        workload.project_name.clone(),
+        format!("{}/{}", workload.running_pods, workload.requested_pods.number),
+        two_decimals(gpu_millis),
+    ]
+}
+
+/// v1: by project, then name.
+pub(super) fn sort_v1(workloads: &mut [Workload]) {
+    workloads.sort_by(|a, b| {
+        (&a.project_name, &a.name, a.created_at).cmp(&(&b.project_name, &b.name, b.created_at))
+    });
+}
+
+/// v2: running first, larger allocation first, within quota before over quota, then age; the
+/// order of the published sample (reference Z.3).
+pub(super) fn sort_v2(workloads: &mut [Workload]) {
+    workloads.sort_by(|a, b| {
+        let key = |w: &Workload| {
+            let held = std::cmp::Reverse(w.allocated_resources.gpu.0);
+            (rank(w), held, w.additional_fields.over_quota, w.created_at)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+}
+
+const PENDING: u8 = 2;
+
+fn rank(workload: &Workload) -> u8 {
+    match workload.phase.as_str() {
+        "Running" | "Degraded" => 0,
+        "Initializing" | "Updating" | "Stopping" | "Deleting" | "Terminating" => 1,
+        "Pending" | "Creating" | "Resuming" => PENDING,
+        "Stopped" => 3,
+        _ => 4,
+    }
+}
+
+/// The phase in the words of v1.
+pub(super) fn status_v1(workload: &Workload) -> &str {
+    match workload.phase.as_str() {
+        "Creating" | "Resuming" => "Pending",
+        "Initializing" => "ContainerCreating",
+        "Stopping" | "Deleting" => "Terminating",
+        "Stopped" => "Suspended",
+        "Completed" => "Succeeded",
+        other => other,
+    }
+}
+
+/// The type in the words of v1.
+pub(super) fn type_v1(workload: &Workload) -> &str {
+    match (workload.kind.as_str(), workload.preemptible) {
+        ("Training", _) => "Train",
+        ("Workspace", false) => "Interactive",
+        ("Workspace", true) => "Interactive-Preemptible",
+        (other, _) => other,
+    }
+}
+
+/// Node of the pods: nothing, a name, or that there are several.
+pub(super) fn node(workload: &Workload) -> String {
+    match workload.additional_fields.nodes.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        _ => "<multiple>".to_owned(),
+    }
+}
+
+/// Pods that have no process yet.
+pub(super) fn pending_pods(workload: &Workload) -> u32 {
+    let pods = workload.additional_fields.pods;
+    pods.pending + pods.reserved + pods.starting
+}
+
+/// What was asked for, as v1 prints it: GPUs, or the memory of one.
+pub(super) fn gpus_requested(workload: &Workload) -> String {
+    let requested = &workload.workload_requested_resources;
+    match (requested.gpu_request_type, &requested.gpu_memory) {
+        (Some(GpuRequestType::Memory), Some(memory)) => memory.request.clone(),
+        _ => workload.additional_fields.requested_gpus.to_string(),
+    }
+}
+
+fn gpus_v1(workload: &Workload) -> String {
+    let held = workload.allocated_resources.gpu;
+    let ended = matches!(workload.phase.as_str(), "Completed" | "Failed");
+    let requested = gpus_requested(workload);
+    if ended && held.0 == 0 { format!("- ({requested})") } else { format!("{held} ({requested})") }
+}

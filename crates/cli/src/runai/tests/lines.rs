@@ -1,0 +1,364 @@
+//! Command lines of both dialects, the published ones first.
+
+use expect_test::expect;
+
+use crate::runai::args;
+use crate::runai::intent::{
+    Change, Dialect, Gpu, Intent, Kind, ListWorkloads, Name, Submit, Target, Verb,
+};
+use crate::runai::meaning;
+use crate::settings::TableStyle;
+
+/// What a line means, or what is said about it.
+fn meaning(line: &str) -> Result<Intent, String> {
+    let words = shell_words::split(line).unwrap();
+    let cli = args::parse(words.iter().map(Into::into)).map_err(|error| error.to_string())?;
+    meaning::intent(cli.command, &words)
+}
+
+fn submit(line: &str) -> Submit {
+    match meaning(line) {
+        Ok(Intent::Submit(submit)) => *submit,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn change(verb: Verb, names: &[&str]) -> Intent {
+    let names = Some(names.iter().map(ToString::to_string).collect());
+    Intent::Change(Change { dialect: Dialect::V1, verb, kind: None, names })
+}
+
+fn target(name: &str) -> Target {
+    Target { dialect: Dialect::V1, name: name.to_owned(), kind: None, pod: None }
+}
+
+#[test]
+fn published_submissions_mean_what_the_documents_say() {
+    let elastic = submit("runai submit elastic1 -i gcr.io/run-ai-demo/quickstart -g 2 --elastic ");
+    assert_eq!(elastic.name, Name::Given("elastic1".into()));
+    assert_eq!(elastic.image.as_deref(), Some("gcr.io/run-ai-demo/quickstart"));
+    assert_eq!(
+        (elastic.kind, elastic.gpu, elastic.elastic),
+        (Kind::Training, Gpu::Devices(2), true)
+    );
+
+    let line = "runai submit filler1 -i ubuntu -g 1 --interactive --command -- sleep infinity";
+    let filler = submit(line);
+    assert_eq!(
+        (filler.kind, filler.gpu, filler.elastic),
+        (Kind::Workspace, Gpu::Devices(1), false)
+    );
+    assert_eq!(filler.command, ["sleep", "infinity"]);
+    assert!(filler.args.is_empty());
+    assert_eq!(filler.command_line, line);
+
+    let half = submit("runai submit frac05 -i gcr.io/run-ai-demo/quickstart -g 0.5 --interactive");
+    assert_eq!(half.gpu, Gpu::Portion { devices: 1, millis: 500 });
+    let third = submit("runai submit frac03 -i gcr.io/run-ai-demo/quickstart -g 0.3 ");
+    assert_eq!(third.gpu, Gpu::Portion { devices: 1, millis: 300 });
+}
+
+#[test]
+fn both_dialects_submit_the_same_training() {
+    let v1 = submit("runai submit a2 -i runai.jfrog.io/demo/quickstart -g 2 -p team-a");
+    let v2 = submit("runai training submit a2 -i runai.jfrog.io/demo/quickstart -g 2 -p team-a");
+    assert_eq!(v2.dialect, Dialect::V2);
+    let same = Submit { dialect: Dialect::V1, command_line: v1.command_line.clone(), ..v2 };
+    assert_eq!(v1, same);
+}
+
+#[test]
+fn published_lists_choose_their_tables() {
+    let list = |line: &str| match meaning(line) {
+        Ok(Intent::ListWorkloads(list)) => list,
+        other => panic!("{line}: {other:?}"),
+    };
+    let wide = ListWorkloads { table: Some(TableStyle::V1), ..ListWorkloads::default() };
+    for line in ["runai list", "runai list jobs", "runai list job"] {
+        assert_eq!(list(line), wide, "{line}");
+    }
+    let short = ListWorkloads {
+        all_projects: true,
+        table: Some(TableStyle::V2),
+        ..ListWorkloads::default()
+    };
+    assert_eq!(list("runai list -A"), short);
+    assert_eq!(list("runai workload list -A"), ListWorkloads { limit: Some(50), ..short });
+    assert_eq!(list("runai training list").kind, Some(Kind::Training));
+}
+
+#[test]
+fn the_first_word_is_a_kind_only_if_another_follows() {
+    for (line, intent) in [
+        ("runai delete elastic1 filler1", change(Verb::Delete, &["elastic1", "filler1"])),
+        ("runai delete job a2 -p team-a", change(Verb::Delete, &["a2"])),
+        ("runai delete job", change(Verb::Delete, &["job"])),
+        ("runai delete job job", change(Verb::Delete, &["job"])),
+        ("runai suspend train1", change(Verb::Suspend, &["train1"])),
+        ("runai resume train1", change(Verb::Resume, &["train1"])),
+    ] {
+        assert_eq!(meaning(line).unwrap(), intent, "{line}");
+    }
+    let all = Change { dialect: Dialect::V1, verb: Verb::Delete, kind: None, names: None };
+    assert_eq!(meaning("runai delete -A").unwrap(), Intent::Change(all));
+}
+
+#[test]
+fn projects_are_chosen_in_old_and_new_words() {
+    for (line, by_noun) in
+        [("runai project set team-a", true), ("runai config project team-a", false)]
+    {
+        let intent = Intent::SetProject { name: "team-a".into(), by_noun };
+        assert_eq!(meaning(line).unwrap(), intent, "{line}");
+    }
+}
+
+#[test]
+fn a_project_may_be_named_anywhere_in_the_line() {
+    for line in ["runai -p x list", "runai list -p x", "runai list jobs --project=x"] {
+        let words = shell_words::split(line).unwrap();
+        let cli = args::parse(words.iter().map(Into::into)).unwrap();
+        assert_eq!(cli.global.project.as_deref(), Some("x"), "{line}");
+    }
+}
+
+#[test]
+fn logs_and_shells_name_their_job() {
+    let of = target("train1");
+    let logs = Intent::Logs { of: of.clone(), follow: true, tail_lines: Some(5) };
+    assert_eq!(meaning("runai logs train1 -f -t 5").unwrap(), logs);
+    let logs = Intent::Logs { of: of.clone(), follow: false, tail_lines: None };
+    assert_eq!(meaning("runai logs train1 --tail -1").unwrap(), logs);
+    let command = vec!["/bin/bash".to_owned()];
+    assert_eq!(meaning("runai bash train1").unwrap(), Intent::Exec { of: of.clone(), command });
+    for line in ["runai exec train1 ls -la /", "runai exec train1 -it -- ls -la /"] {
+        let command = ["ls", "-la", "/"].map(str::to_owned).to_vec();
+        assert_eq!(meaning(line).unwrap(), Intent::Exec { of: of.clone(), command }, "{line}");
+    }
+}
+
+#[test]
+fn old_style_strings_are_split_as_a_shell_would() {
+    let old = submit("runai submit j -i img --command 'python -u' --args 'train.py \"a b\"'");
+    assert_eq!(old.command, ["python", "-u"]);
+    assert_eq!(old.args, ["train.py", "a b"]);
+    let arguments = submit("runai submit j -i img -- --epochs 3");
+    assert_eq!((arguments.command.len(), arguments.args), (0, vec!["--epochs".into(), "3".into()]));
+}
+
+#[test]
+fn gpus_are_asked_for_in_shares_and_sizes() {
+    for (line, gpu) in [
+        ("runai submit j -i x", Gpu::None),
+        ("runai submit j -i x -g 0", Gpu::None),
+        ("runai submit j -i x -g 2.0", Gpu::Devices(2)),
+        ("runai submit j -i x --gpu-memory 8G", Gpu::Memory { devices: 1, size: "8G".into() }),
+        (
+            "runai training submit j -i x -g 2 --gpu-portion-request 0.25",
+            Gpu::Portion { devices: 2, millis: 250 },
+        ),
+        ("runai training submit j -i x --gpu-portion-request 1", Gpu::Devices(1)),
+        (
+            "runai workspace submit j -i x --gpu-request-type memory --gpu-memory-request 500M",
+            Gpu::Memory { devices: 1, size: "500M".into() },
+        ),
+    ] {
+        assert_eq!(submit(line).gpu, gpu, "{line}");
+    }
+}
+
+#[test]
+fn unnamed_jobs_are_numbered() {
+    assert_eq!(submit("runai submit -i x").name, Name::Numbered("job".into()));
+    assert_eq!(submit("runai submit -i x --job-name-prefix p").name, Name::Numbered("p".into()));
+    assert_eq!(submit("runai submit -i x --name n").name, Name::Given("n".into()));
+}
+
+#[test]
+fn a_variable_is_told_from_an_asset_by_its_equals_sign() {
+    let pair = [("A".to_owned(), "b=c".to_owned())];
+    assert_eq!(submit("runai submit j -i x -e A=b=c").environment, pair);
+    assert_eq!(submit("runai training submit j -i x -e A=b=c").environment, pair);
+    assert_eq!(submit("runai training submit j -i x --environment A=b=c").environment, pair);
+}
+
+#[test]
+fn bad_lines_say_what_is_allowed() {
+    for (line, said) in [
+        ("runai submit j -i x -g -1", "`-1` is negative"),
+        ("runai submit j -i x -g 1.5", "use a value between 0 and 1 (0.5) or a whole count"),
+        ("runai submit j -i x -g nan", "`nan` is not a number"),
+        ("runai submit j -i x -g 1 --gpu-memory 1G", "cannot be used with"),
+        ("runai submit j -i x --gpu-memory lots", "`lots` is not a size"),
+        ("runai submit j --name k -i x", "cannot be used with"),
+        ("runai submit j -i x --elastik", "a similar argument exists: '--elastic'"),
+        ("runai submit j -i x --volume /a:/b", "--volume is not supported yet"),
+        ("runai submit j -i x -v /a:/b", "--volume is not supported yet"),
+        ("runai submit j -i x --jupyter", "--jupyter is not supported yet"),
+        ("runai training submit j -i x --runs 3", "--runs is not supported yet"),
+        ("runai submit j -i x --interactive --command", "write `--command -- COMMAND ARGS…`"),
+        ("runai submit j -i x -e A", "write NAME=VALUE"),
+        ("runai training submit j -i x -g 0.5", "--gpu-portion-request 0.5"),
+        ("runai training submit j -i x -g -1", "`-1` is negative"),
+        ("runai training submit j -i x --gpu-portion-request 1.5", "neither a fraction"),
+        ("runai training submit j -i x --gpu-request-type portion", "--gpu-portion-request"),
+        ("runai training submit j -i x --environment e1", "assets are not supported yet"),
+        ("runai lits", "a similar subcommand exists: 'list'"),
+        ("runai list job a1", "only `list nodes` takes names"),
+        ("runai describe job a b", "describe takes one name"),
+        ("runai delete", "<NAME>..."),
+        ("runai workload list --type job", "allowed are training and workspace"),
+    ] {
+        let text = meaning(line).expect_err(line);
+        assert!(text.contains(said), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn help_of_the_program() {
+    let text = meaning("runai --help").unwrap_err();
+    expect![[r#"
+        Submits, watches and stops work on shared GPUs
+
+        Usage: runai [OPTIONS] <COMMAND>
+
+        Commands:
+          submit     Submit a job
+          list       List jobs, projects, nodes or clusters
+          describe   Show everything about a job or a node, and why it waits
+          logs       Print what a job wrote
+          delete     Delete jobs: `delete NAME…` or `delete job NAME…`
+          suspend    Stop jobs and free their GPUs; `resume` queues them again
+          resume     Queue suspended jobs again
+          bash       Open a shell that sees what the job sees
+          exec       Run a command that sees what the job sees
+          training   Manage trainings [alias: trainings]
+          workspace  Manage workspaces [alias: workspaces]
+          workload   Manage workloads of any type [alias: workloads]
+          project    List projects, choose one [alias: projects]
+          cluster    List clusters, choose one [alias: clusters]
+          node       List nodes [alias: nodes]
+          config     Choose the default project or cluster
+          whoami     Print who you are to the server
+          version    Print the version
+          help       Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help
+
+        Global options:
+          -p, --project <NAME>      Project to work in, in place of the default one
+              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
+                                    RUNAI_CLI_CONFIG_PATH]
+              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
+                                    RUNAI_CLI_CONFIG_FILE]
+
+        Both dialects are spoken: `runai submit …` and `runai training submit …`.
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn help_of_submit() {
+    let text = meaning("runai submit -h").unwrap_err();
+    expect![[r#"
+        Submit a job
+
+        Usage: runai submit [OPTIONS] [NAME] [-- <WORDS>...]
+
+        Arguments:
+          [NAME]      Name of the job [default: job-0, job-1, …]
+          [WORDS]...  Arguments, or with --command the command
+
+        Options:
+              --name <NAME>                   The same as NAME
+              --job-name-prefix <PREFIX>      Number the job: PREFIX-0, PREFIX-1, …
+          -i, --image <IMAGE>                 Container image
+          -g, --gpu <GPU>                     GPUs: a whole number, or a share of one such as 0.5
+              --gpu-memory <SIZE>             GPU memory, such as 8G, in place of a share
+              --cpu <CORES>                   CPU cores, such as 0.5 or 500m
+              --memory <SIZE>                 Memory, such as 1G
+              --elastic                       Let the job run on fewer GPUs, or more, as they come free
+              --interactive                   The job is for a person at a terminal: it is not ended,
+                                              retried or preempted
+              --preemptible                   Let an interactive job go over quota, at the price of being
+                                              preempted
+              --command[=<OLD-STYLE STRING>]  The words after `--` replace the image's command
+          -e, --environment <NAME=VALUE>      Environment variable
+              --working-dir <DIR>             Working directory of the job
+              --backoff-limit <N>             How often a failed training is started again [default: 6]
+          -l, --label <KEY=VALUE>             Label
+          -a, --annotation <KEY=VALUE>        Annotation
+          -h, --help                          Print help
+
+        Global options:
+          -p, --project <NAME>      Project to work in, in place of the default one
+              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
+                                    RUNAI_CLI_CONFIG_PATH]
+              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
+                                    RUNAI_CLI_CONFIG_FILE]
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn help_of_training_submit() {
+    let text = meaning("runai training submit -h").unwrap_err();
+    expect![[r#"
+        Submit one
+
+        Usage: runai training submit [OPTIONS] [NAME] [-- <WORDS>...]
+
+        Arguments:
+          [NAME]      Name
+          [WORDS]...  Arguments, or with --command the command
+
+        Options:
+              --name-prefix <PREFIX>
+                  Number it: PREFIX-0, PREFIX-1, …
+          -i, --image <IMAGE>
+                  Container image
+          -g, --gpu-devices-request <N>
+                  GPU devices, a whole number [alias: --gpu-devices]
+              --gpu-request-type <GPU_REQUEST_TYPE>
+                  What is asked of each device [possible values: portion, memory]
+              --gpu-portion-request <SHARE>
+                  Share of each device, such as 0.5
+              --gpu-memory-request <SIZE>
+                  Memory of each device, such as 8G
+              --cpu-core-request <CORES>
+                  CPU cores, such as 0.5
+              --cpu-memory-request <SIZE>
+                  Memory, such as 1G
+              --elastic
+                  Let it run on fewer GPUs, or more, as they come free
+          -c, --command
+                  The words after `--` replace the image's command
+          -e, --environment-variable <NAME=VALUE>
+                  Environment variable
+              --working-dir <DIR>
+                  Working directory
+              --backoff-limit <N>
+                  How often it is started again after a failure [default: 6]
+              --restart-policy <POLICY>
+                  What happens when the process ends [possible values: Always, Never, OnFailure]
+              --termination-grace-period <DURATION>
+                  Time between SIGTERM and SIGKILL, such as 30s
+              --priority <NAME>
+                  Priority inside the project: very-low, low, medium-low, medium, medium-high, high,
+                  very-high
+              --preemptibility <PREEMPTIBILITY>
+                  Whether it may be evicted for others [possible values: preemptible, non-preemptible]
+              --label <KEY=VALUE>
+                  Label
+              --annotation <KEY=VALUE>
+                  Annotation
+          -h, --help
+                  Print help (see more with '--help')
+
+        Global options:
+          -p, --project <NAME>      Project to work in, in place of the default one
+              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
+                                    RUNAI_CLI_CONFIG_PATH]
+              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
+                                    RUNAI_CLI_CONFIG_FILE]
+    "#]].assert_eq(&text);
+}

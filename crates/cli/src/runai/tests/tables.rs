@@ -1,0 +1,255 @@
+//! The published tables, from the workloads of the published walk-throughs.
+
+use api_types::{Event2, Pod1};
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::samples::{NOW_MS, workload};
+use crate::runai::describe::Page;
+use crate::runai::{list, rows};
+use crate::table::Table;
+
+fn short(lines: &[&str], show_request: bool, want: &Expect) {
+    let mut workloads: Vec<_> = lines.iter().map(|line| workload(line)).collect();
+    rows::sort_v2(&mut workloads);
+    let mut table = Table::new(&rows::V2_COLUMNS);
+    workloads.iter().for_each(|workload| table.row(rows::v2_row(workload, show_request)));
+    want.assert_eq(&table.ruled());
+}
+
+fn wide(lines: &[&str], want: &Expect) {
+    let mut workloads: Vec<_> = lines.iter().map(|line| workload(line)).collect();
+    rows::sort_v1(&mut workloads);
+    let mut table = Table::new(&rows::V1_COLUMNS);
+    workloads.iter().for_each(|workload| table.row(rows::v1_row(workload, NOW_MS)));
+    want.assert_eq(&table.plain());
+}
+
+const PREEMPTED: [&str; 4] = [
+    "a1 Training Pending team-a asked=1 age=40",
+    "a2 Training Running team-a asked=2 held=2 age=50 on=node1",
+    "b1 Training Running team-b asked=1 held=1 age=30 on=node2",
+    "b2 Training Running team-b asked=1 held=1 age=5 on=node2",
+];
+
+#[test]
+fn over_quota_reads_as_published() {
+    short(
+        &[
+            "a2 Training Running team-a asked=2 held=2 age=50",
+            "a1 Training Running team-a asked=1 held=1 over age=40",
+            "b1 Training Running team-b asked=1 held=1 age=30",
+        ],
+        false,
+        &expect![[r#"
+            Workload  Type      Status   Project  Running/Req. Pods  GPU Alloc.
+            ───────────────────────────────────────────────────────────────────
+            a2        Training  Running  team-a   1/1                2.00
+            b1        Training  Running  team-b   1/1                1.00
+            a1        Training  Running  team-a   1/1                1.00
+        "#]],
+    );
+}
+
+#[test]
+fn after_preemption_the_pending_one_is_last_and_holds_nothing() {
+    short(
+        &PREEMPTED,
+        false,
+        &expect![[r#"
+        Workload  Type      Status   Project  Running/Req. Pods  GPU Alloc.
+        ───────────────────────────────────────────────────────────────────
+        a2        Training  Running  team-a   1/1                2.00
+        b1        Training  Running  team-b   1/1                1.00
+        b2        Training  Running  team-b   1/1                1.00
+        a1        Training  Pending  team-a   0/1                0.00
+    "#]],
+    );
+}
+
+#[test]
+fn the_request_of_a_pending_one_is_shown_when_asked_for() {
+    short(
+        &PREEMPTED,
+        true,
+        &expect![[r#"
+        Workload  Type      Status   Project  Running/Req. Pods  GPU Alloc.
+        ───────────────────────────────────────────────────────────────────
+        a2        Training  Running  team-a   1/1                2.00
+        b1        Training  Running  team-b   1/1                1.00
+        b2        Training  Running  team-b   1/1                1.00
+        a1        Training  Pending  team-a   0/1                1.00
+    "#]],
+    );
+}
+
+#[test]
+fn the_wide_table_reads_as_published() {
+    wide(
+        &[
+            "filler1 Workspace Running team-a asked=1 held=1 age=7 on=node1",
+            "elastic1 Training Running team-a asked=1 held=2 age=61 on=node1",
+            "a9 Workspace Pending team-a preemptible asked=0.5 age=3600",
+            "done Training Completed team-a asked=1 age=90000",
+            "many Training Initializing team-b memory=8G held=0.5 age=1 on=node1,node2",
+            "gone Training Stopped team-b asked=0.3 age=2",
+        ],
+        &expect![[r#"
+            NAME      STATUS             AGE  NODE        IMAGE                          TYPE                     PROJECT  USER  GPUs Allocated (Requested)  PODs Running (Pending)  SERVICE URL(S)
+            a9        Pending            1h               gcr.io/run-ai-demo/quickstart  Interactive-Preemptible  team-a   ann   0 (0.5)                     0 (1)
+            done      Succeeded          1d               gcr.io/run-ai-demo/quickstart  Train                    team-a   ann   - (1)                       0 (0)
+            elastic1  Running            1m   node1       gcr.io/run-ai-demo/quickstart  Train                    team-a   ann   2 (1)                       1 (0)
+            filler1   Running            7s   node1       gcr.io/run-ai-demo/quickstart  Interactive              team-a   ann   1 (1)                       1 (0)
+            gone      Suspended          2s               gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0 (0.3)                     0 (0)
+            many      ContainerCreating  1s   <multiple>  gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0.5 (8G)                    0 (0)
+        "#]],
+    );
+}
+
+fn pods() -> Vec<Pod1> {
+    let at = "2023-11-14T22:13:20.000Z";
+    vec![
+        serde_json::from_value(json!({
+            "id": "p", "name": "train1-0-1", "workloadId": "w", "workloadName": "train1",
+            "projectId": "1", "projectName": "team-a", "clusterId": "c", "tenantId": 1,
+            "priorityClassName": "low", "nodeName": "node1", "createdAt": at, "updatedAt": at,
+            "k8sPhase": "Running", "k8sPhaseUpdatedAt": at, "containers": [],
+            "requestedResources": {},
+            "allocatedResources": {"gpu": 1.5, "cpu": 0, "cpuMemory": "0"},
+            "generation": 1, "gpus": [[0, 1000], [1, 500]], "state": "Running"
+        }))
+        .unwrap(),
+    ]
+}
+
+fn events() -> Vec<Event2> {
+    let event = |id: u32, reason: &str, kind: &str, message: &str| {
+        serde_json::from_value(json!({
+            "id": id.to_string(), "createdAt": "2023-11-14T22:13:20.000Z", "type": "Normal",
+            "clusterId": "c", "message": message, "reason": reason, "source": "scheduler",
+            "involvedObject": {"uid": "u", "kind": kind, "name": "train1", "namespace": "n"}
+        }))
+        .unwrap()
+    };
+    vec![
+        event(1, "Submitted", "Workload", "accepted"),
+        event(2, "Scheduled", "Pod", "placed on node1"),
+    ]
+}
+
+#[test]
+fn a_job_is_described_in_the_published_order() {
+    let mut job = workload("train1 Training Running team-a asked=1 held=1 age=100 on=node1");
+    job.additional_fields.last_eviction = Some(api_types::Reason {
+        code: "E001".into(),
+        message: "moved for a2 of team-b".into(),
+        at: api_types::Time(units::Instant(NOW_MS - 60_000)),
+    });
+    let (pods, events) = (pods(), events());
+    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS };
+    expect![[r#"
+        NAME: train1
+        NAMESPACE: runai-team-a
+        TYPE: Train
+        STATUS: RUNNING
+        TRAINING DURATION: 1m
+        GPUS: 1
+        TOTAL REQUESTED GPUS: 1
+        ALLOCATED GPUS: 1
+        ALLOCATED GPUS MEMORY: -
+        RUNNING PODS: 1
+        PENDING PODS: 0
+        PARALLELISM: 1
+        COMPLETIONS: 1
+        SUCCEEDED PODS: 0
+        FAILED PODS: 0
+        IS DISTRIBUTED WORKLOAD: false
+        CREATED BY CLI: true
+        SERVICE URL(S):
+        COMMAND LINE: runai submit train1
+
+        Reasons:
+        CODE  AGE  MESSAGE
+        E001  1m   moved for a2 of team-b
+
+        Pods:
+        POD         STATUS   TYPE   AGE  NODE
+        train1-0-1  RUNNING  TRAIN  1m   node1 (GPU 0, 0.5 of GPU 1)
+
+        Events: 
+        SOURCE           TYPE    AGE  MESSAGE
+        ------           ----    ---  -------
+        workload/train1  Normal  1m   [Submitted] accepted
+
+        pod/train1       Normal  1m   [Scheduled] placed on node1
+
+    "#]]
+    .assert_eq(&page.v1());
+    expect![[r#"
+        General
+          Name:         train1
+          Type:         Training
+          Status:       Running
+          Project:      team-a
+          Created:      2023-11-14T22:13:20.000Z
+          Submitted by: ann
+          Priority:     low
+          Preemptible:  Yes
+          Image:        gcr.io/run-ai-demo/quickstart
+
+        Compute
+          GPU Request:  1
+          GPU Alloc.:   1.00
+          Over Quota:   No
+          Elastic:      No
+
+        Reasons
+        Code  Age  Message
+        ─────────────────────────────────
+        E001  1m   moved for a2 of team-b
+
+        Pods
+        Pod         Status   Node
+        ────────────────────────────────────────────────
+        train1-0-1  Running  node1 (GPU 0, 0.5 of GPU 1)
+
+        Events
+        Created at                Kind/Name        Message
+        ──────────────────────────────────────────────────────────────────────
+        2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
+        2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
+    "#]]
+    .assert_eq(&page.v2());
+}
+
+#[test]
+fn without_pods_and_events_a_description_says_so() {
+    let job = workload("train1 Training Pending team-a asked=1 age=100");
+    let page = Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS };
+    let text = page.v1();
+    assert!(text.contains("STATUS: PENDING\n") && !text.contains("Reasons:"), "{text}");
+    assert!(text.ends_with("Events: \nNo events for resources\n"), "{text}");
+}
+
+#[test]
+fn nodes_show_what_is_free() {
+    let nodes = [serde_json::from_value(json!({
+        "name": "node1", "gpuType": "simulated", "simulated": true,
+        "gpuMemoryBytes": [17_179_869_184_u64, 17_179_869_184_u64], "gpuUsed": [1, 0.5],
+        "cpuMillis": 2000, "cpuUsedMillis": 100,
+        "memoryBytes": 8_589_934_592_u64, "memoryUsedBytes": 104_857_600
+    }))
+    .unwrap()];
+    expect![[r#"
+                                           │  CPU                     │  MEMORY                  │  GPU
+        NAME   STATUS  IP Address  ROLE    │  ALLOCATABLE  ALLOCATED  │  ALLOCATABLE  ALLOCATED  │  TYPE       ALLOCATABLE  FREE
+        ────   ──────  ──────────  ────    │  ───────────  ─────────  │  ───────────  ─────────  │  ────       ───────────  ────
+        node1  Ready   -           <none>  │  2            0.1        │  8GiB         100MiB     │  simulated  2            0.5
+    "#]].assert_eq(&list::nodes_v1(&nodes));
+    expect![[r#"
+        Name   Node Pool  GPU Type   GPUs  Allocated  Free  Status
+        ──────────────────────────────────────────────────────────
+        node1  default    simulated  2     1.50       0.50  Ready
+    "#]]
+    .assert_eq(&list::nodes_v2(&nodes));
+}

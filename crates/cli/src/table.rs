@@ -1,0 +1,161 @@
+//! The two table layouts of the `runai` command line: tab-stopped columns (v1) and padded columns
+//! over a rule (v2). Owns alignment and nothing else; cells arrive as text.
+
+/// Columns are at least this far apart.
+const GAP: usize = 2;
+
+/// Rows under a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    #[must_use]
+    pub(crate) fn new(header: &[&str]) -> Self {
+        Self { header: header.iter().map(ToString::to_string).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; missing cells are empty.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into_iter().map(one_line).collect());
+    }
+
+    /// v1: header, rows, no rule.
+    #[must_use]
+    pub(crate) fn plain(&self) -> String {
+        self.render(None)
+    }
+
+    /// v2: header, a rule of `─` as wide as the widest line, rows.
+    #[must_use]
+    pub(crate) fn ruled(&self) -> String {
+        let widths = self.widths();
+        let gaps = GAP * widths.len().saturating_sub(1);
+        self.render(Some(widths.iter().sum::<usize>() + gaps))
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.header.iter().map(|cell| width(cell)).collect();
+        for row in &self.rows {
+            for (column, cell) in row.iter().enumerate().take(widths.len()) {
+                widths[column] = widths[column].max(width(cell));
+            }
+        }
+        widths
+    }
+
+    fn render(&self, rule: Option<usize>) -> String {
+        let widths = self.widths();
+        let mut out = String::new();
+        push_line(&mut out, &self.header, &widths);
+        if let Some(rule) = rule {
+            out.push_str(&"─".repeat(rule));
+            out.push('\n');
+        }
+        for row in &self.rows {
+            push_line(&mut out, row, &widths);
+        }
+        out
+    }
+}
+
+fn push_line(out: &mut String, cells: &[String], widths: &[usize]) {
+    let mut line = String::new();
+    for (cell, width_max) in cells.iter().zip(widths) {
+        // Padding is by characters, as `width` counts.
+        line.push_str(&format!("{cell:<pad$}", pad = width_max + GAP));
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+fn width(cell: &str) -> usize {
+    cell.chars().count()
+}
+
+/// A cell never breaks its row, nor the terminal: control characters become spaces.
+fn one_line(cell: String) -> String {
+    if cell.contains(char::is_control) { cell.replace(char::is_control, " ") } else { cell }
+}
+
+/// One unit, rounded down: `5s`, `7m`, `3h`, `4d`, `1y`.
+#[must_use]
+pub(crate) fn age(elapsed_ms: u64) -> String {
+    let seconds = elapsed_ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        86_400..31_536_000 => format!("{}d", seconds / 86_400),
+        _ => format!("{}y", seconds / 31_536_000),
+    }
+}
+
+/// GPUs with two decimals, as v2 prints them: `0.50`, `2.00`.
+#[must_use]
+pub(crate) fn two_decimals(millis: u64) -> String {
+    format!("{}.{:02}", millis / 1000, millis % 1000 / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(&["Workload", "Type", "GPU Alloc."]);
+        table.row(["a2".into(), "Training".into(), "2.00".into()]);
+        table.row(["größer\nals".into(), String::new(), "0.50".into()]);
+        table
+    }
+
+    #[test]
+    fn plain_columns_are_two_apart_and_end_without_blanks() {
+        expect![[r#"
+            Workload    Type      GPU Alloc.
+            a2          Training  2.00
+            größer als            0.50
+        "#]]
+        .assert_eq(&sample().plain());
+    }
+
+    #[test]
+    fn the_rule_is_as_wide_as_the_table() {
+        expect![[r#"
+            Workload    Type      GPU Alloc.
+            ────────────────────────────────
+            a2          Training  2.00
+            größer als            0.50
+        "#]]
+        .assert_eq(&sample().ruled());
+    }
+
+    #[test]
+    fn ages_have_one_unit_and_round_down() {
+        let day_ms = 86_400_000;
+        for (elapsed_ms, text) in [
+            (0, "0s"),
+            (59_999, "59s"),
+            (60_000, "1m"),
+            (3_599_999, "59m"),
+            (3_600_000, "1h"),
+            (day_ms - 1, "23h"),
+            (4 * day_ms, "4d"),
+            (364 * day_ms, "364d"),
+            (365 * day_ms, "1y"),
+        ] {
+            assert_eq!(age(elapsed_ms), text);
+        }
+    }
+
+    #[test]
+    fn two_decimals_are_cut_not_rounded_up() {
+        assert_eq!(two_decimals(2000), "2.00");
+        assert_eq!(two_decimals(500), "0.50");
+        assert_eq!(two_decimals(1999), "1.99");
+    }
+}

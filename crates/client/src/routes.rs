@@ -1,0 +1,287 @@
+//! The endpoints, one method each. Owns paths and queries; bodies are `api_types`.
+
+use api_types as wire;
+use futures_util::StreamExt as _;
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::{Client, Error};
+
+/// Which typed route a workload is created and changed through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkloadKind {
+    /// `/workloads/trainings`.
+    Training,
+    /// `/workloads/workspaces`.
+    Workspace,
+}
+
+impl WorkloadKind {
+    /// The kind a workload's `type` names; none for a kind this client does not know.
+    #[must_use]
+    pub fn of(kind: &str) -> Option<Self> {
+        match kind {
+            "Training" => Some(Self::Training),
+            "Workspace" => Some(Self::Workspace),
+            _ => None,
+        }
+    }
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Training => "/api/v1/workloads/trainings",
+            Self::Workspace => "/api/v1/workloads/workspaces",
+        }
+    }
+}
+
+impl Client {
+    /// How the server stands.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn status(&self) -> Result<wire::Status, Error> {
+        self.get("/elastane/v1/status").await
+    }
+
+    /// Stops every workload, then the server.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn down(&self) -> Result<(), Error> {
+        self.act(Method::POST, "/elastane/v1/down").await
+    }
+
+    /// The clusters.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn clusters(&self) -> Result<Vec<wire::DisplayedCluster>, Error> {
+        self.get("/api/v1/clusters").await
+    }
+
+    /// The nodes.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn nodes(&self) -> Result<Vec<wire::Node>, Error> {
+        self.get::<wire::Nodes>("/api/v1/nodes").await.map(|answer| answer.nodes)
+    }
+
+    /// All projects.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn projects(&self) -> Result<Vec<wire::Project>, Error> {
+        let mut all = Vec::new();
+        let mut offset = 0;
+        loop {
+            let limit = wire::PAGE_ITEMS_MAX;
+            let path = format!("/api/v1/org-unit/projects?limit={limit}&offset={offset}");
+            let page: wire::ProjectsPage = self.get(&path).await?;
+            all.extend(page.projects);
+            match page.next {
+                Some(next) if next > offset => offset = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// The project of this name.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn project(&self, name: &str) -> Result<Option<wire::Project>, Error> {
+        Ok(self.projects().await?.into_iter().find(|project| project.name == name))
+    }
+
+    /// Creates a project.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn create_project(
+        &self,
+        request: &wire::ProjectCreationRequest,
+    ) -> Result<wire::Project, Error> {
+        self.send(Method::POST, "/api/v1/org-unit/projects", request).await
+    }
+
+    /// Changes a project.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn update_project(
+        &self,
+        id: &str,
+        request: &wire::ProjectUpdateRequest,
+    ) -> Result<wire::Project, Error> {
+        self.send(Method::PUT, &format!("/api/v1/org-unit/projects/{id}"), request).await
+    }
+
+    /// Deletes a project.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_project(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("/api/v1/org-unit/projects/{id}")).await
+    }
+
+    /// All living workloads, of one project or of all.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workloads(&self, project: Option<&str>) -> Result<Vec<wire::Workload>, Error> {
+        let filter = project
+            .map(|name| format!("&filterBy=projectName=={}", escape(name)))
+            .unwrap_or_default();
+        let mut all = Vec::new();
+        let mut offset = 0;
+        loop {
+            let limit = wire::PAGE_ITEMS_MAX;
+            let path = format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}");
+            let page: wire::WorkloadsPage = self.get(&path).await?;
+            all.extend(page.workloads);
+            match page.next {
+                Some(next) if next > offset => offset = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// One workload.
+    ///
+    /// # Errors
+    /// As every request; 404 when it is gone.
+    pub async fn workload(&self, id: &str) -> Result<wire::Workload, Error> {
+        self.get(&format!("/api/v1/workloads/{id}")).await
+    }
+
+    /// Creates a workload.
+    ///
+    /// # Errors
+    /// As every request; 409 when the name is taken.
+    pub async fn create(
+        &self,
+        kind: WorkloadKind,
+        request: &wire::CreationRequest,
+    ) -> Result<wire::Training1, Error> {
+        self.send(Method::POST, kind.path(), request).await
+    }
+
+    /// Deletes a workload; it is gone a moment later.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{}/{id}", kind.path())).await
+    }
+
+    /// Suspends a workload.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn suspend(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
+        self.act(Method::POST, &format!("{}/{id}/suspend", kind.path())).await
+    }
+
+    /// Resumes a workload.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn resume(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
+        self.act(Method::POST, &format!("{}/{id}/resume", kind.path())).await
+    }
+
+    /// The pods of a workload.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn pods(&self, id: &str) -> Result<Vec<wire::Pod1>, Error> {
+        let path = format!("/api/v1/workloads/{id}/pods?limit={}", wire::PAGE_ITEMS_MAX);
+        self.get::<wire::PodsPage>(&path).await.map(|page| page.pods)
+    }
+
+    /// The newest events of a workload, oldest of them first.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn events(&self, id: &str, limit: usize) -> Result<Vec<wire::Event2>, Error> {
+        let limit = limit.clamp(1, 500);
+        let path = format!("/api/v1/workloads/{id}/events?limit={limit}&sortOrder=desc");
+        let mut events = self.get::<wire::EventsPage>(&path).await?.events;
+        events.sort_by_key(|event| (event.created_at, event.id.parse::<u64>().unwrap_or(0)));
+        Ok(events)
+    }
+
+    /// What a shell beside a workload's pod needs.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn shell(&self, id: &str, pod: Option<&str>) -> Result<wire::ShellInfo, Error> {
+        let pod = pod.map(|pod| format!("?pod={}", escape(pod))).unwrap_or_default();
+        self.get(&format!("/elastane/v1/workloads/{id}/shell{pod}")).await
+    }
+
+    /// What a workload wrote, as it comes.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn logs(
+        &self,
+        id: &str,
+        tail_lines: Option<u64>,
+        follow: bool,
+        pod: Option<&str>,
+    ) -> Result<LogStream, Error> {
+        let tail = tail_lines.map(|lines| format!("&tail={lines}")).unwrap_or_default();
+        let pod = pod.map(|pod| format!("&pod={}", escape(pod))).unwrap_or_default();
+        let path = format!("/elastane/v1/workloads/{id}/logs?follow={follow}{tail}{pod}");
+        let answer = self.accept(self.request(Method::GET, &path)).await?;
+        let client = self.clone();
+        let chunks = answer
+            .bytes_stream()
+            .map(move |chunk| match chunk {
+                Ok(bytes) => Ok(bytes.to_vec()),
+                Err(error) => Err(client.failed(&error)),
+            })
+            .boxed();
+        Ok(LogStream { chunks })
+    }
+
+    /// Any object as the server gave it, for people who ask for JSON.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn raw(&self, path: &str) -> Result<Value, Error> {
+        self.get(path).await
+    }
+}
+
+/// Output of a workload, chunk by chunk.
+pub struct LogStream {
+    chunks: futures_util::stream::BoxStream<'static, Result<Vec<u8>, Error>>,
+}
+
+impl LogStream {
+    /// The next chunk; none at the end.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        self.chunks.next().await.transpose()
+    }
+}
+
+impl std::fmt::Debug for LogStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LogStream")
+    }
+}
+
+/// Names are short words; whatever else is typed must not become part of the query.
+fn escape(text: &str) -> String {
+    let keep = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let each =
+        |byte: u8| if keep(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(each).collect()
+}
