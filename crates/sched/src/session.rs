@@ -82,6 +82,9 @@ impl Session<'_> {
     /// they were never stopped. All the next pods or none.
     pub(crate) fn put_back(&mut self, id: WorkloadId) -> bool {
         let start = self.cluster.checkpoint();
+        if self.queue_reason(id).is_some() {
+            return false;
+        }
         for pod in self.next_pods(id) {
             let original = self.cluster.original(pod).clone();
             let here = original.current.filter(|_| !original.releasing);

@@ -21,7 +21,7 @@ pub(crate) trait Rule {
     }
 
     /// Whether one more taking from the victim is just, after what was already taken.
-    fn just(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _: WorkloadId) -> bool {
+    fn just(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _: WorkloadId, _: Taking) -> bool {
         true
     }
 
@@ -174,7 +174,7 @@ fn attempt(
     let mut placed = false;
     for (at, &victim) in victims.iter().enumerate() {
         for taking in rule.takings(s, victim) {
-            if placed || !rule.just(s, id, asked, victim) {
+            if placed || !rule.just(s, id, asked, victim, taking) {
                 break;
             }
             take(s, taking);
@@ -193,6 +193,22 @@ fn attempt(
     }
     let all_go_on = go_on(s, victims);
     all_go_on || rule.moves_max(s).is_none()
+}
+
+/// The amounts a taking frees.
+pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
+    let held = |pod: PodId| {
+        let place = s.cluster.pods()[pod].occupancy.effective();
+        place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
+    };
+    match taking {
+        Taking::Shrink(pod, gpus) => {
+            let gpu_millis = held(pod).gpu_millis.saturating_sub(gpus as u64 * units::GPU_MILLIS);
+            Resources { gpu_millis, ..Resources::ZERO }
+        }
+        Taking::One(pod) => held(pod),
+        Taking::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
+    }
 }
 
 fn take(s: &mut Session<'_>, taking: Taking) {

@@ -29,10 +29,11 @@ pub(crate) fn reasons(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
         let pods_min = workload.spec.pods_min;
         reasons.push(Pending::GangIncomplete { pods_min });
     }
-    let asked = s.ask(id, None);
+    let gpu_millis = s.ask(id, None).gpu_millis;
+    let asked = Resources { gpu_millis, ..Resources::ZERO };
     if !entitled(s, id, asked) && !reasons.iter().any(is_final) {
         let queue = s.numbers(workload.spec.queue);
-        reasons.push(Pending::NotEntitledToMore { queue, requested_millis: asked.gpu_millis });
+        reasons.push(Pending::NotEntitledToMore { queue, requested_millis: gpu_millis });
     }
     if s.stats.exhausted {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });

@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, preemptible};
+use crate::victims::{Rule, Taking, freed, preemptible};
 
 pub(crate) struct Reclaim;
 
@@ -21,9 +21,19 @@ impl Rule for Reclaim {
         victims
     }
 
-    /// The victim's side is above its share, or the taker stays within its quota while the
-    /// victim's side is above its own. Judged where the two paths in the tree part.
-    fn just(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId) -> bool {
+    /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota
+    /// takes from one above its quota, even if that one falls below it: work comes in lumps, and
+    /// the quota is a promise. A queue that stays within its fair share takes from one above its
+    /// fair share, but never what is within that one's quota; without this, two queues with large
+    /// gangs take the same GPUs from each other for ever (found by random histories).
+    fn just(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        victim: WorkloadId,
+        taking: Taking,
+    ) -> bool {
         let Some((taker, giver)) = branches(s, id, victim) else { return false };
         // Above the point where the paths part nothing changes hands; below it, every level of
         // the taker's side must be entitled.
@@ -33,11 +43,13 @@ impl Rule for Reclaim {
             return false;
         }
         let (taker, side) = (&s.cluster.queues()[taker], &s.cluster.queues()[giver]);
+        let (quota, held) = (side.share.quota, side.allocated);
+        let left = held.saturating_sub(freed(s, taking));
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
-        let quota = side.share.quota;
-        let share = |kind| s.fair[&giver][kind].max(quota[kind]);
-        let above_share = kinds().any(|kind| side.allocated[kind] > share(kind));
-        let above_quota = kinds().any(|kind| side.allocated[kind] > quota[kind]);
+        let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
+        let above_share = kinds().any(|kind| {
+            held[kind] > s.fair[&giver][kind].max(quota[kind]) && left[kind] >= quota[kind]
+        });
         let within_quota = (taker.allocated + asked).fits_in(taker.share.quota);
         above_share || (within_quota && above_quota)
     }

@@ -1,0 +1,136 @@
+//! Invariants under random histories. [`World`] itself checks after every cycle that no account
+//! is wrong, nothing is given out twice, equal input gives an equal plan and every waiting
+//! workload has a reason; and that the scheduler comes to rest.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use testkit::World;
+
+#[derive(Debug, Clone)]
+enum Action {
+    Submit { project: usize, flags: &'static str },
+    Delete(usize),
+    Suspend(usize),
+    Resume(usize),
+    Quota { project: usize, gpus: u32 },
+    Wait,
+    Slow(bool),
+    Gone,
+}
+
+const PROJECTS: [&str; 3] = ["a", "b", "c"];
+const SHAPES: [&str; 12] = [
+    "-g 1",
+    "-g 2",
+    "-g 4",
+    "-g 0.5",
+    "-g 0.3 --interactive",
+    "-g 1 --interactive",
+    "-g 2 --elastic",
+    "-g 1 --elastic",
+    "-g 4 --elastic",
+    "-g 1 --pods 3",
+    "-g 2 --priority 80",
+    "--devices 2 -g 0.5",
+];
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        6 => (0..3_usize, proptest::sample::select(&SHAPES[..]))
+            .prop_map(|(project, flags)| Action::Submit { project, flags }),
+        3 => (0..100_usize).prop_map(Action::Delete),
+        1 => (0..100_usize).prop_map(Action::Suspend),
+        1 => (0..100_usize).prop_map(Action::Resume),
+        1 => (0..3_usize, 0..5_u32).prop_map(|(project, gpus)| Action::Quota { project, gpus }),
+        1 => Just(Action::Wait),
+        1 => any::<bool>().prop_map(Action::Slow),
+        2 => Just(Action::Gone),
+    ]
+}
+
+/// Applies an action; workloads are numbered as they come.
+fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Action) {
+    let pick = |alive: &Vec<String>, at: usize| alive.get(at % alive.len().max(1)).cloned();
+    match action {
+        Action::Submit { project, flags } => {
+            let name = format!("w{next}");
+            *next += 1;
+            w.run(&format!("submit {}/{name} {flags}", PROJECTS[*project]));
+            alive.push(name);
+        }
+        Action::Delete(at) => {
+            if let Some(name) = pick(alive, *at) {
+                alive.retain(|other| *other != name);
+                w.run(&format!("delete {name}"));
+            }
+        }
+        Action::Suspend(at) => pick(alive, *at).iter().for_each(|n| w.run(&format!("suspend {n}"))),
+        Action::Resume(at) => pick(alive, *at).iter().for_each(|n| w.run(&format!("resume {n}"))),
+        Action::Quota { project, gpus } => w.run(&format!("quota {} {gpus}", PROJECTS[*project])),
+        Action::Wait => w.run("wait 20000"),
+        Action::Slow(slow) => w.slow = *slow,
+        Action::Gone => w.run("gone"),
+    }
+}
+
+/// The queues, by name.
+fn queues(w: &World) -> BTreeMap<String, model::Queue> {
+    w.cluster.queues().iter().map(|(_, queue)| (queue.name.clone(), queue.clone())).collect()
+}
+
+/// What elastic workloads of a project hold beyond their request: lent, quota or not.
+fn lent_millis(w: &World, project: &str) -> u64 {
+    let mine = w.cluster.workloads().iter().filter(|(_, workload)| {
+        w.cluster.queues()[workload.spec.queue].name == project && workload.spec.elastic
+    });
+    let lent = mine.flat_map(|(_, workload)| {
+        workload.pods.iter().map(|&pod| {
+            let place = w.cluster.pods()[pod].occupancy.effective();
+            place.map_or(0, model::Placement::gpu_millis).saturating_sub(workload.demand.gpu_millis)
+        })
+    });
+    lent.sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_histories_keep_every_invariant(actions in prop::collection::vec(action(), 1..40)) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+            for (_, workload) in w.cluster.workloads().iter() {
+                let partial = workload.placed > 0 && workload.placed < workload.spec.pods_min;
+                prop_assert!(!partial, "gang {} is placed in part", workload.spec.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_newcomer_takes_nothing_from_a_queue_within_its_quota(
+        actions in prop::collection::vec(action(), 1..25),
+        flags in proptest::sample::select(&SHAPES[..]),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        w.slow = false;
+        w.run("gone");
+        let before = queues(&w);
+        let before_world = w.clone();
+        w.run(&format!("submit c/newcomer {flags}"));
+        let after = queues(&w);
+        for project in ["a", "b"] {
+            let (queue, now) = (&before[project], after[project].allocated.gpu_millis);
+            let held = queue.allocated.gpu_millis;
+            let within = held <= queue.share.quota.gpu_millis;
+            let lent = lent_millis(&before_world, project);
+            prop_assert!(!within || now + lent >= held, "{project} fell from {held} to {now}");
+        }
+    }
+}

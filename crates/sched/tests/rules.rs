@@ -1,0 +1,178 @@
+//! One rule per test: quota, limit, priority, gangs, elasticity, and the reasons given.
+
+use expect_test::expect;
+use testkit::World;
+
+#[test]
+fn non_preemptible_work_stays_within_quota() {
+    let mut w = World::new("n1:4", "a:1");
+    w.run("submit a/i1 --interactive; submit a/i2 --interactive");
+    assert_eq!(w.waiting(), "i2");
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1; submit it as preemptible to go over quota
+    "#]]
+    .assert_eq(&w.why("i2"));
+}
+
+#[test]
+fn nobody_passes_the_limit() {
+    let mut w = World::new("n1:4", "a:1:2");
+    w.run("submit a/t1; submit a/t2; submit a/t3");
+    assert_eq!(w.waiting(), "t3");
+    expect!["P201 a may hold 2 GPUs and holds 2; 1 more would pass its limit\n"]
+        .assert_eq(&w.why("t3"));
+}
+
+#[test]
+fn a_limit_holds_for_growth_too() {
+    let mut w = World::new("n1:4", "a:1:2");
+    w.run("submit a/e -g 1 --elastic");
+    assert_eq!(w.size("e"), "2 (1)");
+}
+
+#[test]
+fn what_no_node_can_hold_says_so() {
+    let mut w = World::new("n1:2 n2:4", "a:8");
+    w.run("submit a/big -g 8");
+    expect!["P101 asks for 8 GPUs on one node; the largest node has 4\n"].assert_eq(&w.why("big"));
+}
+
+#[test]
+fn a_full_cluster_says_what_is_free() {
+    let mut w = World::new("n1:2 n2:2", "a:4 b:0");
+    w.run("submit a/x -g 2; submit a/y -g 1; submit b/z -g 2");
+    expect![[r#"
+        P102 needs 2 GPUs on one node; of 2 node(s) the one with most has 1 free, 1 are free in all
+        P203 nothing is taken from others for 2 GPUs: b holds 0 GPUs (quota 0, fair share 1)
+    "#]]
+    .assert_eq(&w.why("z"));
+}
+
+#[test]
+fn a_share_that_fits_nowhere_says_the_largest() {
+    let mut w = World::new("n1:1", "a:1");
+    w.run("submit a/f1 -g 0.6; submit a/f2 -g 0.5");
+    expect![[r#"
+        P103 needs 0.5 of 1 GPU(s); the largest free share of a GPU is 0.4
+        P203 nothing is taken from others for 0.5 GPU: a holds 0.6 GPU (quota 1, fair share 1)
+    "#]]
+    .assert_eq(&w.why("f2"));
+}
+
+#[test]
+fn cpu_can_be_what_is_missing() {
+    let mut w = World::new("n1:2:4", "a:2");
+    w.run("submit a/t1 --cpu 3; submit a/t2 --cpu 2");
+    expect![
+        "P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them\n"
+    ]
+    .assert_eq(&w.why("t2"));
+}
+
+#[test]
+fn interactive_preempts_training_of_its_own_project() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/t1 -g 2; submit a/i1 --interactive");
+    assert_eq!(w.gpus(), "n1[i1 .]");
+    assert_eq!(w.waiting(), "t1");
+    expect!["t1 E102 stopped for a/i1 of higher priority (100 over 50)\n"].assert_eq(&w.stopped());
+}
+
+#[test]
+fn priority_takes_nothing_from_another_project() {
+    let mut w = World::new("n1:2", "a:2 b:0");
+    w.run("submit a/t1 -g 2; submit b/urgent --priority 150");
+    assert_eq!(w.waiting(), "urgent");
+}
+
+#[test]
+fn the_smallest_victim_that_suffices_is_taken() {
+    let mut w = World::new("n1:2 n2:2", "a:0 b:4");
+    w.run("submit a/big -g 2; submit a/small; submit a/other; submit b/b1");
+    assert_eq!(w.waiting(), "other");
+    w.run("submit b/b2");
+    assert_eq!(w.waiting(), "small other");
+}
+
+#[test]
+fn an_elastic_victim_is_halved_before_it_is_stopped() {
+    let mut w = World::new("n1:4", "a:0 b:4");
+    w.run("submit a/e -g 4 --elastic; submit b/b1");
+    assert_eq!(w.size("e"), "2 (4)");
+    assert_eq!(w.gpus(), "n1[e e b1 .]");
+}
+
+#[test]
+fn left_over_gpus_are_divided_by_weight_in_whole_ones() {
+    let mut w = World::new("n1:8", "a:1 b:1 c:1");
+    for (project, count) in [("a", 8), ("b", 8), ("c", 1)] {
+        (0..count).for_each(|n| w.run(&format!("submit {project}/{project}{n}")));
+    }
+    let held: Vec<_> = ["a", "b", "c"]
+        .map(|name| {
+            let mut queues = w.cluster.queues().iter();
+            queues.find(|(_, q)| q.name == name).map(|(_, q)| q.allocated.gpu_millis)
+        })
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(held, [4000, 3000, 1000]);
+}
+
+#[test]
+fn a_gang_starts_whole_or_not_at_all() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("submit a/t1; submit a/gang --pods 4");
+    assert_eq!(w.waiting(), "gang");
+    assert_eq!(w.gpus(), "n1[t1 .] n2[. .]");
+    w.run("delete t1");
+    assert_eq!(w.gpus(), "n1[gang gang] n2[gang gang]");
+}
+
+#[test]
+fn a_place_being_freed_is_kept_for_whom_it_is_freed() {
+    let mut w = World::new("n1:1", "a:0 b:1");
+    w.run("submit a/t1; slow; submit b/b1; submit a/t2");
+    assert_eq!(w.gpus(), "n1[t1!]");
+    assert_eq!(w.waiting(), "t1 t2");
+    expect!["P301 has a place on n1, which is being freed by t1\n"].assert_eq(&w.why("b1"));
+    w.run("gone");
+    assert_eq!(w.gpus(), "n1[b1]");
+}
+
+#[test]
+fn growth_is_rate_limited_after_a_resize() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/e -g 1 --elastic; submit a/i --interactive; delete i");
+    assert_eq!(w.size("e"), "1 (1)");
+    assert!(w.plan.wake_at.is_some(), "it asks to be woken when it may grow");
+    w.run("wait 10000");
+    assert_eq!(w.size("e"), "2 (1)");
+}
+
+#[test]
+fn two_large_gangs_do_not_take_the_same_gpus_from_each_other_for_ever() {
+    let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:4");
+    w.run("submit c/w0 -g 2; submit c/w1 --pods 3; submit a/w2 --interactive");
+    w.run("submit b/w3 -g 2; submit b/w4 -g 0.3 --interactive; submit b/w5 --devices 2 -g 0.5");
+    w.run("quota b 2; slow; submit a/w6 --pods 3");
+    assert_eq!(w.waiting(), "w6");
+}
+
+#[test]
+fn suspended_work_gives_up_its_place_and_gets_one_again() {
+    let mut w = World::new("n1:1", "a:1");
+    w.run("submit a/t1; submit a/t2; suspend t1");
+    assert_eq!(w.gpus(), "n1[t2]");
+    w.run("suspend t2; resume t1");
+    assert_eq!(w.gpus(), "n1[t1]");
+}
+
+#[test]
+fn memory_requests_share_a_gpu_by_its_size() {
+    let mut w = World::new("n1:1", "a:1");
+    w.run("submit a/m1 --mem 8GiB; submit a/m2 --mem 8GiB; submit a/m3 --mem 1GiB; submit a/m4 --mem 17GiB");
+    assert_eq!(w.gpus(), "n1[m1:0.5+m2:0.5]");
+    expect!["P101 asks for 17GiB of GPU memory; no GPU of any node has that much\n"]
+        .assert_eq(&w.why("m4"));
+}
