@@ -7,14 +7,60 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cluster, Queue, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
+/// Workloads that wait for their turn, ranked within each queue.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    by_queue: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
+}
+
+impl Candidates {
+    pub(crate) fn new(cluster: &Cluster, ids: impl IntoIterator<Item = WorkloadId>) -> Self {
+        let mut candidates = Self::default();
+        for id in ids {
+            let queue = cluster.workloads()[id].spec.queue;
+            candidates.by_queue.entry(queue).or_default().insert((by_rank(cluster, id), id));
+        }
+        candidates
+    }
+
+    pub(crate) fn remove(&mut self, cluster: &Cluster, id: WorkloadId) {
+        let queue = cluster.workloads()[id].spec.queue;
+        if let Some(ranked) = self.by_queue.get_mut(&queue) {
+            ranked.remove(&(by_rank(cluster, id), id));
+        }
+    }
+
+    /// Drops what follows from `id` as its equals: the same queue, shape and priority. What one
+    /// of them could not get, none of them can.
+    pub(crate) fn remove_equals(&mut self, cluster: &Cluster, id: WorkloadId) {
+        let spec = &cluster.workloads()[id].spec;
+        let placed = cluster.workloads()[id].placed;
+        if let Some(ranked) = self.by_queue.get_mut(&spec.queue) {
+            ranked.retain(|&(_, other)| {
+                let row = &cluster.workloads()[other];
+                let equal = row.spec.request == spec.request
+                    && row.spec.priority == spec.priority
+                    && row.spec.preemptible == spec.preemptible
+                    && row.spec.elastic == spec.elastic
+                    && (row.spec.pods, row.spec.pods_min) == (spec.pods, spec.pods_min)
+                    && row.placed == placed;
+                !equal
+            });
+        }
+    }
+}
+
 /// What the order of queues is computed from.
 pub(crate) struct Shares<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) fair: &'a BTreeMap<QueueId, Resources>,
 }
 
+/// Place in the line of one queue.
+pub(crate) type Rank = (Reverse<u32>, u64);
+
 /// Workloads of one queue: higher priority first, then the older.
-pub(crate) fn by_rank(cluster: &Cluster, id: WorkloadId) -> (Reverse<u32>, u64) {
+pub(crate) fn by_rank(cluster: &Cluster, id: WorkloadId) -> Rank {
     let spec = &cluster.workloads()[id].spec;
     (Reverse(spec.priority), spec.seq)
 }
@@ -22,17 +68,13 @@ pub(crate) fn by_rank(cluster: &Cluster, id: WorkloadId) -> (Reverse<u32>, u64) 
 impl Shares<'_> {
     /// The workload to try next: the neediest department, in it the neediest project, in it the
     /// first by rank.
-    pub(crate) fn next(&self, candidates: &BTreeSet<WorkloadId>) -> Option<WorkloadId> {
-        let mut best: BTreeMap<QueueId, WorkloadId> = BTreeMap::new();
-        for &id in candidates {
-            let leaf = self.cluster.workloads()[id].spec.queue;
-            let slot = best.entry(leaf).or_insert(id);
-            if by_rank(self.cluster, id) < by_rank(self.cluster, *slot) {
-                *slot = id;
-            }
-        }
+    pub(crate) fn next(&self, candidates: &Candidates) -> Option<WorkloadId> {
+        let best = candidates
+            .by_queue
+            .iter()
+            .filter_map(|(&queue, ranked)| ranked.first().map(|&(_, id)| (queue, id)));
+        let mut level: BTreeMap<QueueId, WorkloadId> = best.collect();
         // Walk the leaves' winners up, level by level, to the root.
-        let mut level: BTreeMap<QueueId, WorkloadId> = best;
         loop {
             let mut above: BTreeMap<Option<QueueId>, (QueueId, WorkloadId)> = BTreeMap::new();
             for (&queue, &id) in &level {

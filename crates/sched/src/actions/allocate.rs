@@ -3,6 +3,7 @@
 
 use model::WorkloadId;
 
+use crate::order::Candidates;
 use crate::session::Session;
 use crate::victims::{Rule, make_room};
 
@@ -17,18 +18,20 @@ pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
 }
 
 /// Offers each waiting workload a turn, the neediest first. One that got something and wants
-/// more takes part again; one that got nothing is out.
+/// more takes part again; one that got nothing is out, and its equals with it.
 pub(crate) fn each_in_order(
     s: &mut Session<'_>,
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
-    let mut candidates = s.waiting();
+    let mut candidates = Candidates::new(s.cluster, s.waiting());
     while let Some(id) = s.shares().next(&candidates) {
         if !s.may_try() {
             return;
         }
-        if !turn(s, id) || s.next_pods(id).is_empty() {
-            candidates.remove(&id);
+        if !turn(s, id) {
+            candidates.remove_equals(s.cluster, id);
+        } else if s.next_pods(id).is_empty() {
+            candidates.remove(s.cluster, id);
         }
     }
 }
