@@ -1,0 +1,97 @@
+//! Fair share against the published examples and its own invariants.
+
+use model::{Cluster, GpuRequest, NodeSpec, PodRequest, QueueSpec, Share, Weights, WorkloadSpec};
+use proptest::prelude::*;
+use units::Resources;
+
+/// (quota, weight, requested) in whole GPUs.
+type Line = (u64, u64, u32);
+
+/// The fair shares of sibling queues on `gpus` GPUs, in thousandths.
+fn divide(gpus: usize, lines: &[Line]) -> Vec<u64> {
+    let mut cluster = Cluster::new();
+    cluster.add_node(NodeSpec {
+        name: "n".into(),
+        gpu_memory_bytes: vec![1 << 34; gpus],
+        cpu_millis: 0,
+        memory_bytes: 0,
+    });
+    let mut ids = Vec::new();
+    for (seq, &(quota, weight, requested)) in (1..).zip(lines) {
+        let share = Share {
+            quota: Resources { gpu_millis: quota * 1000, ..Resources::UNLIMITED },
+            limit: Resources::UNLIMITED,
+            over_quota_weight: Weights::all(weight),
+            priority: 100,
+        };
+        let spec = QueueSpec { name: format!("q{seq}"), parent: None, share, seq };
+        let queue = cluster.add_queue(spec).expect("a sound queue");
+        ids.push(queue);
+        if requested > 0 {
+            let gpu = GpuRequest::Whole(1);
+            let workload = cluster.add_workload(WorkloadSpec {
+                name: format!("w{seq}"),
+                queue,
+                seq,
+                priority: 50,
+                preemptible: true,
+                elastic: false,
+                pods: requested,
+                pods_min: 1,
+                request: PodRequest { gpu, cpu_millis: 0, memory_bytes: 0 },
+            });
+            let workload = workload.expect("a sound workload");
+            for pod in cluster.workloads()[workload].pods.clone() {
+                cluster.set_wants(pod, true);
+            }
+        }
+    }
+    let shares = sched::fair_shares(&cluster);
+    ids.iter().map(|id| shares[id].gpu_millis).collect()
+}
+
+#[test]
+fn left_over_goes_by_weight_on_top_of_quota() {
+    // The published example: 20 spare GPUs, weights 3, 2, 1; the first has a quota of 6.
+    let shares = divide(26, &[(6, 3, 30), (0, 2, 30), (0, 1, 30)]);
+    assert_eq!(shares, [16_000, 7_000, 3_000]);
+}
+
+#[test]
+fn what_one_does_not_want_goes_to_the_others() {
+    assert_eq!(divide(8, &[(2, 1, 1), (2, 1, 8), (2, 1, 8)]), [1_000, 4_000, 3_000]);
+    assert_eq!(divide(8, &[(2, 1, 0), (2, 1, 8)]), [0, 8_000]);
+}
+
+#[test]
+fn weight_zero_gets_its_quota_and_no_more() {
+    assert_eq!(divide(8, &[(2, 0, 8), (2, 1, 8)]), [2_000, 6_000]);
+}
+
+#[test]
+fn rounding_leaves_whole_gpus_to_the_larger_remainder_then_the_older() {
+    assert_eq!(divide(4, &[(0, 1, 4), (0, 1, 4), (0, 1, 4)]), [2_000, 1_000, 1_000]);
+    assert_eq!(divide(5, &[(0, 1, 5), (0, 2, 5)]), [2_000, 3_000]);
+}
+
+proptest! {
+    #[test]
+    fn shares_are_bounded_and_nothing_wanted_is_left_lying(
+        gpus in 1..64_usize,
+        lines in prop::collection::vec((0..16_u64, 0..5_u64, 0..32_u32), 1..8),
+    ) {
+        let shares = divide(gpus, &lines);
+        let capacity = gpus as u64 * 1000;
+        for (&share, &(quota, weight, requested)) in shares.iter().zip(&lines) {
+            let requested = u64::from(requested) * 1000;
+            prop_assert!(share <= requested, "no more than asked for");
+            prop_assert!(share >= requested.min(quota * 1000).min(capacity), "the quota is kept");
+            prop_assert!(weight > 0 || share <= quota * 1000, "weight 0 gets no more than quota");
+        }
+        let total: u64 = shares.iter().sum();
+        let hungry = shares.iter().zip(&lines).any(|(&share, &(_, weight, requested))| {
+            weight > 0 && share < u64::from(requested) * 1000
+        });
+        prop_assert!(!hungry || total >= capacity, "{total} of {capacity} given, somebody wants more");
+    }
+}
