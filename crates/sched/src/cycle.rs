@@ -15,10 +15,13 @@ use crate::plan::step;
 use crate::session::Session;
 use crate::{Plan, Policy, Stats, Step, fair_shares};
 
+/// When a search that was cut short goes on, in milliseconds.
+const RETRY_MS: u64 = 1000;
+
 /// Decides what to do now. The cluster is left as it will be when the plan has been started:
 /// pods to be stopped are releasing, places are held or reserved.
 ///
-/// Bounded by [`Policy::trials_max`] trial placements. The same cluster, instant and policy give
+/// Bounded by [`Policy::trials_max`] trial placements for each action. The same cluster, instant and policy give
 /// the same plan.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     let fair = fair_shares(cluster);
@@ -30,16 +33,23 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         fair,
         causes: BTreeMap::new(),
         stats: Stats::default(),
+        trials_left: 0,
         wake_at: None,
     };
-    promote::run(&mut s);
-    allocate::run(&mut s);
-    allocate::by_rule(&mut s, &GiveBack);
-    allocate::by_rule(&mut s, &Consolidation);
-    allocate::by_rule(&mut s, &Reclaim);
-    allocate::by_rule(&mut s, &Preempt);
-    elastic::fit(&mut s);
-    elastic::grow(&mut s);
+    let actions: [fn(&mut Session<'_>); 8] = [
+        promote::run,
+        allocate::run,
+        |s| allocate::by_rule(s, &GiveBack),
+        |s| allocate::by_rule(s, &Consolidation),
+        |s| allocate::by_rule(s, &Reclaim),
+        |s| allocate::by_rule(s, &Preempt),
+        elastic::fit,
+        elastic::grow,
+    ];
+    for action in actions {
+        s.trials_left = policy.trials_max;
+        action(&mut s);
+    }
     finish(s)
 }
 
@@ -54,8 +64,8 @@ fn finish(mut s: Session<'_>) -> Plan {
     let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
     let pending = waiting.into_iter().map(|id| (id, explain::reasons(&s, id))).collect();
     if s.stats.exhausted {
-        // What was cut short goes on in a cycle of its own.
-        s.wake(s.now);
+        // What was cut short goes on soon, but lets others have their say in between.
+        s.wake(s.now.plus_ms(RETRY_MS));
     }
     let Session { cluster, now, fair, causes, stats, wake_at, .. } = s;
     let changes = cluster.commit();

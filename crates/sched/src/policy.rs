@@ -20,8 +20,7 @@ pub struct Policy {
     /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
     /// stream of short ones would do nothing but restart.
     pub grow_interval_ms_min: u64,
-    /// Most trial placements in one cycle: the bound on its work. What is left untried is tried
-    /// in the next one.
+    /// Most trial placements of one action in one cycle: the bound on its work.
     pub trials_max: u64,
 }
 

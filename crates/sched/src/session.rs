@@ -17,6 +17,8 @@ pub(crate) struct Session<'a> {
     pub(crate) fair: BTreeMap<QueueId, Resources>,
     pub(crate) causes: BTreeMap<PodId, Cause>,
     pub(crate) stats: Stats,
+    /// Trials left to the present action: each has its own, so that none starves another.
+    pub(crate) trials_left: u64,
     pub(crate) wake_at: Option<Instant>,
 }
 
@@ -41,11 +43,15 @@ impl Session<'_> {
         waiting
     }
 
-    /// Spends one trial; false when the bound is reached.
+    /// Spends one trial; false when the action has used up its own.
     pub(crate) fn may_try(&mut self) -> bool {
-        self.stats.exhausted |= self.stats.trials >= self.policy.trials_max;
+        let Some(left) = self.trials_left.checked_sub(1) else {
+            self.stats.exhausted = true;
+            return false;
+        };
+        self.trials_left = left;
         self.stats.trials += 1;
-        !self.stats.exhausted
+        true
     }
 
     /// Places the pods a workload needs next: all it lacks of its minimum, or else one. Places

@@ -176,3 +176,33 @@ fn memory_requests_share_a_gpu_by_its_size() {
     expect!["P101 asks for 17GiB of GPU memory; no GPU of any node has that much\n"]
         .assert_eq(&w.why("m4"));
 }
+
+#[test]
+fn work_per_cycle_is_bounded_and_goes_on_next_time() {
+    let mut w = World::new("n1:4", "a:2 b:2");
+    w.run("submit a/x1; submit a/x2; submit b/y1; submit b/y2");
+    w.policy.trials_max = 3;
+    let request =
+        model::PodRequest { gpu: model::GpuRequest::Whole(1), cpu_millis: 0, memory_bytes: 0 };
+    let queue = w.cluster.workloads().iter().map(|(_, row)| row.spec.queue).next();
+    for seq in 100..110 {
+        let spec = model::WorkloadSpec {
+            name: format!("w{seq}"),
+            queue: queue.expect("a project"),
+            seq,
+            priority: u32::try_from(seq).expect("small"),
+            preemptible: true,
+            elastic: false,
+            pods: 1,
+            pods_min: 1,
+            request,
+        };
+        let id = w.cluster.add_workload(spec).expect("a sound workload");
+        w.cluster.set_wants(w.cluster.workloads()[id].pods[0], true);
+    }
+    w.cycle();
+    assert!(w.plan.stats.exhausted && w.plan.stats.trials <= 8 * 3, "{:?}", w.plan.stats);
+    assert!(w.plan.wake_at > Some(w.now), "it goes on, but not at once");
+    let reasons = w.plan.pending.values().flatten().map(|reason| reason.code().code);
+    assert!(reasons.into_iter().any(|code| code == "P303"), "the reasons say so");
+}
