@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use uuid::Uuid;
+
 use crate::view::{Share, WorkloadKind};
 
 /// A project to create, or the new values of one.
@@ -95,4 +97,27 @@ pub enum Restart {
     OnFailure,
     /// Any exit restarts the process in place.
     Always,
+}
+
+/// A request to the dispatcher.
+#[derive(Debug, Clone)]
+pub(crate) enum Command {
+    CreateProject { by: String, spec: ProjectSpec },
+    UpdateProject { by: String, id: u64, spec: ProjectSpec },
+    DeleteProject { by: String, id: u64 },
+    Submit { project_id: u64, spec: Box<WorkloadSpec> },
+    Delete { by: String, id: Uuid },
+    Suspend { by: String, id: Uuid },
+    Resume { by: String, id: Uuid },
+    StopEverything,
+}
+
+/// What a request was about, so that its newest view can be handed back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Project(u64),
+    Workload(Uuid),
+    Nothing,
+    /// Everything is being stopped; answered when it is.
+    Drain,
 }

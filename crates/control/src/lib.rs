@@ -1,4 +1,39 @@
-//! The dispatcher and everything it decides with. (Contract first; see `view` and `command`.)
+//! The dispatcher: one task owns the state of the cluster and linearises everything that
+//! happens to it.
+//!
+//! ```text
+//!  command ---.                      .--> store    one transaction: intent, plan, events
+//!  observation +--> State --> sched --+--> View    replaced as a whole, then the answers
+//!  timer -----'                      '--> engine   start and stop, in tasks of their own
+//! ```
+//!
+//! Owns: the order of things (nothing acts that is not on disk), admission, the life cycle of
+//! workloads, restart and recovery. Refuses to know: how scheduling is decided (`sched`), how a
+//! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
+
+mod admission;
 mod command;
+mod commands;
+mod dispatcher;
+mod error;
+mod executor;
+mod handle;
+mod lifecycle;
+mod observe;
+mod options;
+mod persist;
+mod planned;
+mod publish;
+mod reasons;
+mod recover;
+mod service;
+mod state;
 pub mod view;
+
 pub use command::{GpuSpec, ProjectSpec, Restart, WorkloadSpec};
+pub use error::Error;
+pub use handle::{Handle, LogStream};
+pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
+pub use reasons::CODES;
+pub use service::Service;
+pub use store::EventFilter;

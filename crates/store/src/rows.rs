@@ -219,6 +219,9 @@ pub struct PodBody {
     pub placed_at_ms: Option<u64>,
     /// When its process started, milliseconds since the epoch.
     pub started_at_ms: Option<u64>,
+    /// When it last changed size, milliseconds since the epoch.
+    #[serde(default)]
+    pub resized_at_ms: Option<u64>,
     /// When a run that ended in its place is to be started there again.
     pub restart_at_ms: Option<u64>,
     /// `succeeded` or `failed`, once it has ended for good.

@@ -1,0 +1,209 @@
+//! What may be asked for. Owns: the check of every value, with the one text that names the field
+//! and says what is allowed. What is well-formed but does not fit any machine is accepted: it
+//! waits, and says why.
+
+use std::collections::BTreeMap;
+
+use engine::{Engine, RunKey, RunSpec};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::command::{GpuSpec, ProjectSpec, WorkloadSpec};
+use crate::view::WorkloadKind;
+
+/// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
+const GRACE_MS_MAX: u64 = 300_000;
+/// Most devices, cores or bytes one pod can ask for: far beyond any machine, and sums of them
+/// stay far below the end of 64 bits.
+const DEVICES_MAX: u32 = 100_000;
+const CPU_MILLIS_MAX: u64 = 1_000_000_000;
+const MEMORY_BYTES_MAX: u64 = 1 << 50;
+/// Largest quota or limit, in GPU thousandths.
+const QUOTA_MILLIS_MAX: u64 = 1_000_000_000_000;
+/// Largest weight.
+const WEIGHT_MAX: u64 = 1_000_000;
+/// Most retries.
+const BACKOFF_LIMIT_MAX: u32 = 1000;
+/// Longest description, in bytes.
+const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Checks the values of a project.
+pub(crate) fn project(spec: &ProjectSpec) -> Result<(), Error> {
+    units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
+    let share = &spec.share;
+    let ensure = |ok: bool, field, text: String| {
+        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
+    };
+    ensure(
+        spec.description.len() <= DESCRIPTION_BYTES_MAX,
+        "description",
+        format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
+    )?;
+    for (field, millis) in [
+        ("gpu quota", Some(share.gpu_quota_millis)),
+        ("gpu limit", share.gpu_limit_millis),
+        ("cpu quota", share.cpu_quota_millis),
+    ] {
+        let millis = millis.unwrap_or(0);
+        let text =
+            format!("the {field} is too large; at most {} are allowed", QUOTA_MILLIS_MAX / 1000);
+        ensure(millis <= QUOTA_MILLIS_MAX, field, text)?;
+    }
+    ensure(
+        share.memory_quota_bytes.unwrap_or(0) <= MEMORY_BYTES_MAX,
+        "memory quota",
+        format!(
+            "the memory quota is too large; at most {} are allowed",
+            units::format_bytes(MEMORY_BYTES_MAX)
+        ),
+    )?;
+    ensure(
+        share.over_quota_weight <= WEIGHT_MAX,
+        "over-quota weight",
+        format!("the over-quota weight is too large; 0 to {WEIGHT_MAX} are allowed"),
+    )?;
+    let limit = share.gpu_limit_millis.unwrap_or(u64::MAX);
+    ensure(
+        share.gpu_quota_millis <= limit,
+        "gpu limit",
+        format!(
+            "the GPU limit ({}) is below the GPU quota ({}); raise the limit or lower the quota",
+            units::format_millis(limit),
+            units::format_millis(share.gpu_quota_millis)
+        ),
+    )
+}
+
+/// Checks the values of a workload.
+pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), Error> {
+    units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
+    gpus(spec)?;
+    let ensure = |ok: bool, field, text: String| {
+        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
+    };
+    ensure(
+        spec.cpu_millis <= CPU_MILLIS_MAX,
+        "cpu",
+        format!(
+            "the CPU request is too large; at most {} cores are allowed",
+            CPU_MILLIS_MAX / 1000
+        ),
+    )?;
+    ensure(
+        spec.memory_bytes <= MEMORY_BYTES_MAX,
+        "memory",
+        format!(
+            "the memory request is too large; at most {} are allowed",
+            units::format_bytes(MEMORY_BYTES_MAX)
+        ),
+    )?;
+    ensure(
+        spec.grace_ms <= GRACE_MS_MAX,
+        "grace period",
+        format!("the grace period is too long; 0 to {} seconds are allowed", GRACE_MS_MAX / 1000),
+    )?;
+    ensure(
+        spec.backoff_limit <= BACKOFF_LIMIT_MAX,
+        "backoff limit",
+        format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed"),
+    )?;
+    let bad_key = spec.env.keys().find(|key| key.is_empty() || key.contains(['=', '\0']));
+    if let Some(key) = bad_key {
+        let text = format!(
+            "`{key}` is not a name of an environment variable; it may not be empty or contain `=`"
+        );
+        return Err(Error::invalid("environment", text));
+    }
+    let words = spec.command.iter().flatten().chain(&spec.args).chain(spec.env.values());
+    ensure(
+        words.chain(&spec.working_dir).all(|word| !word.contains('\0')),
+        "command",
+        "a NUL character is not allowed in commands, arguments and environment".to_owned(),
+    )?;
+    ensure(
+        spec.working_dir.as_ref().is_none_or(|dir| dir.starts_with('/')),
+        "working directory",
+        "the working directory is not an absolute path; begin it with `/`".to_owned(),
+    )?;
+    engine.check(&probe(spec)).map_err(|error| Error::invalid("image", error.to_string()))
+}
+
+fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
+    let bad = |text: String| Err(Error::invalid("gpu", text));
+    let devices = match spec.gpu {
+        GpuSpec::Whole(devices) => devices,
+        GpuSpec::Share { devices, millis } => {
+            if !(1..=999).contains(&millis) {
+                let text = "the GPU fraction must be between 0.001 and 0.999; ask for whole GPUs otherwise";
+                return bad(text.to_owned());
+            }
+            devices
+        }
+        GpuSpec::Memory { devices, bytes } => {
+            if bytes == 0 || bytes > MEMORY_BYTES_MAX {
+                return bad("the GPU memory must be above 0, such as 500M or 8G".to_owned());
+            }
+            devices
+        }
+    };
+    if devices == 0 && !matches!(spec.gpu, GpuSpec::Whole(_)) {
+        return bad("a part of a GPU needs at least one device".to_owned());
+    }
+    if devices > DEVICES_MAX {
+        return bad(format!("{devices} GPUs are more than the {DEVICES_MAX} allowed"));
+    }
+    if !spec.elastic {
+        return Ok(());
+    }
+    if spec.kind != WorkloadKind::Training {
+        let text = "only trainings can be elastic; leave out --elastic or --interactive";
+        return Err(Error::invalid("elastic", text));
+    }
+    match spec.gpu {
+        GpuSpec::Whole(1..) => Ok(()),
+        _ => Err(Error::invalid("elastic", "an elastic training needs at least one whole GPU")),
+    }
+}
+
+/// The specification as the engine would get it, without a place.
+fn probe(spec: &WorkloadSpec) -> RunSpec {
+    RunSpec {
+        key: RunKey { pod: Uuid::nil(), generation: 1 },
+        pod_name: spec.name.clone(),
+        workload_name: spec.name.clone(),
+        workload_id: Uuid::nil(),
+        project_name: String::new(),
+        pod_index: 0,
+        node_name: String::new(),
+        devices: Vec::new(),
+        image: spec.image.clone(),
+        command: spec.command.clone(),
+        args: spec.args.clone(),
+        env: spec.env.clone(),
+        working_dir: spec.working_dir.clone().map(Into::into),
+        grace_ms: spec.grace_ms,
+        cpu_millis: spec.cpu_millis,
+        memory_bytes: spec.memory_bytes,
+    }
+}
+
+/// Checks that a name is free among the living workloads of a project.
+pub(crate) fn name_is_free(
+    names: &BTreeMap<String, Uuid>,
+    name: &str,
+    project: &str,
+    being_deleted: impl Fn(Uuid) -> bool,
+) -> Result<(), Error> {
+    let Some(&id) = names.get(name) else { return Ok(()) };
+    Err(Error::conflict(if being_deleted(id) {
+        format!(
+            "workload `{name}` of project `{project}` is still being deleted; \
+             try again when `runai list` no longer shows it, or choose another name"
+        )
+    } else {
+        format!(
+            "workload `{name}` already exists in project `{project}`; \
+             delete it first with `runai delete {name}`, or choose another name"
+        )
+    }))
+}

@@ -1,0 +1,282 @@
+//! What people ask for, done to the state. Owns: each command, checked whole before it changes
+//! anything, so that a refused one leaves no trace but its audit row.
+
+use std::sync::Arc;
+
+use engine::Engine;
+use store::{AuditRow, Change, Desired};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::command::{Command, ProjectSpec, Subject, WorkloadSpec};
+use crate::state::{News, Pod, Project, State, Workload, model_share};
+use crate::view::Phase;
+use crate::{Error, admission, persist};
+
+impl State {
+    /// Carries out a command and writes it to the audit log.
+    pub(crate) fn command(
+        &mut self,
+        command: Command,
+        engine: &dyn Engine,
+    ) -> Result<Subject, Error> {
+        let (who, what, target) = self.audited(&command);
+        let outcome = self.carry_out(command, engine);
+        let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
+        let row = AuditRow { at: self.now, who, what: what.to_owned(), target, result };
+        self.outbox.changes.push(Change::Audit(row));
+        outcome
+    }
+
+    fn audited(&self, command: &Command) -> (String, &'static str, String) {
+        let project = |id: &u64| {
+            self.projects.get(id).map_or_else(|| id.to_string(), |project| project.name.clone())
+        };
+        let workload = |id: &Uuid| {
+            let found = self.workloads.get(id);
+            found.map_or_else(
+                || id.to_string(),
+                |w| format!("{}/{}", project(&w.project_id), w.spec.name),
+            )
+        };
+        match command {
+            Command::CreateProject { by, spec } => {
+                (by.clone(), "project.create", spec.name.clone())
+            }
+            Command::UpdateProject { by, id, .. } => (by.clone(), "project.update", project(id)),
+            Command::DeleteProject { by, id } => (by.clone(), "project.delete", project(id)),
+            Command::Submit { project_id, spec } => {
+                let target = format!("{}/{}", project(project_id), spec.name);
+                (spec.submitted_by.clone(), "workload.submit", target)
+            }
+            Command::Delete { by, id } => (by.clone(), "workload.delete", workload(id)),
+            Command::Suspend { by, id } => (by.clone(), "workload.suspend", workload(id)),
+            Command::Resume { by, id } => (by.clone(), "workload.resume", workload(id)),
+            Command::StopEverything => ("operator".to_owned(), "server.down", String::new()),
+        }
+    }
+
+    fn carry_out(&mut self, command: Command, engine: &dyn Engine) -> Result<Subject, Error> {
+        let starts = matches!(command, Command::Submit { .. } | Command::Resume { .. });
+        if self.halted && starts {
+            return Err(Error::stopping());
+        }
+        match command {
+            Command::CreateProject { by, spec } => self.create_project(by, spec),
+            Command::UpdateProject { id, spec, .. } => self.update_project(id, spec),
+            Command::DeleteProject { id, .. } => self.delete_project(id),
+            Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
+            Command::Delete { by, id } => self.delete(&by, id),
+            Command::Suspend { by, id } => self.suspend(&by, id),
+            Command::Resume { by, id } => self.resume(&by, id),
+            Command::StopEverything => {
+                self.halt();
+                Ok(Subject::Drain)
+            }
+        }
+    }
+
+    fn project_name_is_free(&self, name: &str, own: Option<u64>) -> Result<(), Error> {
+        match self.projects.values().find(|p| p.name == name && Some(p.id) != own) {
+            None => Ok(()),
+            Some(_) => Err(Error::conflict(format!(
+                "project `{name}` already exists; choose another name"
+            ))),
+        }
+    }
+
+    fn create_project(&mut self, by: String, spec: ProjectSpec) -> Result<Subject, Error> {
+        admission::project(&spec)?;
+        self.project_name_is_free(&spec.name, None)?;
+        let id = self.last_project_id + 1;
+        let queue = self.cluster.add_queue(model::QueueSpec {
+            name: spec.name.clone(),
+            parent: None,
+            share: model_share(&spec.share),
+            seq: id,
+        });
+        let queue = queue.map_err(|error| Error::Internal { message: error.to_string() })?;
+        self.last_project_id = id;
+        let project = Project {
+            id,
+            name: spec.name,
+            description: spec.description,
+            created_by: by,
+            created_at: self.now,
+            updated_at: self.now,
+            share: spec.share,
+            queue,
+            names: std::collections::BTreeMap::new(),
+        };
+        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
+        self.outbox.projects.insert(id);
+        let quota = units::format_millis(project.share.gpu_quota_millis);
+        self.projects.insert(id, project);
+        self.say_of_project(
+            id,
+            "ProjectCreated",
+            format!("created with a quota of {quota} GPU(s)"),
+        );
+        Ok(Subject::Project(id))
+    }
+
+    fn update_project(&mut self, id: u64, spec: ProjectSpec) -> Result<Subject, Error> {
+        admission::project(&spec)?;
+        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
+        let queue = project.queue;
+        let renamed = project.name != spec.name;
+        self.project_name_is_free(&spec.name, Some(id))?;
+        let internal = |error: model::Error| Error::Internal { message: error.to_string() };
+        self.cluster.set_share(queue, model_share(&spec.share)).map_err(internal)?;
+        self.cluster.rename_queue(queue, spec.name.clone()).map_err(internal)?;
+        let now = self.now;
+        let project = self.projects.get_mut(&id).ok_or_else(|| Error::no_project(id))?;
+        project.name = spec.name;
+        project.description = spec.description;
+        project.share = spec.share;
+        project.updated_at = now;
+        let row = persist::project_row(project, None);
+        let quota = units::format_millis(project.share.gpu_quota_millis);
+        let shown: Vec<_> = project.names.values().copied().collect();
+        self.outbox.changes.push(Change::Project(row));
+        self.outbox.projects.insert(id);
+        if renamed {
+            // Workloads show the name of their project.
+            self.outbox.shown.extend(shown);
+        }
+        self.say_of_project(id, "ProjectUpdated", format!("updated; the quota is {quota} GPU(s)"));
+        Ok(Subject::Project(id))
+    }
+
+    fn delete_project(&mut self, id: u64) -> Result<Subject, Error> {
+        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
+        if !project.names.is_empty() {
+            let some: Vec<_> = project.names.keys().take(3).map(String::as_str).collect();
+            return Err(Error::conflict(format!(
+                "project `{}` still has {} workload(s) ({}{}); delete them first",
+                project.name,
+                project.names.len(),
+                some.join(", "),
+                if project.names.len() > 3 { ", …" } else { "" }
+            )));
+        }
+        self.cluster
+            .remove_queue(project.queue)
+            .map_err(|error| Error::Internal { message: error.to_string() })?;
+        let row = persist::project_row(project, Some(self.now));
+        self.outbox.changes.push(Change::Project(row));
+        self.say_of_project(id, "ProjectDeleted", "deleted".to_owned());
+        self.projects.remove(&id);
+        Ok(Subject::Nothing)
+    }
+
+    fn submit(
+        &mut self,
+        project_id: u64,
+        spec: WorkloadSpec,
+        engine: &dyn Engine,
+    ) -> Result<Subject, Error> {
+        let project =
+            self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
+        admission::workload(&spec, engine)?;
+        let being_deleted =
+            |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
+        admission::name_is_free(&project.names, &spec.name, &project.name, being_deleted)?;
+        let id = Uuid::now_v7();
+        let workload = Workload {
+            id,
+            seq: self.last_workload_seq + 1,
+            project_id,
+            spec: Arc::new(spec),
+            created_at: self.now,
+            model: None,
+            phase: Phase::Pending,
+            phase_since: self.now,
+            desired: Desired::Run,
+            restarts: 0,
+            not_before: None,
+            completed_at: None,
+            waited_ms: 0,
+            ran_ms: 0,
+            pending: Vec::new(),
+            last_eviction: None,
+            over_quota: false,
+            requested: units::Resources::ZERO,
+            pods: vec![Pod::new(0)],
+        };
+        self.add(workload)?;
+        self.last_workload_seq += 1;
+        let workload = &self.workloads[&id];
+        let message = format!("accepted from {}", workload.spec.submitted_by);
+        self.outbox.changes.push(Change::Workload(Box::new(persist::workload_row(workload))));
+        self.touch(id);
+        self.say(id, News::new("Submitted", message));
+        Ok(Subject::Workload(id))
+    }
+
+    fn known(&self, id: Uuid) -> Result<&Workload, Error> {
+        self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))
+    }
+
+    fn delete(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        if self.known(id)?.desired != Desired::Delete {
+            self.set_desired(id, Desired::Delete);
+            self.say(id, News::new("Deleting", format!("{by} asked for its deletion")));
+            self.release_all(id);
+            self.finish_deletion(id);
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    fn suspend(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        let workload = self.known(id)?;
+        refuse_ended(workload, "suspended")?;
+        if workload.desired == Desired::Run {
+            self.set_desired(id, Desired::Suspend);
+            self.say(id, News::new("Suspended", format!("{by} asked to suspend it")));
+            self.release_all(id);
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    fn resume(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        let workload = self.known(id)?;
+        refuse_ended(workload, "resumed")?;
+        if workload.desired == Desired::Suspend {
+            if let Some(workload) = self.workloads.get_mut(&id) {
+                // Whoever resumes has looked at it: it starts without a penalty.
+                workload.restarts = 0;
+                workload.not_before = None;
+            }
+            self.set_desired(id, Desired::Run);
+            self.say(id, News::new("Resumed", format!("{by} asked to resume it")));
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    fn set_desired(&mut self, id: Uuid, desired: Desired) {
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.desired = desired;
+            if let Some(model) = workload.model {
+                let not_before = workload.not_before.unwrap_or(Instant(0));
+                self.cluster.set_not_before(model, not_before);
+            }
+        }
+        self.update_wants(id);
+        self.touch(id);
+    }
+}
+
+fn refuse_ended(workload: &Workload, what: &str) -> Result<(), Error> {
+    let name = &workload.spec.name;
+    if workload.completed_at.is_some() {
+        return Err(Error::conflict(format!(
+            "workload `{name}` has ended and cannot be {what}; delete it and submit it again"
+        )));
+    }
+    if workload.desired == Desired::Delete {
+        let text = format!("workload `{name}` is being deleted and cannot be {what}");
+        return Err(Error::conflict(text));
+    }
+    Ok(())
+}

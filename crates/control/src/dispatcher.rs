@@ -1,0 +1,275 @@
+//! The one task that owns the state. Owns: the order write, show, answer, act; and what happens
+//! when writing fails: nothing of the batch counts, and the state is built again from the disk
+//! and the engine, as after a restart.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Engine, Observation};
+use tokio::sync::{mpsc, oneshot};
+use units::Instant;
+
+use crate::command::Subject;
+use crate::executor::Executor;
+use crate::handle::{Answer, Request, Shared};
+use crate::options::{Clock, NodeSpec};
+use crate::publish::Batch;
+use crate::state::State;
+use crate::{Error, Options};
+
+/// How long the first event of a batch waits for company: one transaction and one decision for
+/// all of them.
+const COALESCE_MS: u64 = 2;
+/// Most events in a batch, so that answers do not wait for a long stream.
+const BATCH_MAX: usize = 256;
+/// Wait between two tries to write after a failure.
+const RETRY_MS: u64 = 500;
+
+/// What can happen.
+enum Happening {
+    Request(Request),
+    Seen(Observation),
+    /// A timer; or, after a failure to write, the next try.
+    Due,
+}
+
+type Reply = oneshot::Sender<Result<Answer, Error>>;
+
+pub(crate) struct Dispatcher {
+    state: State,
+    executor: Executor,
+    shared: Arc<Shared>,
+    engine: Arc<dyn Engine>,
+    store: store::Store,
+    clock: Arc<dyn Clock>,
+    policy: sched::Policy,
+    nodes: Vec<NodeSpec>,
+    requests: mpsc::Receiver<Request>,
+    observations: mpsc::UnboundedReceiver<Observation>,
+    faults: mpsc::UnboundedReceiver<Observation>,
+    /// Who waits for everything to be stopped.
+    draining: Vec<Reply>,
+    /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
+    stale: bool,
+}
+
+impl Dispatcher {
+    pub(crate) async fn open(
+        options: Options,
+        shared: Arc<Shared>,
+        requests: mpsc::Receiver<Request>,
+        snapshot: store::Snapshot,
+    ) -> Result<Self, Error> {
+        let Options { nodes, engine, store, policy, clock, .. } = options;
+        // Taken before the list is asked for: what happens in between is then seen twice, not
+        // missed.
+        let observations = engine.observations().ok_or_else(|| Error::Internal {
+            message: "the observations of the engine are taken by someone else".to_owned(),
+        })?;
+        let (executor, faults) = Executor::new(engine.clone(), clock.clone());
+        let state = State::recover(snapshot, &nodes, clock.now())?;
+        let mut dispatcher = Self {
+            state,
+            executor,
+            shared,
+            engine,
+            store,
+            clock,
+            policy,
+            nodes,
+            requests,
+            observations,
+            faults,
+            draining: Vec::new(),
+            stale: false,
+        };
+        dispatcher.reconcile().await?;
+        Ok(dispatcher)
+    }
+
+    /// Compares with the engine, decides, and commits that as the first batch.
+    async fn reconcile(&mut self) -> Result<(), Error> {
+        let listed = self.engine.list().await.map_err(|error| Error::Unavailable {
+            message: format!("the engine cannot say what runs: {error}"),
+        })?;
+        self.state.reconcile(&listed);
+        self.commit(Vec::new()).await
+    }
+
+    pub(crate) async fn run(
+        mut self,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), Error> {
+        tokio::pin!(shutdown);
+        loop {
+            let due = if self.stale { None } else { self.state.due() };
+            let timer = timer(self.clock.as_ref(), due, self.stale);
+            let first = tokio::select! {
+                () = &mut shutdown => {
+                    self.executor.retire().await;
+                    return Ok(());
+                }
+                // Without handles there are no requests, but there is still work.
+                Some(request) = self.requests.recv() => Happening::Request(request),
+                seen = self.observations.recv() => match seen {
+                    Some(seen) => Happening::Seen(seen),
+                    None => return Err(Error::Internal {
+                        message: "the engine ended its stream of observations".to_owned(),
+                    }),
+                },
+                Some(seen) = self.faults.recv() => Happening::Seen(seen),
+                () = timer => Happening::Due,
+            };
+            let batch = self.gather(first).await;
+            if self.stale {
+                self.rebuild(batch).await;
+            } else {
+                self.dispatch(batch).await;
+            }
+        }
+    }
+
+    /// Waits a moment for what comes with the first.
+    async fn gather(&mut self, first: Happening) -> Vec<Happening> {
+        let mut batch = vec![first];
+        let end = tokio::time::Instant::now() + Duration::from_millis(COALESCE_MS);
+        while batch.len() < BATCH_MAX {
+            let next = tokio::select! {
+                biased;
+                Some(request) = self.requests.recv() => Happening::Request(request),
+                Some(seen) = self.observations.recv() => Happening::Seen(seen),
+                Some(seen) = self.faults.recv() => Happening::Seen(seen),
+                () = tokio::time::sleep_until(end) => break,
+            };
+            batch.push(next);
+        }
+        batch
+    }
+
+    async fn dispatch(&mut self, batch: Vec<Happening>) {
+        // Clocks of machines are set back now and then; ours is not.
+        self.state.now = self.state.now.max(self.clock.now());
+        let mut answers = Vec::new();
+        for happening in batch {
+            match happening {
+                Happening::Due => {}
+                Happening::Seen(seen) => self.state.observe(&seen),
+                Happening::Request(Request { command, reply }) => {
+                    answers.push((self.state.command(command, &*self.engine), reply));
+                }
+            }
+        }
+        if let Err(error) = self.commit(answers).await {
+            tracing::error!(%error, "the state could not be written; it is built again");
+            self.stale = true;
+            self.rebuild(Vec::new()).await;
+        }
+    }
+
+    /// Decides, writes, shows, answers, acts.
+    async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
+        self.state.restart_due();
+        self.state.decide(&self.policy);
+        let before = self.shared.view.load_full();
+        let batch = self.state.finish(&before);
+        if !batch.changes.is_empty()
+            && let Err(error) = self.store.apply(&batch.changes).await
+        {
+            let error = Error::from(error);
+            for (outcome, reply) in answers {
+                // A refusal stands whether or not it could be written to the audit log.
+                let answer = outcome.and_then(|_| Err(error.clone()));
+                answer_to(reply, answer);
+            }
+            return Err(error);
+        }
+        self.show(batch, answers);
+        Ok(())
+    }
+
+    fn show(&mut self, batch: Batch, answers: Vec<(Result<Subject, Error>, Reply)>) {
+        let view = Arc::new(batch.view);
+        self.shared.view.store(view.clone());
+        for (outcome, reply) in answers {
+            let answer = match outcome {
+                Err(error) => Err(error),
+                Ok(Subject::Drain) => {
+                    self.draining.push(reply);
+                    continue;
+                }
+                Ok(Subject::Nothing) => Ok(Answer::Done),
+                Ok(Subject::Project(id)) => {
+                    let found = view.projects.get(&id).cloned().map(Answer::Project);
+                    found.ok_or_else(|| Error::no_project(id))
+                }
+                Ok(Subject::Workload(id)) => {
+                    let found = view.workloads.get(&id).or_else(|| batch.deleted.get(&id));
+                    found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(id))
+                }
+            };
+            answer_to(reply, answer);
+        }
+        for event in batch.events {
+            // No subscribers is not a fault.
+            let _ = self.shared.events.send(event);
+        }
+        for action in batch.actions {
+            self.executor.act(action);
+        }
+        if self.state.halted && !self.state.anything_held() {
+            for reply in self.draining.drain(..) {
+                answer_to(reply, Ok(Answer::Done));
+            }
+        }
+    }
+
+    /// Builds the state again after a failure to write. Requests are refused while it lasts;
+    /// observations may be dropped, the engine is asked for all of them.
+    async fn rebuild(&mut self, batch: Vec<Happening>) {
+        match self.try_rebuild().await {
+            Ok(()) => {
+                self.stale = false;
+                tracing::info!("the state is whole again");
+                if !batch.is_empty() {
+                    Box::pin(self.dispatch(batch)).await;
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "the state can still not be built again");
+                for happening in batch {
+                    if let Happening::Request(request) = happening {
+                        answer_to(request.reply, Err(error.clone()));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn try_rebuild(&mut self) -> Result<(), Error> {
+        // Whatever has not reached the engine is decided anew.
+        self.executor.retire().await;
+        let (executor, faults) = Executor::new(self.engine.clone(), self.clock.clone());
+        self.executor = executor;
+        self.faults = faults;
+        let snapshot = self.store.load().await?;
+        let now = self.state.now.max(self.clock.now());
+        let halted = self.state.halted;
+        self.state = State::recover(snapshot, &self.nodes, now)?;
+        self.state.halted = halted;
+        self.reconcile().await
+    }
+}
+
+fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
+    // Whoever asked may have gone; what was decided stands.
+    let _ = reply.send(answer);
+}
+
+async fn timer(clock: &dyn Clock, due: Option<Instant>, stale: bool) {
+    match due {
+        _ if stale => tokio::time::sleep(Duration::from_millis(RETRY_MS)).await,
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a request was not carried out. Owns: the one text that API and command line both show.
+
+use thiserror::Error;
+
+/// Why a request was not carried out. Nothing of it was done.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Error {
+    /// A value is not allowed; the message says what is.
+    #[error("{message}")]
+    Invalid {
+        /// Which field.
+        field: &'static str,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// There is no such thing.
+    #[error("no {what} `{name}`; {hint}")]
+    NotFound {
+        /// `project`, `workload`, `pod`.
+        what: &'static str,
+        /// As asked for.
+        name: String,
+        /// How to see what there is.
+        hint: String,
+    },
+    /// It does not go together with what is there.
+    #[error("{message}")]
+    Conflict {
+        /// What is there, and what to do.
+        message: String,
+    },
+    /// Not now.
+    #[error("{message}")]
+    Unavailable {
+        /// Why, and what to do.
+        message: String,
+    },
+    /// A fault of this program or of its surroundings.
+    #[error("{message}")]
+    Internal {
+        /// What failed.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(field: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid { field, message: message.into() }
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::Conflict { message: message.into() }
+    }
+
+    pub(crate) fn no_project(id: u64) -> Self {
+        let hint = "see `runai project list`".to_owned();
+        Self::NotFound { what: "project", name: id.to_string(), hint }
+    }
+
+    pub(crate) fn no_workload(id: uuid::Uuid) -> Self {
+        let hint = "see `runai list`".to_owned();
+        Self::NotFound { what: "workload", name: id.to_string(), hint }
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let message = "the server is being stopped; start it again with `elastane up`".to_owned();
+        Self::Unavailable { message }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Row { .. } => Self::Internal { message: error.to_string() },
+            _ => Self::Unavailable { message: error.to_string() },
+        }
+    }
+}

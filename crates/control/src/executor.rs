@@ -1,0 +1,139 @@
+//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what
+//! the engine refused. Refuses to know why anything is asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Engine, Exit, Observation, RunKey, RunSpec, RunState};
+use tokio::sync::{RwLock, mpsc};
+use tokio::task::JoinHandle;
+use units::Instant;
+use uuid::Uuid;
+
+use crate::options::Clock;
+use crate::state::Action;
+
+/// Longest wait between two tries to stop a run.
+const STOP_RETRY_MS_MAX: u64 = 60_000;
+/// Tasks that have ended are forgotten when so many are kept.
+const CHAINS_SWEPT_AT: usize = 256;
+
+/// Carries actions out, for one pod one after the other: a stop that overtook its start would
+/// find nothing to stop.
+pub(crate) struct Executor {
+    engine: Arc<dyn Engine>,
+    clock: Arc<dyn Clock>,
+    faults: mpsc::UnboundedSender<Observation>,
+    last: BTreeMap<Uuid, JoinHandle<()>>,
+    open: Gate,
+}
+
+impl Executor {
+    /// An executor, and where it tells of runs that could not be started.
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        clock: Arc<dyn Clock>,
+    ) -> (Self, mpsc::UnboundedReceiver<Observation>) {
+        let (faults, news) = mpsc::unbounded_channel();
+        (
+            Self {
+                engine,
+                clock,
+                faults,
+                last: BTreeMap::new(),
+                open: Arc::new(RwLock::new(true)),
+            },
+            news,
+        )
+    }
+
+    /// Carries out an action after those before it for the same pod.
+    pub(crate) fn act(&mut self, action: Action) {
+        if self.last.len() >= CHAINS_SWEPT_AT {
+            self.last.retain(|_, task| !task.is_finished());
+        }
+        let pod = match &action {
+            Action::Start(spec) => spec.key.pod,
+            Action::Stop(key, _) | Action::Remove(key) => key.pod,
+        };
+        let before = self.last.remove(&pod);
+        let engine = self.engine.clone();
+        let clock = self.clock.clone();
+        let faults = self.faults.clone();
+        let open = self.open.clone();
+        let task = tokio::spawn(async move {
+            if let Some(before) = before
+                && let Err(error) = before.await
+                && error.is_panic()
+            {
+                tracing::error!(%pod, "the action before this one panicked");
+            }
+            match action {
+                Action::Start(spec) => start(&*engine, &*clock, *spec, &faults, &open).await,
+                Action::Stop(key, grace_ms) => stop(&*engine, key, grace_ms, &open).await,
+                Action::Remove(key) => remove(&*engine, key).await,
+            }
+        });
+        self.last.insert(pod, task);
+    }
+
+    /// Ends all action: starts under way are waited for, nothing else is begun. Whoever follows
+    /// asks the engine what exists, so nothing may act behind its back.
+    pub(crate) async fn retire(&self) {
+        *self.open.write().await = false;
+    }
+}
+
+/// Whether an executor still acts. Starting holds it open: a start is never left half-way.
+type Gate = Arc<RwLock<bool>>;
+
+async fn start(
+    engine: &dyn Engine,
+    clock: &dyn Clock,
+    spec: RunSpec,
+    faults: &mpsc::UnboundedSender<Observation>,
+    open: &Gate,
+) {
+    let key = spec.key;
+    let open = open.read().await;
+    if !*open {
+        return;
+    }
+    let Err(error) = engine.start(spec).await else { return };
+    tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
+    let exit = match error {
+        engine::Error::Invalid(why) => Exit::CannotRun(why),
+        // The machine's fault, and perhaps over soon: it uses up no retry.
+        _ => Exit::Lost,
+    };
+    let at: Instant = clock.now();
+    // Nobody listens any more only when the dispatcher is gone, and the next one will ask.
+    let _ = faults.send(Observation { key, state: RunState::Exited { exit, at } });
+}
+
+/// A run that is not stopped holds its GPUs for ever: this does not give up.
+async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) {
+    let mut wait_ms = 250;
+    while *open.read().await
+        && let Err(error) = engine.stop(key, grace_ms).await
+    {
+        tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
+    }
+}
+
+async fn remove(engine: &dyn Engine, key: RunKey) {
+    if let Err(error) = engine.remove(key).await {
+        // What is left is found and removed at the next start.
+        tracing::warn!(run = %key, error = %chain(&error), "what a run left is not removed");
+    }
+}
+
+fn chain(error: &engine::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

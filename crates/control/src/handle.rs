@@ -1,0 +1,262 @@
+//! What the rest of the house holds of the dispatcher. Owns: turning calls into messages and
+//! waiting for their answers. Reading never waits for the dispatcher.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use engine::{Capabilities, Engine, LogRange, RunKey, Shell};
+use futures_util::stream::BoxStream;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_stream::wrappers::ReceiverStream;
+use uuid::Uuid;
+
+use crate::command::Command;
+use crate::view::{Event, PodView, ProjectView, View, WorkloadView};
+use crate::{ClusterInfo, Error, EventFilter, ProjectSpec, WorkloadSpec, persist};
+
+/// What a request came to.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Project(Arc<ProjectView>),
+    Workload(Arc<WorkloadView>),
+    Done,
+}
+
+/// A command and where its answer goes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
+}
+
+/// Output of a run, in chunks, in order.
+pub type LogStream = BoxStream<'static, std::io::Result<Vec<u8>>>;
+
+/// What is shared between the handles and the service.
+pub(crate) struct Shared {
+    pub(crate) view: ArcSwap<View>,
+    pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) cluster: ClusterInfo,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) store: store::Store,
+}
+
+/// The way to the dispatcher. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    requests: mpsc::Sender<Request>,
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("cluster", &self.shared.cluster).finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    pub(crate) const fn new(requests: mpsc::Sender<Request>, shared: Arc<Shared>) -> Self {
+        Self { requests, shared }
+    }
+
+    /// The state as of the last decision.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        self.shared.view.load_full()
+    }
+
+    /// Which cluster this is.
+    #[must_use]
+    pub fn cluster(&self) -> &ClusterInfo {
+        &self.shared.cluster
+    }
+
+    /// What the engine can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.shared.engine.capabilities()
+    }
+
+    /// Creates a project.
+    ///
+    /// # Errors
+    /// A value is not allowed, the name is taken, or the state cannot be written.
+    pub async fn create_project(
+        &self,
+        by: &str,
+        spec: ProjectSpec,
+    ) -> Result<Arc<ProjectView>, Error> {
+        self.project(Command::CreateProject { by: by.to_owned(), spec }).await
+    }
+
+    /// Gives a project new values, all of them.
+    ///
+    /// # Errors
+    /// As for creation, or there is no such project.
+    pub async fn update_project(
+        &self,
+        by: &str,
+        id: u64,
+        spec: ProjectSpec,
+    ) -> Result<Arc<ProjectView>, Error> {
+        self.project(Command::UpdateProject { by: by.to_owned(), id, spec }).await
+    }
+
+    /// Deletes a project without workloads.
+    ///
+    /// # Errors
+    /// There is none, or it has workloads.
+    pub async fn delete_project(&self, by: &str, id: u64) -> Result<(), Error> {
+        self.ask(Command::DeleteProject { by: by.to_owned(), id }).await.map(drop)
+    }
+
+    /// Accepts a workload. It is on disk, and looked at, when this returns.
+    ///
+    /// # Errors
+    /// A value is not allowed, there is no such project, the name is taken.
+    pub async fn submit(
+        &self,
+        project_id: u64,
+        spec: WorkloadSpec,
+    ) -> Result<Arc<WorkloadView>, Error> {
+        self.workload(Command::Submit { project_id, spec: Box::new(spec) }).await
+    }
+
+    /// Stops a workload for good. It is listed until its last process is gone.
+    ///
+    /// # Errors
+    /// There is no such workload.
+    pub async fn delete_workload(&self, by: &str, id: Uuid) -> Result<Arc<WorkloadView>, Error> {
+        self.workload(Command::Delete { by: by.to_owned(), id }).await
+    }
+
+    /// Stops a workload and keeps it.
+    ///
+    /// # Errors
+    /// There is no such workload, or it has ended.
+    pub async fn suspend(&self, by: &str, id: Uuid) -> Result<Arc<WorkloadView>, Error> {
+        self.workload(Command::Suspend { by: by.to_owned(), id }).await
+    }
+
+    /// Queues a suspended workload again.
+    ///
+    /// # Errors
+    /// There is no such workload, or it has ended.
+    pub async fn resume(&self, by: &str, id: Uuid) -> Result<Arc<WorkloadView>, Error> {
+        self.workload(Command::Resume { by: by.to_owned(), id }).await
+    }
+
+    /// Stops every run and starts nothing more; returns when all are gone. The workloads stay
+    /// wanted: the next server runs them again, trainings from their checkpoints.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    pub async fn stop_everything(&self) -> Result<(), Error> {
+        self.ask(Command::StopEverything).await.map(drop)
+    }
+
+    /// Output of the newest run of a pod (by name; the first pod if none is named).
+    ///
+    /// # Errors
+    /// There is no such workload or pod, or it has not run yet.
+    pub async fn logs(
+        &self,
+        id: Uuid,
+        pod: Option<String>,
+        range: LogRange,
+    ) -> Result<LogStream, Error> {
+        let key = self.run(id, pod.as_deref())?;
+        let engine = &self.shared.engine;
+        let mut found = engine.logs(key, range.clone()).await;
+        // A new run may be on disk and not yet with the engine; the one before has the output.
+        if matches!(found, Err(engine::Error::NoSuchRun(_))) && key.generation > 1 {
+            let before = RunKey { generation: key.generation - 1, ..key };
+            found = engine.logs(before, range).await;
+        }
+        let chunks = found.map_err(from_engine)?;
+        Ok(Box::pin(ReceiverStream::new(chunks)))
+    }
+
+    /// What a shell inside the newest run of a pod needs.
+    ///
+    /// # Errors
+    /// There is no such workload or pod, it does not run, or the engine has no shells.
+    pub async fn shell(&self, id: Uuid, pod: Option<String>) -> Result<Shell, Error> {
+        let key = self.run(id, pod.as_deref())?;
+        self.shared.engine.shell(key).await.map_err(from_engine)
+    }
+
+    /// Reads the event log.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn events(&self, filter: EventFilter) -> Result<Vec<Event>, Error> {
+        let rows = self.shared.store.events(&filter).await?;
+        Ok(rows.into_iter().map(persist::event_from_row).collect())
+    }
+
+    /// Every event from now on, after it is on disk. A receiver that falls behind is told so and
+    /// reads the gap with [`Handle::events`].
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.shared.events.subscribe()
+    }
+
+    fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
+        let view = self.view();
+        let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+        let named = |p: &&PodView| pod.is_none_or(|name| p.name == name);
+        let pod = workload.pods.iter().find(named).ok_or_else(|| Error::NotFound {
+            what: "pod",
+            name: pod.unwrap_or_default().to_owned(),
+            hint: format!("see `runai describe job {}`", workload.spec.name),
+        })?;
+        if pod.generation == 0 {
+            let name = &workload.spec.name;
+            return Err(Error::conflict(format!(
+                "workload `{name}` has not started yet; see why with `runai describe job {name}`"
+            )));
+        }
+        Ok(RunKey { pod: pod.id, generation: pod.generation })
+    }
+
+    async fn project(&self, command: Command) -> Result<Arc<ProjectView>, Error> {
+        match self.ask(command).await? {
+            Answer::Project(view) => Ok(view),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn workload(&self, command: Command) -> Result<Arc<WorkloadView>, Error> {
+        match self.ask(command).await? {
+            Answer::Workload(view) => Ok(view),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn ask(&self, command: Command) -> Result<Answer, Error> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { command, reply };
+        self.requests.send(request).await.map_err(|_| Error::stopping())?;
+        answer.await.map_err(|_| Error::stopping())?
+    }
+}
+
+fn unexpected(answer: &Answer) -> Error {
+    Error::Internal { message: format!("the dispatcher answered another question: {answer:?}") }
+}
+
+fn from_engine(error: engine::Error) -> Error {
+    use engine::Error as E;
+    match error {
+        E::NoSuchRun(_) => {
+            Error::conflict("it has not started yet, or what it left has been removed")
+        }
+        E::Unsupported(_) | E::Invalid(_) => Error::conflict(error.to_string()),
+        E::BadKey(_) | E::StillRunning(_) | E::Io { .. } => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            let message = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));
+            Error::Internal { message }
+        }
+    }
+}

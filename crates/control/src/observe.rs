@@ -1,0 +1,208 @@
+//! What the engine reports, taken into the state. Owns: telling the news that matters from what
+//! comes late, twice or about runs long gone.
+
+use engine::{Exit, Observation, RunKey, RunState};
+use store::Desired;
+use units::Instant;
+use uuid::Uuid;
+
+use crate::command::Restart;
+use crate::state::{Action, Ended, News, State};
+
+impl State {
+    /// Takes in what the engine saw.
+    pub(crate) fn observe(&mut self, seen: &Observation) {
+        let key = seen.key;
+        let stray_gone = matches!(seen.state, RunState::Exited { .. }) && self.strays.remove(&key);
+        let Some(&(id, number)) = self.homes.get(&key.pod) else {
+            if matches!(seen.state, RunState::Exited { .. }) {
+                self.outbox.actions.push(Action::Remove(key));
+            }
+            return;
+        };
+        if stray_gone {
+            self.stray_gone(id, number);
+            return;
+        }
+        let Some(pod) = self.workloads.get(&id).and_then(|w| w.pods.get(number)) else { return };
+        let holds = self.occupancy(pod).current.is_some();
+        // Older runs were dealt with when they ended; a pod without a place, or waiting in it
+        // for its restart, has no process.
+        if key.generation != pod.generation || !holds || pod.restart_at.is_some() {
+            return;
+        }
+        match &seen.state {
+            RunState::Starting => {}
+            RunState::Running { started_at, .. } => self.running(id, number, *started_at),
+            RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
+        }
+    }
+
+    fn stray_gone(&mut self, id: Uuid, number: usize) {
+        self.update_wants(id);
+        self.touch(id);
+        let Some(pod) = self.workloads.get(&id).and_then(|w| w.pods.get(number)) else { return };
+        let place = self.occupancy(pod);
+        let due = place.current.is_some() && !place.releasing && pod.started_at.is_none();
+        if due
+            && !self.has_stray(pod.id)
+            && let Some(spec) = self.run_spec(id, number)
+        {
+            self.outbox.actions.push(Action::Start(Box::new(spec)));
+        }
+        self.finish_deletion(id);
+    }
+
+    fn running(&mut self, id: Uuid, number: usize, started_at: Instant) {
+        let now = self.now;
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        if pod.started_at.is_some() {
+            return;
+        }
+        pod.started_at = Some(started_at.min(now));
+        self.touch(id);
+        self.say(id, News::new("Started", "its process runs").pod(number));
+    }
+
+    fn exited(&mut self, id: Uuid, number: usize, exit: &Exit, at: Instant) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let (desired, restart) = (workload.desired, workload.spec.restart);
+        let Some(pod) = workload.pods.get_mut(number) else { return };
+        pod.last_exit = Some(in_words(exit));
+        pod.started_at = None;
+        let (model, run) = (pod.model, pod.run());
+        // Its end may have crossed with the request to stop it.
+        let before_stop = pod.released_at.is_none_or(|released| at < released);
+        let Some(model) = model else { return };
+        let releasing = self.cluster.pods()[model].occupancy.releasing;
+        self.touch(id);
+        if !releasing {
+            self.say_exit(id, number, exit);
+            self.ended_by_itself(id, number, exit);
+            return;
+        }
+        let completed = before_stop
+            && self.workloads[&id].pods[number].released_at.is_some()
+            && exit.success()
+            && restart != Restart::Always;
+        if completed && desired == Desired::Run && !self.halted {
+            self.end(id, number, Ended::Succeeded);
+        } else {
+            self.cluster.vacate(model);
+            self.leave_if_ended(id);
+            tracing::debug!(%run, exit = %in_words(exit), "stopped as asked");
+        }
+        self.finish_deletion(id);
+    }
+
+    fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit) {
+        let text = in_words(exit);
+        let news = News::new("Exited", text).pod(number);
+        self.say(id, if exit.success() { news } else { news.warning() });
+    }
+
+    /// Compares what the engine has with what it should have, after a start: the truth is the
+    /// engine's, the wish is the state's.
+    pub(crate) fn reconcile(&mut self, listed: &[Observation]) {
+        for seen in listed {
+            self.reconcile_run(seen);
+        }
+        let known: std::collections::BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
+        let homes: Vec<_> = self.homes.values().copied().collect();
+        for (id, number) in homes {
+            self.reconcile_pod(id, number, &known);
+        }
+        for seen in listed {
+            self.observe(seen);
+        }
+    }
+
+    fn reconcile_run(&mut self, seen: &Observation) {
+        let key = seen.key;
+        let alive = !matches!(seen.state, RunState::Exited { .. });
+        let wanted = self.homes.get(&key.pod).copied().is_some_and(|(id, number)| {
+            self.keep_generations_ahead(id, number, key.generation);
+            let found = self.workloads.get(&id).and_then(|w| w.pods.get(number));
+            found.is_some_and(|pod| {
+                pod.generation == key.generation && self.occupancy(pod).current.is_some()
+            })
+        });
+        if alive && !wanted {
+            /// A run nobody knows gets this long to end.
+            const GRACE_MS: u64 = 10_000;
+            tracing::warn!(run = %key, "the engine has a run that should not be; stopping it");
+            self.strays.insert(key);
+            self.outbox.actions.push(Action::Stop(key, GRACE_MS));
+            if let Some(&(id, _)) = self.homes.get(&key.pod) {
+                self.update_wants(id);
+            }
+        }
+    }
+
+    /// The engine may know a later run than the state does, when an older copy of the state was
+    /// restored: its number must not be used again.
+    fn keep_generations_ahead(&mut self, id: Uuid, number: usize, generation: u32) {
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        if generation <= pod.generation {
+            return;
+        }
+        pod.generation = generation;
+        pod.restart_at = None;
+        let (pod, model) = (pod.id, pod.model);
+        self.restarting.remove(&pod);
+        if let Some(model) = model {
+            self.cluster.vacate(model);
+        }
+        self.touch(id);
+    }
+
+    fn reconcile_pod(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        known: &std::collections::BTreeSet<RunKey>,
+    ) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let Some(pod) = workload.pods.get(number) else { return };
+        let (run, pod_id, idle) = (pod.run(), pod.id, pod.restart_at.is_some());
+        let (grace_ms, model) = (workload.spec.grace_ms, pod.model);
+        let place = self.occupancy(pod);
+        let Some(model) = model.filter(|_| place.current.is_some()) else {
+            self.finish_deletion(id);
+            return;
+        };
+        match (known.contains(&run), place.releasing) {
+            _ if idle => {}
+            (true, true) => self.outbox.actions.push(Action::Stop(run, grace_ms)),
+            (true, false) => {}
+            (false, true) => {
+                self.cluster.vacate(model);
+                self.touch(id);
+                self.finish_deletion(id);
+            }
+            (false, false) => {
+                if let Some(pod) = self.pod_mut(id, number) {
+                    pod.started_at = None;
+                }
+                self.touch(id);
+                if !self.has_stray(pod_id)
+                    && let Some(spec) = self.run_spec(id, number)
+                {
+                    self.outbox.actions.push(Action::Start(Box::new(spec)));
+                }
+            }
+        }
+    }
+}
+
+/// How a run ended, for people.
+pub(crate) fn in_words(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::CannotRun(why) => format!("could not be started: {why}"),
+        Exit::Lost => {
+            "lost: its supervisor is gone (a crash or a reboot of the machine)".to_owned()
+        }
+    }
+}

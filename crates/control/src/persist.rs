@@ -1,0 +1,274 @@
+//! Between the types of this crate and the storage types. Owns: the explicit conversion, both
+//! ways, and the words phases are stored as.
+
+use store::{
+    EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
+    WorkloadRow, WorkloadSpecBody, WorkloadState,
+};
+use units::Instant;
+
+use crate::Error;
+use crate::command::{GpuSpec, Restart, WorkloadSpec};
+use crate::state::{Ended, Pod, Project, Workload};
+use crate::view::{Event, Phase, ReasonView, Share, WorkloadKind};
+
+const PHASES: [(Phase, &str); 9] = [
+    (Phase::Pending, "pending"),
+    (Phase::Initializing, "initializing"),
+    (Phase::Running, "running"),
+    (Phase::Stopping, "stopping"),
+    (Phase::Stopped, "stopped"),
+    (Phase::Resuming, "resuming"),
+    (Phase::Deleting, "deleting"),
+    (Phase::Completed, "completed"),
+    (Phase::Failed, "failed"),
+];
+const KINDS: [(WorkloadKind, &str); 2] =
+    [(WorkloadKind::Training, "training"), (WorkloadKind::Workspace, "workspace")];
+const RESTARTS: [(Restart, &str); 3] =
+    [(Restart::Never, "never"), (Restart::OnFailure, "on-failure"), (Restart::Always, "always")];
+const ENDS: [(Ended, &str); 2] = [(Ended::Succeeded, "succeeded"), (Ended::Failed, "failed")];
+
+fn word<T: PartialEq + std::fmt::Debug>(table: &[(T, &'static str)], value: &T) -> String {
+    let found = table.iter().find(|(known, _)| known == value);
+    found.expect("every value is in its table; a test looks").1.to_owned()
+}
+
+fn value<T: Copy>(table: &[(T, &str)], what: &str, word: &str) -> Result<T, Error> {
+    let found = table.iter().find(|(_, known)| *known == word);
+    found.map(|(value, _)| *value).ok_or_else(|| Error::Internal {
+        message: format!("the database holds `{word}` as {what}, which this program does not know"),
+    })
+}
+
+pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
+    let share = project.share;
+    ProjectRow {
+        id: project.id,
+        name: project.name.clone(),
+        body: ProjectBody {
+            description: project.description.clone(),
+            created_by: project.created_by.clone(),
+            created_at_ms: project.created_at.0,
+            updated_at_ms: project.updated_at.0,
+            gpu_quota_millis: share.gpu_quota_millis,
+            gpu_limit_millis: share.gpu_limit_millis,
+            over_quota_weight: share.over_quota_weight,
+            cpu_quota_millis: share.cpu_quota_millis,
+            memory_quota_bytes: share.memory_quota_bytes,
+        },
+        deleted_at,
+    }
+}
+
+pub(crate) fn share_from_row(body: &ProjectBody) -> Share {
+    Share {
+        gpu_quota_millis: body.gpu_quota_millis,
+        gpu_limit_millis: body.gpu_limit_millis,
+        over_quota_weight: body.over_quota_weight,
+        cpu_quota_millis: body.cpu_quota_millis,
+        memory_quota_bytes: body.memory_quota_bytes,
+    }
+}
+
+pub(crate) fn workload_row(workload: &Workload) -> WorkloadRow {
+    WorkloadRow {
+        id: workload.id,
+        seq: workload.seq,
+        project_id: workload.project_id,
+        created_at: workload.created_at,
+        spec: spec_body(&workload.spec),
+        state: workload_state(workload, None),
+    }
+}
+
+pub(crate) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -> WorkloadState {
+    WorkloadState {
+        phase: word(&PHASES, &workload.phase),
+        phase_since: workload.phase_since,
+        desired: workload.desired,
+        restarts: workload.restarts,
+        not_before: workload.not_before,
+        completed_at: workload.completed_at,
+        waited_ms: workload.waited_ms,
+        ran_ms: workload.ran_ms,
+        eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+            at_ms: reason.at.0,
+        }),
+        deleted_at,
+    }
+}
+
+pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
+    let state = row.state;
+    Ok(Workload {
+        id: row.id,
+        seq: row.seq,
+        project_id: row.project_id,
+        spec: std::sync::Arc::new(spec_from_body(row.spec)?),
+        created_at: row.created_at,
+        model: None,
+        phase: value(&PHASES, "phase", &state.phase)?,
+        phase_since: state.phase_since,
+        desired: state.desired,
+        restarts: state.restarts,
+        not_before: state.not_before,
+        completed_at: state.completed_at,
+        waited_ms: state.waited_ms,
+        ran_ms: state.ran_ms,
+        pending: Vec::new(),
+        last_eviction: state.eviction.map(|reason| ReasonView {
+            code: reason.code,
+            message: reason.message,
+            at: Instant(reason.at_ms),
+        }),
+        over_quota: false,
+        requested: units::Resources::ZERO,
+        pods: Vec::new(),
+    })
+}
+
+fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
+    WorkloadSpecBody {
+        name: spec.name.clone(),
+        kind: word(&KINDS, &spec.kind),
+        submitted_by: spec.submitted_by.clone(),
+        source: spec.source.clone(),
+        image: spec.image.clone(),
+        command: spec.command.clone(),
+        args: spec.args.clone(),
+        env: spec.env.clone(),
+        working_dir: spec.working_dir.clone(),
+        gpu: match spec.gpu {
+            GpuSpec::Whole(devices) => GpuBody::Whole { devices },
+            GpuSpec::Share { devices, millis } => GpuBody::Share { devices, millis },
+            GpuSpec::Memory { devices, bytes } => GpuBody::Memory { devices, bytes },
+        },
+        cpu_millis: spec.cpu_millis,
+        memory_bytes: spec.memory_bytes,
+        elastic: spec.elastic,
+        priority: spec.priority,
+        priority_class: spec.priority_class.clone(),
+        preemptible: spec.preemptible,
+        backoff_limit: spec.backoff_limit,
+        restart: word(&RESTARTS, &spec.restart),
+        grace_ms: spec.grace_ms,
+        command_line: spec.command_line.clone(),
+        labels: spec.labels.clone(),
+        annotations: spec.annotations.clone(),
+    }
+}
+
+fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
+    Ok(WorkloadSpec {
+        name: body.name,
+        kind: value(&KINDS, "kind of workload", &body.kind)?,
+        submitted_by: body.submitted_by,
+        source: body.source,
+        image: body.image,
+        command: body.command,
+        args: body.args,
+        env: body.env,
+        working_dir: body.working_dir,
+        gpu: match body.gpu {
+            GpuBody::Whole { devices } => GpuSpec::Whole(devices),
+            GpuBody::Share { devices, millis } => GpuSpec::Share { devices, millis },
+            GpuBody::Memory { devices, bytes } => GpuSpec::Memory { devices, bytes },
+        },
+        cpu_millis: body.cpu_millis,
+        memory_bytes: body.memory_bytes,
+        elastic: body.elastic,
+        priority: body.priority,
+        priority_class: body.priority_class,
+        preemptible: body.preemptible,
+        backoff_limit: body.backoff_limit,
+        restart: value(&RESTARTS, "restart policy", &body.restart)?,
+        grace_ms: body.grace_ms,
+        command_line: body.command_line,
+        labels: body.labels,
+        annotations: body.annotations,
+    })
+}
+
+/// A pod with its places; the model knows nodes by number, the disk by name.
+pub(crate) fn pod_row(
+    workload: &Workload,
+    pod: &Pod,
+    occupancy: &model::Occupancy,
+    node_name: impl Fn(model::NodeId) -> String,
+) -> PodRow {
+    let place = |placement: &model::Placement| PlacementBody {
+        node: node_name(placement.node),
+        devices: placement.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+    };
+    let ms = |at: Option<Instant>| at.map(|at| at.0);
+    PodRow {
+        id: pod.id,
+        workload_id: workload.id,
+        index: pod.index,
+        generation: pod.generation,
+        body: PodBody {
+            current: occupancy.current.as_ref().map(place),
+            releasing: occupancy.releasing,
+            next: occupancy.next.as_ref().map(place),
+            placed_at_ms: ms(pod.placed_at),
+            started_at_ms: ms(pod.started_at),
+            resized_at_ms: ms(pod.resized_at),
+            restart_at_ms: ms(pod.restart_at),
+            ended: pod.ended.as_ref().map(|ended| word(&ENDS, ended)),
+            last_exit: pod.last_exit.clone(),
+        },
+    }
+}
+
+/// A pod without its places.
+pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
+    let at = |ms: Option<u64>| ms.map(Instant);
+    let body = &row.body;
+    Ok(Pod {
+        id: row.id,
+        index: row.index,
+        generation: row.generation,
+        model: None,
+        placed_at: at(body.placed_at_ms),
+        started_at: at(body.started_at_ms),
+        resized_at: at(body.resized_at_ms),
+        restart_at: at(body.restart_at_ms),
+        ended: body.ended.as_deref().map(|word| value(&ENDS, "end of a pod", word)).transpose()?,
+        last_exit: body.last_exit.clone(),
+        released_at: None,
+    })
+}
+
+pub(crate) fn event_row(event: &Event, project_id: Option<u64>) -> EventRow {
+    EventRow {
+        seq: event.seq,
+        at: event.at,
+        kind: event.kind.clone(),
+        warning: event.warning,
+        project_id,
+        project_name: event.project_name.clone(),
+        workload_id: event.workload_id,
+        workload_name: event.workload_name.clone(),
+        pod_name: event.pod_name.clone(),
+        code: event.code.clone(),
+        message: event.message.clone(),
+    }
+}
+
+pub(crate) fn event_from_row(row: EventRow) -> Event {
+    Event {
+        seq: row.seq,
+        at: row.at,
+        kind: row.kind,
+        warning: row.warning,
+        workload_id: row.workload_id,
+        workload_name: row.workload_name,
+        pod_name: row.pod_name,
+        project_name: row.project_name,
+        code: row.code,
+        message: row.message,
+    }
+}

@@ -1,0 +1,139 @@
+//! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
+//! Owns: carrying a plan over; the model already is as the plan leaves it.
+
+use std::collections::BTreeMap;
+
+use model::{PodId, WorkloadId};
+use sched::{Cause, Pending, Plan, Policy, Step};
+use uuid::Uuid;
+
+use crate::state::{News, State};
+use crate::view::ReasonView;
+
+/// Most cycles in one batch. One is the rule; another follows when a stopped pod had no process
+/// and its place is free at once.
+const CYCLES_MAX: usize = 4;
+
+/// Least time between two decisions that nothing asked for.
+const WAKE_MS_MIN: u64 = 10;
+
+impl State {
+    /// Lets the scheduler decide, and takes its plan over.
+    pub(crate) fn decide(&mut self, policy: &Policy) {
+        if self.halted {
+            return;
+        }
+        for _ in 0..CYCLES_MAX {
+            let plan = sched::cycle(&mut self.cluster, self.now, policy);
+            if !self.carry_over(plan) {
+                break;
+            }
+        }
+    }
+
+    /// Returns whether a place became free at once, so that it is worth deciding again.
+    fn carry_over(&mut self, plan: Plan) -> bool {
+        let mut freed = false;
+        for step in plan.steps {
+            freed |= self.carry_step(step);
+        }
+        self.shares = plan.shares;
+        // A floor: a scheduler that wants to look again at once must not starve the rest.
+        self.wake_at = plan.wake_at.map(|at| at.max(self.now.plus_ms(WAKE_MS_MIN)));
+        self.explain(plan.pending);
+        freed
+    }
+
+    fn carry_step(&mut self, step: Step) -> bool {
+        match step {
+            Step::Bind { pod, to } => {
+                let Some((id, number)) = self.home_of(pod) else { return false };
+                self.start(id, number);
+                let message = format!("placed on {}", self.place_in_words(&to));
+                self.say(id, News::new("Scheduled", message).pod(number));
+                false
+            }
+            Step::Reserve { pod, to } => {
+                let Some((id, number)) = self.home_of(pod) else { return false };
+                self.touch(id);
+                let place = self.place_in_words(&to);
+                let message = format!("{place} is being freed for it");
+                self.say(id, News::new("Reserved", message).pod(number));
+                false
+            }
+            Step::Unreserve { pod } => {
+                if let Some((id, _)) = self.home_of(pod) {
+                    self.touch(id);
+                }
+                false
+            }
+            Step::Evict { pod, cause, .. } => {
+                let kind = match cause {
+                    Cause::Preempted { .. } => "Preempted",
+                    _ => "Evicted",
+                };
+                self.carry_stop(pod, kind, &cause, "")
+            }
+            Step::Move { pod, to, cause, .. } => {
+                let to = format!("; goes on at {}", self.place_in_words(&to));
+                self.carry_stop(pod, "Moved", &cause, &to)
+            }
+            Step::Resize { pod, cause, .. } => {
+                if let Some((id, number)) = self.home_of(pod) {
+                    let now = self.now;
+                    if let Some(pod) = self.pod_mut(id, number) {
+                        pod.resized_at = Some(now);
+                    }
+                }
+                self.carry_stop(pod, "Resized", &cause, "")
+            }
+        }
+    }
+
+    fn carry_stop(&mut self, pod: PodId, kind: &'static str, cause: &Cause, then: &str) -> bool {
+        let Some((id, number)) = self.home_of(pod) else { return false };
+        let code = cause.code().code;
+        let message = format!("{cause}{then}");
+        self.evicted(id, code, message.clone());
+        let news = News::new(kind, message).pod(number).code(code);
+        self.say(id, if kind == "Resized" { news } else { news.warning() });
+        self.stop_run(id, number)
+    }
+
+    /// Gives every waiting workload its reasons, and takes them from those that wait no more.
+    fn explain(&mut self, mut pending: BTreeMap<WorkloadId, Vec<Pending>>) {
+        let all: Vec<(Uuid, Option<WorkloadId>)> =
+            self.workloads.values().map(|w| (w.id, w.model)).collect();
+        for (id, model) in all {
+            let reasons = model.and_then(|model| pending.remove(&model)).unwrap_or_default();
+            self.explain_one(id, &reasons);
+        }
+    }
+
+    fn explain_one(&mut self, id: Uuid, reasons: &[Pending]) {
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let since = |code: &str| {
+            workload.pending.iter().find(|reason| reason.code == code).map_or(now, |r| r.at)
+        };
+        let fresh: Vec<_> = reasons
+            .iter()
+            .map(|reason| {
+                let code = reason.code().code;
+                ReasonView { code: code.to_owned(), message: reason.to_string(), at: since(code) }
+            })
+            .collect();
+        if fresh == workload.pending {
+            return;
+        }
+        // Numbers change with every decision; what is worth an event is another kind of reason.
+        let codes = |list: &[ReasonView]| list.iter().map(|r| r.code.clone()).collect::<Vec<_>>();
+        let news = codes(&fresh) != codes(&workload.pending);
+        workload.pending = fresh;
+        self.outbox.shown.insert(id);
+        if let Some(first) = reasons.first().filter(|_| news) {
+            let text: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+            self.say(id, News::new("Pending", text.join("; ")).code(first.code().code));
+        }
+    }
+}

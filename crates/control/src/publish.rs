@@ -1,0 +1,217 @@
+//! From the state to what is written and what is shown. Owns: emptying the [`Outbox`] into
+//! changes, and building views; unchanged views are shared with the ones before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use store::Change;
+use units::{Kind, Resources};
+use uuid::Uuid;
+
+use crate::persist;
+use crate::state::{Action, Ended, Outbox, Pod, Project, State, Workload, pod_name};
+use crate::view::{Event, NodeView, Phase, PodState, PodView, ProjectView, View, WorkloadView};
+
+/// A batch, ready to be written, shown and acted on, in this order.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) view: View,
+    /// Last views of what was deleted.
+    pub(crate) deleted: BTreeMap<Uuid, Arc<WorkloadView>>,
+    pub(crate) events: Vec<Arc<Event>>,
+    pub(crate) actions: Vec<Action>,
+}
+
+impl State {
+    /// Ends the batch: brings phases and flags up to date and empties the outbox.
+    pub(crate) fn finish(&mut self, before: &View) -> Batch {
+        let touched: Vec<_> = self.outbox.workloads.iter().copied().collect();
+        for id in touched {
+            self.settle(id);
+        }
+        let projects: Vec<_> = self.outbox.projects.iter().copied().collect();
+        for id in projects {
+            self.flag_over_quota(id);
+        }
+        let outbox = std::mem::take(&mut self.outbox);
+        let view = self.view(before, &outbox);
+        let deleted = outbox.deleted.values();
+        let deleted = deleted.map(|w| (w.id, Arc::new(self.workload_view(w)))).collect();
+        let changes = self.changes(&outbox);
+        let events = outbox.events.into_iter().map(|(event, _)| event).collect();
+        Batch { changes, view, deleted, events, actions: outbox.actions }
+    }
+
+    fn changes(&self, outbox: &Outbox) -> Vec<Change> {
+        let mut changes = outbox.changes.clone();
+        for workload in outbox.workloads.iter().filter_map(|id| self.workloads.get(id)) {
+            let state = persist::workload_state(workload, None);
+            changes.push(Change::WorkloadState(workload.id, state));
+            for pod in &workload.pods {
+                let place = self.occupancy(pod);
+                let row = persist::pod_row(workload, pod, &place, |node| self.node_name(node));
+                changes.push(Change::Pod(row));
+            }
+        }
+        let rows = outbox.events.iter().map(|(event, project)| persist::event_row(event, *project));
+        changes.extend(rows.map(Change::Event));
+        changes
+    }
+
+    /// Marks the workloads whose places, in the order they are protected, pass the quota.
+    fn flag_over_quota(&mut self, project_id: u64) {
+        let Some(project) = self.projects.get(&project_id) else { return };
+        let quota = crate::state::model_share(&project.share).quota;
+        let mut holders: Vec<_> = project
+            .names
+            .values()
+            .filter_map(|id| self.workloads.get(id))
+            .map(|w| (w, self.allocated(w)))
+            .filter(|(_, holds)| *holds != Resources::ZERO)
+            .collect();
+        holders.sort_by_key(|(w, _)| {
+            (w.spec.preemptible, w.pods.iter().filter_map(|pod| pod.placed_at).min(), w.seq)
+        });
+        let mut sum = Resources::ZERO;
+        let mut over = std::collections::BTreeSet::new();
+        for (workload, holds) in holders {
+            sum += holds;
+            if Kind::ALL.iter().any(|&kind| holds[kind] > 0 && sum[kind] > quota[kind]) {
+                over.insert(workload.id);
+            }
+        }
+        for id in project.names.values() {
+            if let Some(workload) = self.workloads.get_mut(id) {
+                let now_over = over.contains(id);
+                if workload.over_quota != now_over {
+                    workload.over_quota = now_over;
+                    self.outbox.shown.insert(*id);
+                }
+            }
+        }
+    }
+
+    fn view(&self, before: &View, outbox: &Outbox) -> View {
+        let mut workloads =
+            if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
+        for id in outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys()) {
+            match self.workloads.get(id) {
+                Some(workload) => {
+                    workloads.insert(*id, Arc::new(self.workload_view(workload)));
+                }
+                None => {
+                    workloads.remove(id);
+                }
+            }
+        }
+        let projects = self.projects.values().map(|project| {
+            let fresh = self.project_view(project);
+            (project.id, shared(before.projects.get(&project.id), fresh))
+        });
+        let nodes = self.nodes.values().enumerate();
+        let nodes = nodes
+            .filter_map(|(at, node)| Some(shared(before.nodes.get(at), self.node_view(node)?)));
+        View {
+            event_seq: self.last_event_seq,
+            projects: projects.collect(),
+            workloads,
+            nodes: nodes.collect(),
+            capacity: self.cluster.capacity(),
+        }
+    }
+
+    fn project_view(&self, project: &Project) -> ProjectView {
+        let queue = self.cluster.queues().get(project.queue);
+        let of = |part: fn(&model::Queue) -> Resources| queue.map(part).unwrap_or_default();
+        ProjectView {
+            id: project.id,
+            name: project.name.clone(),
+            description: project.description.clone(),
+            created_by: project.created_by.clone(),
+            created_at: project.created_at,
+            updated_at: project.updated_at,
+            share: project.share,
+            allocated: of(|queue| queue.allocated),
+            allocated_non_preemptible: of(|queue| queue.allocated_non_preemptible),
+            requested: of(|queue| queue.requested),
+            fair_share: self.shares.get(&project.queue).copied().unwrap_or_default(),
+        }
+    }
+
+    fn node_view(&self, node: &crate::state::Node) -> Option<NodeView> {
+        let found = self.cluster.nodes().get(node.id)?;
+        Some(NodeView {
+            name: node.spec.name.clone(),
+            gpu_type: node.spec.gpu_type.clone(),
+            simulated: node.spec.simulated,
+            gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
+            gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
+            capacity: found.capacity,
+            used: found.used,
+            created_at: self.cluster_created_at,
+        })
+    }
+
+    fn workload_view(&self, workload: &Workload) -> WorkloadView {
+        let project = self.projects.get(&workload.project_id);
+        WorkloadView {
+            id: workload.id,
+            seq: workload.seq,
+            project_id: workload.project_id,
+            project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
+            spec: workload.spec.clone(),
+            created_at: workload.created_at,
+            phase: workload.phase,
+            phase_since: workload.phase_since,
+            completed_at: workload.completed_at,
+            allocated: self.allocated(workload),
+            requested: workload.requested,
+            over_quota: workload.over_quota,
+            pods: workload.pods.iter().map(|pod| self.pod_view(workload, pod)).collect(),
+            pending: workload.pending.clone(),
+            last_eviction: workload.last_eviction.clone(),
+            restarts: workload.restarts,
+            waited_ms: workload.waited_ms,
+            ran_ms: workload.ran_ms,
+        }
+    }
+
+    fn pod_view(&self, workload: &Workload, pod: &Pod) -> PodView {
+        let occupancy = self.occupancy(pod);
+        let state = match (&occupancy.current, &occupancy.next) {
+            (Some(_), _) if occupancy.releasing => PodState::Terminating,
+            (Some(_), _) if pod.started_at.is_some() => PodState::Running,
+            (Some(_), _) => PodState::Starting,
+            (None, Some(_)) => PodState::Reserved,
+            (None, None) => match pod.ended {
+                Some(Ended::Succeeded) => PodState::Succeeded,
+                Some(Ended::Failed) => PodState::Failed,
+                None if workload.phase == Phase::Stopped => PodState::Suspended,
+                None => PodState::Pending,
+            },
+        };
+        let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
+        let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
+        PodView {
+            id: pod.id,
+            index: pod.index,
+            generation: pod.generation,
+            name: pod_name(&workload.spec.name, pod),
+            state,
+            node_name: place.map(|place| self.node_name(place.node)),
+            gpus: gpus.unwrap_or_default(),
+            placed_at: pod.placed_at,
+            started_at: pod.started_at,
+            last_exit: pod.last_exit.clone(),
+        }
+    }
+}
+
+/// The view there was, if nothing has changed.
+fn shared<T: PartialEq>(before: Option<&Arc<T>>, fresh: T) -> Arc<T> {
+    match before {
+        Some(before) if **before == fresh => before.clone(),
+        _ => Arc::new(fresh),
+    }
+}

@@ -1,0 +1,188 @@
+//! The state after a restart: what is stored, on the nodes there are now. Owns: rebuilding the
+//! model with the places that were given out, and what becomes of a place that is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId};
+use store::{Desired, PlacementBody, PodRow, Snapshot};
+use units::{GPU_MILLIS, Instant};
+use uuid::Uuid;
+
+use crate::options::NodeSpec;
+use crate::reasons::NODE_GONE;
+use crate::state::{News, Node, Outbox, Project, State, model_share};
+use crate::{Error, persist};
+
+impl State {
+    /// Builds the state from what is stored. The result has an outbox: what has to be said and
+    /// done because nodes are gone.
+    pub(crate) fn recover(
+        snapshot: Snapshot,
+        nodes: &[NodeSpec],
+        now: Instant,
+    ) -> Result<Self, Error> {
+        let mut state = Self {
+            now,
+            cluster: Cluster::new(),
+            cluster_created_at: snapshot.cluster.created_at,
+            nodes: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            by_model: BTreeMap::new(),
+            shares: BTreeMap::new(),
+            restarting: BTreeMap::new(),
+            strays: BTreeSet::new(),
+            wake_at: None,
+            halted: false,
+            last_project_id: snapshot.last_project_id,
+            last_workload_seq: snapshot.last_workload_seq,
+            last_event_seq: snapshot.last_event_seq,
+            outbox: Outbox::default(),
+        };
+        state.add_nodes(nodes);
+        state.add_projects(&snapshot)?;
+        let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
+        for pod in snapshot.pods {
+            pods.entry(pod.workload_id).or_default().push(pod);
+        }
+        let mut placed = Vec::new();
+        for row in snapshot.workloads {
+            let id = row.id;
+            let mut workload = persist::workload_from_row(row)?;
+            let rows = pods.remove(&id).unwrap_or_default();
+            for row in &rows {
+                workload.pods.push(persist::pod_from_row(row)?);
+            }
+            state.add(workload)?;
+            placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
+        }
+        state.restore_places(&placed);
+        state.show_everything();
+        Ok(state)
+    }
+
+    fn add_nodes(&mut self, nodes: &[NodeSpec]) {
+        for spec in nodes {
+            let id = self.cluster.add_node(model::NodeSpec {
+                name: spec.name.clone(),
+                gpu_memory_bytes: spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
+                cpu_millis: spec.cpu_millis,
+                memory_bytes: spec.memory_bytes,
+            });
+            self.nodes.insert(id, Node { spec: spec.clone(), id });
+        }
+    }
+
+    fn add_projects(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        for row in &snapshot.projects {
+            let share = persist::share_from_row(&row.body);
+            let queue = self.cluster.add_queue(model::QueueSpec {
+                name: row.name.clone(),
+                parent: None,
+                share: model_share(&share),
+                seq: row.id,
+            });
+            let queue = queue.map_err(|error| Error::Internal { message: error.to_string() })?;
+            let project = Project {
+                id: row.id,
+                name: row.name.clone(),
+                description: row.body.description.clone(),
+                created_by: row.body.created_by.clone(),
+                created_at: Instant(row.body.created_at_ms),
+                updated_at: Instant(row.body.updated_at_ms),
+                share,
+                queue,
+                names: BTreeMap::new(),
+            };
+            self.projects.insert(row.id, project);
+        }
+        Ok(())
+    }
+
+    fn show_everything(&mut self) {
+        self.outbox.everything = true;
+        self.outbox.shown.extend(self.workloads.keys().copied());
+        self.outbox.projects.extend(self.projects.keys().copied());
+    }
+
+    /// First every place that is held, then every place that is kept for someone: a reservation
+    /// must not crowd out what runs.
+    fn restore_places(&mut self, placed: &[(Uuid, usize, PodRow)]) {
+        for (id, number, row) in placed {
+            self.restore_current(*id, *number, row);
+        }
+        for (id, number, row) in placed {
+            self.restore_next(*id, *number, row);
+        }
+    }
+
+    fn restore_current(&mut self, id: Uuid, number: usize, row: &PodRow) {
+        let Some(body) = &row.body.current else { return };
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let pod = &workload.pods[number];
+        let (pod_id, restart_at) = (pod.id, pod.restart_at);
+        let (placed_at, resized_at) = (pod.placed_at, pod.resized_at);
+        let (Some(model), Some(model_pod)) = (workload.model, pod.model) else { return };
+        self.cluster.set_starts(model, placed_at, resized_at);
+        match self.place(body, model_pod, true) {
+            Some(place) => {
+                let releasing = row.body.releasing;
+                let occupancy = Occupancy { current: Some(place), releasing, next: None };
+                self.cluster.set_occupancy(model_pod, occupancy);
+                if let Some(at) = restart_at {
+                    self.restarting.insert(pod_id, at);
+                }
+            }
+            None => self.place_is_gone(id, number, &body.node),
+        }
+    }
+
+    fn restore_next(&mut self, id: Uuid, number: usize, row: &PodRow) {
+        let Some(body) = &row.body.next else { return };
+        let found = self.workloads.get(&id).filter(|w| w.desired == Desired::Run);
+        let Some(pod) = found.and_then(|w| w.pods[number].model) else { return };
+        // A reservation that no longer fits is no loss: the scheduler finds the pod another.
+        if let Some(place) = self.place(body, pod, false) {
+            let mut occupancy = self.cluster.pods()[pod].occupancy.clone();
+            if occupancy.current.is_none() || occupancy.releasing {
+                occupancy.next = Some(place);
+                self.cluster.set_occupancy(pod, occupancy);
+            }
+        }
+    }
+
+    /// The stored place, if it still exists and nothing else has it.
+    fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
+        let id: NodeId = self.nodes.values().find(|node| node.spec.name == body.node)?.id;
+        let node = &self.cluster.nodes()[id];
+        let devices = body.devices.iter().map(|&(gpu, millis)| DeviceShare { gpu, millis });
+        let place = Placement { node: id, devices: devices.collect() };
+        let free = |share: &DeviceShare| {
+            node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
+                let taken = if now { gpu.used_millis } else { gpu.committed_millis };
+                taken + share.millis <= GPU_MILLIS
+            })
+        };
+        let amounts = self.cluster.amounts(pod, &place);
+        let taken = if now { node.used } else { node.committed };
+        let fits = (taken + amounts).fits_in(node.capacity);
+        (fits && place.devices.iter().all(free)).then_some(place)
+    }
+
+    fn place_is_gone(&mut self, id: Uuid, number: usize, node: &str) {
+        if let Some(pod) = self.pod_mut(id, number) {
+            pod.started_at = None;
+            pod.restart_at = None;
+        }
+        self.touch(id);
+        if self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Run) {
+            let message = format!(
+                "its place on {node} is gone: the node, or as many GPUs, are no longer there; \
+                 it waits for another"
+            );
+            self.evicted(id, NODE_GONE.code, message.clone());
+            self.say(id, News::new("Evicted", message).warning().pod(number).code(NODE_GONE.code));
+        }
+    }
+}

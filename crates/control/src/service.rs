@@ -1,0 +1,64 @@
+//! Beginning and end of the dispatcher. Owns: opening it (recovery included) and running it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::dispatcher::Dispatcher;
+use crate::handle::Shared;
+use crate::view::View;
+use crate::{ClusterInfo, Error, Handle, Options};
+
+/// Requests that may wait for the dispatcher; more wait with their senders.
+const REQUESTS_WAITING_MAX: usize = 1024;
+/// Events a subscriber may be behind before it has to read the log.
+const EVENTS_BEHIND_MAX: usize = 4096;
+
+/// The dispatcher, recovered and ready to run.
+pub struct Service {
+    dispatcher: Dispatcher,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Reads the state, compares it with what the engine has, takes the decisions that are due
+    /// and publishes the first view. Nothing is served before it is run.
+    ///
+    /// # Errors
+    /// The state cannot be read or written, or the engine cannot say what exists.
+    pub async fn open(options: Options) -> Result<(Self, Handle), Error> {
+        let snapshot = options.store.load().await?;
+        let cluster = ClusterInfo {
+            uuid: snapshot.cluster.uuid,
+            name: options.cluster_name.clone(),
+            created_at: snapshot.cluster.created_at,
+            version: options.version.clone(),
+        };
+        let (events, _) = broadcast::channel(EVENTS_BEHIND_MAX);
+        let shared = Arc::new(Shared {
+            view: ArcSwap::from_pointee(View::default()),
+            events,
+            cluster,
+            engine: options.engine.clone(),
+            store: options.store.clone(),
+        });
+        let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
+        let dispatcher = Dispatcher::open(options, shared.clone(), incoming, snapshot).await?;
+        Ok((Self { dispatcher }, Handle::new(requests, shared)))
+    }
+
+    /// Serves until `shutdown` is done. No run is stopped by that.
+    ///
+    /// # Errors
+    /// The engine's stream of observations has ended: nothing can be decided without it.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        self.dispatcher.run(shutdown).await
+    }
+}

@@ -1,0 +1,327 @@
+//! Everything the dispatcher knows, and what it has to write, say and do because of the present
+//! batch. Owns: the records, their places in the model, and the [`Outbox`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::{RunKey, RunSpec};
+use model::{Cluster, NodeId, PodId, QueueId, WorkloadId};
+use store::{Change, Desired};
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use crate::command::{GpuSpec, WorkloadSpec};
+use crate::options::NodeSpec;
+use crate::view::{Event, Phase, ReasonView, Share};
+
+/// A project.
+#[derive(Debug, Clone)]
+pub(crate) struct Project {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) created_by: String,
+    pub(crate) created_at: Instant,
+    pub(crate) updated_at: Instant,
+    pub(crate) share: Share,
+    /// Its place in the model.
+    pub(crate) queue: QueueId,
+    /// Its workloads that are not deleted, by name.
+    pub(crate) names: BTreeMap<String, Uuid>,
+}
+
+/// A workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Workload {
+    pub(crate) id: Uuid,
+    pub(crate) seq: u64,
+    pub(crate) project_id: u64,
+    pub(crate) spec: Arc<WorkloadSpec>,
+    pub(crate) created_at: Instant,
+    /// Its place in the model; none once it has ended.
+    pub(crate) model: Option<WorkloadId>,
+    pub(crate) phase: Phase,
+    pub(crate) phase_since: Instant,
+    pub(crate) desired: Desired,
+    pub(crate) restarts: u32,
+    pub(crate) not_before: Option<Instant>,
+    pub(crate) completed_at: Option<Instant>,
+    pub(crate) waited_ms: u64,
+    pub(crate) ran_ms: u64,
+    pub(crate) pending: Vec<ReasonView>,
+    pub(crate) last_eviction: Option<ReasonView>,
+    pub(crate) over_quota: bool,
+    /// What all its pods ask for together.
+    pub(crate) requested: Resources,
+    pub(crate) pods: Vec<Pod>,
+}
+
+/// How a pod ended for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Succeeded,
+    Failed,
+}
+
+/// A pod. Where it is, the model knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Pod {
+    pub(crate) id: Uuid,
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+    /// Its place in the model; none once the workload has ended.
+    pub(crate) model: Option<PodId>,
+    pub(crate) placed_at: Option<Instant>,
+    pub(crate) started_at: Option<Instant>,
+    pub(crate) resized_at: Option<Instant>,
+    /// The run has ended and is to be started again in its place at this time. While this is
+    /// set the pod holds its place without a process.
+    pub(crate) restart_at: Option<Instant>,
+    pub(crate) ended: Option<Ended>,
+    pub(crate) last_exit: Option<String>,
+    /// When its run was told to stop. Not stored: it only tells an end of its own accord from
+    /// one that was asked for, and after a restart of the server the latter is assumed.
+    pub(crate) released_at: Option<Instant>,
+}
+
+impl Pod {
+    /// A pod that has not run yet.
+    pub(crate) fn new(index: u32) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            index,
+            generation: 0,
+            model: None,
+            placed_at: None,
+            started_at: None,
+            resized_at: None,
+            restart_at: None,
+            ended: None,
+            last_exit: None,
+            released_at: None,
+        }
+    }
+
+    pub(crate) const fn run(&self) -> RunKey {
+        RunKey { pod: self.id, generation: self.generation }
+    }
+}
+
+/// A node and its place in the model.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) spec: NodeSpec,
+    pub(crate) id: NodeId,
+}
+
+/// Something to ask of the engine once the batch is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    Start(Box<RunSpec>),
+    Stop(RunKey, u64),
+    Remove(RunKey),
+}
+
+/// What the present batch has to write, say and do.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Changes whose order matters: they are written first, as they came.
+    pub(crate) changes: Vec<Change>,
+    /// Workloads to write and to show anew.
+    pub(crate) workloads: BTreeSet<Uuid>,
+    /// Workloads to show anew; nothing of them that is stored has changed.
+    pub(crate) shown: BTreeSet<Uuid>,
+    /// The state is a new one: nothing shown before counts.
+    pub(crate) everything: bool,
+    /// Projects whose accounts may have changed.
+    pub(crate) projects: BTreeSet<u64>,
+    /// Workloads deleted in this batch, as they were last.
+    pub(crate) deleted: BTreeMap<Uuid, Workload>,
+    /// Events with the project each is about.
+    pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
+    /// What to ask of the engine, in order.
+    pub(crate) actions: Vec<Action>,
+}
+
+/// Everything the dispatcher knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) now: Instant,
+    pub(crate) cluster: Cluster,
+    pub(crate) cluster_created_at: Instant,
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) projects: BTreeMap<u64, Project>,
+    pub(crate) workloads: BTreeMap<Uuid, Workload>,
+    /// Which workload a pod belongs to, and its number there.
+    pub(crate) homes: BTreeMap<Uuid, (Uuid, usize)>,
+    pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
+    /// What each queue is entitled to, as of the last decision.
+    pub(crate) shares: BTreeMap<QueueId, Resources>,
+    /// Pods that wait in their place to be started again.
+    pub(crate) restarting: BTreeMap<Uuid, Instant>,
+    /// Runs that exist and should not. They are being stopped, and their pods start nothing
+    /// before they are gone. Found anew at each start, so they are not stored.
+    pub(crate) strays: BTreeSet<RunKey>,
+    /// When the scheduler wants to look again.
+    pub(crate) wake_at: Option<Instant>,
+    /// Everything is being stopped; nothing is started.
+    pub(crate) halted: bool,
+    pub(crate) last_project_id: u64,
+    pub(crate) last_workload_seq: u64,
+    pub(crate) last_event_seq: u64,
+    pub(crate) outbox: Outbox,
+}
+
+impl State {
+    /// The next time anything is to be done without being asked.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.wake_at.into_iter().chain(self.restarting.values().copied()).min()
+    }
+
+    /// Marks a workload as changed.
+    pub(crate) fn touch(&mut self, id: Uuid) {
+        if let Some(workload) = self.workloads.get(&id) {
+            self.outbox.workloads.insert(id);
+            self.outbox.projects.insert(workload.project_id);
+        }
+    }
+
+    /// The place of a pod in the model.
+    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
+        let found = pod.model.and_then(|id| self.cluster.pods().get(id));
+        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
+    }
+
+    /// The workload and number of the pod that the model knows by this id.
+    pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
+        let pod = self.cluster.pods().get(pod)?;
+        let id = *self.by_model.get(&pod.workload)?;
+        Some((id, pod.index as usize))
+    }
+
+    /// Name of a node.
+    pub(crate) fn node_name(&self, id: NodeId) -> String {
+        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
+    }
+
+    /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.
+    pub(crate) fn place_in_words(&self, place: &model::Placement) -> String {
+        let node = self.node_name(place.node);
+        let shares: Vec<_> = place
+            .devices
+            .iter()
+            .map(|share| match share.millis {
+                units::GPU_MILLIS => format!("GPU {}", share.gpu),
+                millis => format!("{} of GPU {}", units::format_millis(millis), share.gpu),
+            })
+            .collect();
+        if shares.is_empty() { node } else { format!("{node}, {}", shares.join(" and ")) }
+    }
+
+    /// Records an event about a workload.
+    pub(crate) fn say(&mut self, id: Uuid, news: News) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let project_id = workload.project_id;
+        let pod_name = news
+            .pod
+            .and_then(|index| workload.pods.get(index))
+            .map(|pod| pod_name(&workload.spec.name, pod));
+        let event = Event {
+            seq: self.last_event_seq + 1,
+            at: self.now,
+            kind: news.kind.to_owned(),
+            warning: news.warning,
+            workload_id: Some(id),
+            workload_name: workload.spec.name.clone(),
+            pod_name,
+            project_name: self
+                .projects
+                .get(&project_id)
+                .map(|p| p.name.clone())
+                .unwrap_or_default(),
+            code: news.code.map(ToOwned::to_owned),
+            message: news.message,
+        };
+        self.last_event_seq += 1;
+        self.outbox.events.push((Arc::new(event), Some(project_id)));
+    }
+
+    /// Records an event about a project.
+    pub(crate) fn say_of_project(&mut self, id: u64, kind: &'static str, message: String) {
+        let event = Event {
+            seq: self.last_event_seq + 1,
+            at: self.now,
+            kind: kind.to_owned(),
+            warning: false,
+            workload_id: None,
+            workload_name: String::new(),
+            pod_name: None,
+            project_name: self.projects.get(&id).map(|p| p.name.clone()).unwrap_or_default(),
+            code: None,
+            message,
+        };
+        self.last_event_seq += 1;
+        self.outbox.events.push((Arc::new(event), Some(id)));
+    }
+}
+
+/// An event about a workload in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct News {
+    kind: &'static str,
+    warning: bool,
+    pod: Option<usize>,
+    code: Option<&'static str>,
+    message: String,
+}
+
+impl News {
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, warning: false, pod: None, code: None, message: message.into() }
+    }
+
+    pub(crate) fn warning(self) -> Self {
+        Self { warning: true, ..self }
+    }
+
+    pub(crate) fn pod(self, index: usize) -> Self {
+        Self { pod: Some(index), ..self }
+    }
+
+    pub(crate) fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+}
+
+/// Name of a pod.
+pub(crate) fn pod_name(workload: &str, pod: &Pod) -> String {
+    format!("{workload}-{}-{}", pod.index, pod.generation)
+}
+
+/// A share in the scheduler's terms.
+pub(crate) fn model_share(share: &Share) -> model::Share {
+    let or_max = |value: Option<u64>| value.unwrap_or(u64::MAX);
+    model::Share {
+        quota: Resources {
+            gpu_millis: share.gpu_quota_millis,
+            cpu_millis: or_max(share.cpu_quota_millis),
+            memory_bytes: or_max(share.memory_quota_bytes),
+        },
+        limit: Resources { gpu_millis: or_max(share.gpu_limit_millis), ..Resources::UNLIMITED },
+        over_quota_weight: model::Weights::all(share.over_quota_weight),
+        priority: 0,
+    }
+}
+
+/// A pod's request in the scheduler's terms.
+pub(crate) const fn model_request(spec: &WorkloadSpec) -> model::PodRequest {
+    model::PodRequest {
+        gpu: match spec.gpu {
+            GpuSpec::Whole(devices) => model::GpuRequest::Whole(devices),
+            GpuSpec::Share { devices, millis } => model::GpuRequest::Share { devices, millis },
+            GpuSpec::Memory { devices, bytes } => model::GpuRequest::Memory { devices, bytes },
+        },
+        cpu_millis: spec.cpu_millis,
+        memory_bytes: spec.memory_bytes,
+    }
+}
