@@ -36,11 +36,13 @@ pub use scalar::{Millis, Time, number_from_millis};
 pub use submit::{
     Compute, CreationRequest, EnvironmentVariable, GpuRequestType, Later, NameValue,
     Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
+    asks_for_something,
 };
 pub use token::{TokenRequest, TokenResponse};
 pub use workload::{
-    ActionsSupport, AllocatedResources, Condition1, DesiredPhase, RequestCores, RequestQuantity,
-    RequestResources, RequestedPods, Training1, Workload, WorkloadsPage, Workspace1,
+    ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
+    DesiredPhase, RequestCores, RequestQuantity, RequestResources, RequestedPods, Training1,
+    Workload, WorkloadBatch, WorkloadsPage, Workspace1,
 };
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.

@@ -71,7 +71,8 @@ macro_rules! with_later {
 }
 
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
-fn asks_for_something(value: &Later) -> bool {
+#[must_use]
+pub fn asks_for_something(value: &Later) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
         Some(Value::Array(items)) => !items.is_empty(),

@@ -241,3 +241,47 @@ pub enum DesiredPhase {
     /// Gone.
     Deleted,
 }
+
+/// Body of `POST /api/v1/workloads/batch`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadBatch {
+    /// Which workloads.
+    pub ids: Vec<String>,
+    /// What to do with each of them.
+    pub action: BatchAction,
+}
+
+/// What to do with each workload of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BatchAction {
+    /// Stop it for good.
+    Delete,
+    /// Stop it and keep it.
+    Suspend,
+    /// Queue it again.
+    Resume,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchResponse {
+    /// Id of the batch.
+    pub id: String,
+    /// Ids of those it was done with.
+    pub succeeded: Vec<String>,
+    /// The others.
+    pub failed: Vec<BatchFailure>,
+}
+
+/// Why it was not done with one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchFailure {
+    /// Id, as it was sent.
+    pub id: String,
+    /// The status it would have had alone.
+    pub code: u16,
+    /// One sentence.
+    pub message: String,
+}

@@ -1,1 +1,53 @@
-//! Placeholder.
+//! The REST interface: authenticate, validate, convert, ask `control`, convert back.
+//!
+//! ```text
+//!  request -> panic, time, host -> token -> handler -> convert -> control::Handle
+//!                                              `<---- convert <---- view::View
+//! ```
+//!
+//! Owns: routes, statuses, error bodies, list queries, streams. Refuses to know: how anything is
+//! decided, stored or run. The published routes lie under `/api/v1`, our own under
+//! `/elastane/v1`.
+
+mod convert;
+mod edge;
+mod routes;
+mod serve;
+
+use std::sync::Arc;
+
+use units::Instant;
+
+pub use routes::router;
+pub use serve::{Error, Shutdown, serve};
+
+/// What the handlers work with.
+#[derive(Clone)]
+pub struct State {
+    /// The way to the dispatcher.
+    pub control: control::Handle,
+    /// Who may ask.
+    pub authority: Arc<auth::Authority>,
+    /// What time it is.
+    pub clock: Arc<dyn control::Clock>,
+    /// Names this server may be addressed by, beside those of the loopback; none = any, for a
+    /// server that is reached from elsewhere.
+    pub hosts: Option<Vec<String>>,
+    /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
+    pub shutdown: Shutdown,
+}
+
+impl State {
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(crate) fn context(&self) -> convert::Context {
+        let cluster = self.control.cluster();
+        convert::Context {
+            cluster_id: cluster.uuid.to_string(),
+            cluster_name: cluster.name.clone(),
+            now: self.now(),
+        }
+    }
+}

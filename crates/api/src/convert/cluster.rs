@@ -1,0 +1,153 @@
+//! The cluster, its nodes, its one pool and its one department, to the wire.
+
+use std::sync::Arc;
+
+use api_types::{
+    ClusterDisplayedStatus, DEPARTMENT_ID, DEPARTMENT_NAME, DepartmentForList, DisplayedCluster,
+    GpuInfo, Millis, NODE_POOL_ID, NODE_POOL_NAME, Node, NodePlatform, NodeStatus, Nodepool,
+    PlacementStrategies, TENANT_ID, Time,
+};
+use control::ClusterInfo;
+use control::view::{NodeView, ProjectView, Share};
+use units::Instant;
+
+use super::Context;
+use super::project::{resources, totals};
+use crate::edge::{Row, Scalar, Type};
+
+/// Who made what nobody made.
+const SYSTEM: &str = "elastane";
+
+/// The cluster.
+pub(crate) fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster {
+    DisplayedCluster {
+        uuid: context.cluster_id.clone(),
+        tenant_id: TENANT_ID,
+        name: info.name.clone(),
+        created_at: info.created_at.into(),
+        last_liveness: context.now.into(),
+        version: info.version.clone(),
+        status: ClusterDisplayedStatus {
+            state: "Connected".to_owned(),
+            platform: NodePlatform::default(),
+        },
+    }
+}
+
+/// A node.
+pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
+    let gpus = view.gpu_memory_bytes.len() as u64;
+    let info = GpuInfo { gpu_type: view.gpu_type.clone(), gpu_count: gpus };
+    Node {
+        id: view.name.clone(),
+        name: view.name.clone(),
+        status: "Ready".to_owned(),
+        node_pool: NODE_POOL_NAME.to_owned(),
+        cluster_uuid: context.cluster_id.clone(),
+        created_at: view.created_at.into(),
+        updated_at: context.now.into(),
+        gpu_info: (gpus > 0).then_some(info),
+        simulated: view.simulated,
+        gpu_memory_bytes: view.gpu_memory_bytes.clone(),
+        gpu_used: used(view),
+    }
+}
+
+fn used(view: &NodeView) -> Vec<Millis> {
+    view.gpu_used_millis.iter().map(|millis| Millis(*millis)).collect()
+}
+
+/// A node in short.
+pub(crate) fn node_status(view: &NodeView) -> NodeStatus {
+    NodeStatus {
+        name: view.name.clone(),
+        gpu_type: view.gpu_type.clone(),
+        simulated: view.simulated,
+        gpu_memory_bytes: view.gpu_memory_bytes.clone(),
+        gpu_used: used(view),
+        cpu_millis: view.capacity.cpu_millis,
+        cpu_used_millis: view.used.cpu_millis,
+        memory_bytes: view.capacity.memory_bytes,
+        memory_used_bytes: view.used.memory_bytes,
+    }
+}
+
+/// The one node pool.
+pub(crate) fn node_pool(info: &ClusterInfo, context: &Context) -> Nodepool {
+    let at = Time(info.created_at);
+    Nodepool {
+        id: NODE_POOL_ID.to_owned(),
+        name: NODE_POOL_NAME.to_owned(),
+        label_key: "elastane.dev/node-pool".to_owned(),
+        label_value: NODE_POOL_NAME.to_owned(),
+        cluster_id: context.cluster_id.clone(),
+        cluster_name: context.cluster_name.clone(),
+        tenant_id: TENANT_ID,
+        is_default: true,
+        phase: "Ready".to_owned(),
+        placement_strategy: PlacementStrategies {
+            cpu: "binpack".to_owned(),
+            gpu: "binpack".to_owned(),
+        },
+        over_provisioning_ratio: 1,
+        created_by: SYSTEM.to_owned(),
+        created_at: at,
+        updated_by: SYSTEM.to_owned(),
+        updated_at: at,
+    }
+}
+
+/// The one department, whose quotas are those of its projects together.
+pub(crate) fn department<'a>(
+    projects: impl Iterator<Item = &'a Arc<ProjectView>>,
+    info: &ClusterInfo,
+    context: &Context,
+) -> DepartmentForList {
+    let none = Share {
+        gpu_quota_millis: 0,
+        gpu_limit_millis: None,
+        over_quota_weight: 0,
+        cpu_quota_millis: Some(0),
+        memory_quota_bytes: Some(0),
+    };
+    let together = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    let share = projects.fold(none, |sum, project| Share {
+        gpu_quota_millis: sum.gpu_quota_millis.saturating_add(project.share.gpu_quota_millis),
+        cpu_quota_millis: together(sum.cpu_quota_millis, project.share.cpu_quota_millis),
+        memory_quota_bytes: together(sum.memory_quota_bytes, project.share.memory_quota_bytes),
+        ..sum
+    });
+    DepartmentForList {
+        id: DEPARTMENT_ID.to_owned(),
+        name: DEPARTMENT_NAME.to_owned(),
+        cluster_id: context.cluster_id.clone(),
+        created_at: info.created_at.into(),
+        updated_at: info.created_at.into(),
+        total_resources: totals(&share),
+        resources: vec![resources(&share)],
+    }
+}
+
+impl Row for NodeView {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("name", Type::Text),
+        ("status", Type::Text),
+        ("nodePool", Type::Text),
+        ("gpuType", Type::Text),
+        ("gpuCount", Type::Number),
+        ("createdAt", Type::Time),
+    ];
+    const SEARCHED: &'static [&'static str] = &["name", "gpuType"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "name" => Scalar::text(self.name.as_str()),
+            "status" => Scalar::text("Ready"),
+            "nodePool" => Scalar::text(NODE_POOL_NAME),
+            "gpuType" => Scalar::text(self.gpu_type.as_str()),
+            "gpuCount" => Scalar::count(self.gpu_memory_bytes.len() as u64),
+            "createdAt" => Scalar::time(self.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}

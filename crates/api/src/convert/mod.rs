@@ -1,0 +1,97 @@
+//! Between the wire and the core, explicitly, in both directions.
+
+mod cluster;
+mod event;
+mod pod;
+mod priority;
+mod project;
+mod submit;
+mod workload;
+
+use axum::http::StatusCode;
+use units::Instant;
+use uuid::Uuid;
+
+pub(crate) use cluster::{cluster, department, node, node_pool, node_status};
+pub(crate) use event::{history, kubernetes_event, live_event};
+pub(crate) use pod::{PodRow, pod};
+pub(crate) use project::{SHARE_DEFAULT, creation, namespace, project, shares, update};
+pub(crate) use submit::{Asker, command};
+pub(crate) use workload::{explanation, typed, workload};
+
+use crate::edge::Fault;
+
+/// What a conversion to the wire needs beside the thing itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// Id of the cluster.
+    pub(crate) cluster_id: String,
+    /// Name of the cluster.
+    pub(crate) cluster_name: String,
+    /// The server's clock.
+    pub(crate) now: Instant,
+}
+
+/// Refuses another cluster than the one there is. Leaving it out means that one.
+pub(crate) fn check_cluster(asked: Option<&str>, context: &Context) -> Result<(), Fault> {
+    match asked {
+        Some(asked) if asked != context.cluster_id => {
+            let why = format!("no cluster `{asked}`; this one is {}", context.cluster_id);
+            Err(Fault::new(StatusCode::NOT_FOUND, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A project id from the wire.
+pub(crate) fn project_id(field: &str, text: &str) -> Result<u64, Fault> {
+    text.parse().map_err(|_| {
+        let why = format!(
+            "`{text}` is not a project id; use the id, a string of digits, that \
+             GET /api/v1/org-unit/projects shows"
+        );
+        Fault::field(field, why)
+    })
+}
+
+/// A workload id from the wire.
+pub(crate) fn workload_id(text: &str) -> Result<Uuid, Fault> {
+    text.parse().map_err(|_| Fault::no_such("workload", text))
+}
+
+/// A size in the largest unit in which it is whole: `500M`, `1Gi`.
+pub(crate) fn quantity(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 8] = [
+        ("Ti", 1 << 40),
+        ("T", 1_000_000_000_000),
+        ("Gi", 1 << 30),
+        ("G", 1_000_000_000),
+        ("Mi", 1 << 20),
+        ("M", 1_000_000),
+        ("Ki", 1 << 10),
+        ("k", 1000),
+    ];
+    let whole = UNITS.iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size));
+    whole.map_or(bytes.to_string(), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        for (bytes, text) in [
+            (0, "0"),
+            (1, "1"),
+            (500_000_000, "500M"),
+            (1 << 30, "1Gi"),
+            (16 << 30, "16Gi"),
+            (1536, "1536"),
+            (8_000_000_000, "8G"),
+        ] {
+            assert_eq!(quantity(bytes), text);
+            assert_eq!(units::parse_bytes(text), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Pods to the wire.
+
+use std::sync::Arc;
+
+use api_types::{Container1, NODE_POOL_NAME, Pod1, TENANT_ID};
+use control::GpuSpec;
+use control::view::{PodState, PodView, View, WorkloadView};
+use units::{Instant, Resources};
+
+use super::Context;
+use super::workload::{allocated, gpu_memory, holds, requested_by};
+use crate::edge::{Row, Scalar, Type};
+
+/// A pod together with its workload.
+#[derive(Debug, Clone)]
+pub(crate) struct PodRow {
+    pub(crate) workload: Arc<WorkloadView>,
+    pub(crate) index: usize,
+}
+
+impl PodRow {
+    /// All pods of a workload.
+    pub(crate) fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
+        (0..workload.pods.len()).map(|index| Self { workload: Arc::clone(workload), index })
+    }
+
+    fn pod(&self) -> &PodView {
+        &self.workload.pods[self.index]
+    }
+}
+
+const fn state_name(state: PodState) -> &'static str {
+    match state {
+        PodState::Pending => "Pending",
+        PodState::Reserved => "Reserved",
+        PodState::Starting => "Starting",
+        PodState::Running => "Running",
+        PodState::Terminating => "Terminating",
+        PodState::Succeeded => "Succeeded",
+        PodState::Failed => "Failed",
+        PodState::Suspended => "Suspended",
+    }
+}
+
+const fn kubernetes_phase(state: PodState) -> &'static str {
+    match state {
+        PodState::Pending | PodState::Reserved | PodState::Starting | PodState::Suspended => {
+            "Pending"
+        }
+        PodState::Running => "Running",
+        PodState::Terminating => "Terminating",
+        PodState::Succeeded => "Succeeded",
+        PodState::Failed => "Failed",
+    }
+}
+
+/// A pod as the wire shows it.
+pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
+    let (workload, pod) = (&row.workload, row.pod());
+    let spec = &workload.spec;
+    // What one pod holds: its own GPUs, and what every pod asks of the rest.
+    let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
+    let rest =
+        Resources { cpu_millis: spec.cpu_millis, memory_bytes: spec.memory_bytes, gpu_millis };
+    let held = if holds(pod.state) { rest } else { Resources::ZERO };
+    let asked_gpu = match spec.gpu {
+        GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
+        GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
+        // In thousandths it depends on the device; the workload's own number is of one pod.
+        GpuSpec::Memory { .. } => workload.requested.gpu_millis,
+    };
+    let asked = Resources { gpu_millis: asked_gpu, ..rest };
+    let changed = pod.started_at.or(pod.placed_at).unwrap_or(workload.created_at);
+    Pod1 {
+        id: pod.id.to_string(),
+        name: pod.name.clone(),
+        workload_id: workload.id.to_string(),
+        workload_name: spec.name.clone(),
+        project_id: workload.project_id.to_string(),
+        project_name: workload.project_name.clone(),
+        cluster_id: context.cluster_id.clone(),
+        tenant_id: TENANT_ID,
+        priority_class_name: spec.priority_class.clone(),
+        node_name: pod.node_name.clone(),
+        current_node_pool: pod.node_name.as_ref().map(|_| NODE_POOL_NAME.to_owned()),
+        created_at: workload.created_at.into(),
+        updated_at: changed.max(workload.phase_since).into(),
+        completed_at: workload.completed_at.map(Into::into),
+        k8s_phase: kubernetes_phase(pod.state).to_owned(),
+        k8s_phase_updated_at: changed.into(),
+        containers: vec![Container1 {
+            name: spec.name.clone(),
+            image: spec.image.clone(),
+            started_at: pod.started_at.map(Into::into),
+        }],
+        requested_resources: requested_by(spec, asked),
+        allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
+        generation: pod.generation,
+        gpus: pod.gpus.clone(),
+        state: state_name(pod.state).to_owned(),
+        last_exit: pod.last_exit.clone(),
+    }
+}
+
+impl Row for PodRow {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("name", Type::Text),
+        ("workloadId", Type::Text),
+        ("workloadName", Type::Text),
+        ("projectId", Type::Text),
+        ("projectName", Type::Text),
+        ("nodeName", Type::Text),
+        ("k8sPhase", Type::Text),
+        ("createdAt", Type::Time),
+    ];
+    const SEARCHED: &'static [&'static str] = &["name", "workloadName", "projectName", "nodeName"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        let (workload, pod) = (&self.workload, self.pod());
+        match name {
+            "id" => Scalar::text(pod.id.to_string()),
+            "name" => Scalar::text(pod.name.as_str()),
+            "workloadId" => Scalar::text(workload.id.to_string()),
+            "workloadName" => Scalar::text(workload.spec.name.as_str()),
+            "projectId" => Scalar::text(workload.project_id.to_string()),
+            "projectName" => Scalar::text(workload.project_name.as_str()),
+            "nodeName" => pod.node_name.as_deref().map_or(Scalar::Absent, Scalar::text),
+            "k8sPhase" => Scalar::text(kubernetes_phase(pod.state)),
+            "createdAt" => Scalar::time(workload.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Priority classes. Owns: their names and values (reference D.4), the old ones included.
+
+use control::view::WorkloadKind;
+
+/// Name and value, lowest first; the name first given to a value is the one shown for it.
+const CLASSES: [(&str, u32); 13] = [
+    ("very-low", 25),
+    ("low", 40),
+    ("train", 50),
+    ("medium-low", 65),
+    ("interactive-preemptible", 75),
+    ("build-preemptible", 75),
+    ("medium", 80),
+    ("medium-high", 90),
+    ("build", 100),
+    ("interactive", 100),
+    ("high", 125),
+    ("inference", 125),
+    ("very-high", 150),
+];
+
+/// From this value on a workload is not preemptible unless it says so.
+const NON_PREEMPTIBLE_FROM: u32 = 100;
+
+/// A priority class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class {
+    pub(crate) name: &'static str,
+    pub(crate) value: u32,
+}
+
+impl Class {
+    /// The class of a kind of workload that names none.
+    pub(crate) const fn default_of(kind: WorkloadKind) -> Self {
+        match kind {
+            WorkloadKind::Training => Self { name: "train", value: 50 },
+            WorkloadKind::Workspace => Self { name: "build", value: 100 },
+        }
+    }
+
+    /// The class of this name; otherwise what is allowed.
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        let found = CLASSES.iter().find(|(known, _)| *known == name);
+        found.map(|&(name, value)| Self { name, value }).ok_or_else(|| {
+            let known: Vec<&str> = CLASSES.iter().map(|(known, _)| *known).collect();
+            format!("`{name}` is not a priority class; allowed are {}", known.join(", "))
+        })
+    }
+
+    /// Whether a workload of this class may be evicted when it does not say.
+    pub(crate) const fn preemptible(self) -> bool {
+        self.value < NON_PREEMPTIBLE_FROM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_classes_themselves() {
+        for kind in [WorkloadKind::Training, WorkloadKind::Workspace] {
+            let class = Class::default_of(kind);
+            assert_eq!(Class::named(class.name), Ok(class));
+        }
+        assert!(Class::default_of(WorkloadKind::Training).preemptible());
+        assert!(!Class::default_of(WorkloadKind::Workspace).preemptible());
+        assert!(Class::named("urgent").unwrap_err().contains("very-low, low, train"));
+    }
+}

@@ -1,0 +1,105 @@
+//! What a project's requests mean, and that what is read back means the same.
+
+use serde_json::json;
+
+use super::*;
+
+fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
+    let body = json!({"name": "team-a", "clusterId": "c", "resources": resources});
+    creation(crate::edge::parse_json(body.to_string().as_bytes())?).map(|spec| spec.share)
+}
+
+#[test]
+fn what_is_left_out_has_a_default() {
+    assert_eq!(asked(&json!([{}])).unwrap(), SHARE_DEFAULT);
+    let share = asked(&json!([{"gpu": {"deserved": 2}}])).unwrap();
+    assert_eq!(share, Share { gpu_quota_millis: 2000, ..SHARE_DEFAULT });
+}
+
+#[test]
+fn every_number_is_read_exactly() {
+    let share = asked(&json!([{
+        "nodePool": {"id": "1", "name": "default"},
+        "gpu": {"deserved": 1.5, "limit": 4, "overQuotaWeight": 3},
+        "cpu": {"deserved": 4000, "limit": -1, "overQuotaWeight": 3},
+        "memory": {"deserved": 1.5, "limit": null, "units": "GB"},
+    }]))
+    .unwrap();
+    let want = Share {
+        gpu_quota_millis: 1500,
+        gpu_limit_millis: Some(4000),
+        over_quota_weight: 3,
+        cpu_quota_millis: Some(4000),
+        memory_quota_bytes: Some(1_500_000_000),
+    };
+    assert_eq!(share, want);
+}
+
+#[test]
+fn what_is_read_back_can_be_written_back() {
+    for share in [
+        SHARE_DEFAULT,
+        Share {
+            gpu_quota_millis: 500,
+            gpu_limit_millis: Some(1500),
+            over_quota_weight: 0,
+            cpu_quota_millis: Some(2500),
+            memory_quota_bytes: Some(64 << 20),
+        },
+        Share { memory_quota_bytes: Some(1_500_000_000), ..SHARE_DEFAULT },
+    ] {
+        let text = serde_json::to_string(&[resources(&share)]).unwrap();
+        let requests: Vec<ShareRequest> = serde_json::from_str(&text).unwrap();
+        let other = Share { gpu_quota_millis: 9, cpu_quota_millis: Some(9), ..SHARE_DEFAULT };
+        assert_eq!(shares(&requests, other).unwrap(), share, "{text}");
+    }
+}
+
+#[test]
+fn senseless_shares_are_refused_by_name() {
+    for (resources, want) in [
+        (json!([]), "resources: has 0 entries; there is one node pool, so use one"),
+        (json!([{}, {}]), "resources: has 2 entries"),
+        (
+            json!([{"nodePool": {"id": "9"}}]),
+            "resources[0].nodePool: there is no node pool with id",
+        ),
+        (json!([{"gpu": {"deserved": -1}}]), "resources[0].gpu.deserved: `-1` is negative"),
+        (json!([{"gpu": {"deserved": -2}}]), "resources[0].gpu.deserved: `-2` is negative"),
+        (json!([{"gpu": {"deserved": 0.0001}}]), "resources[0].gpu.deserved: `0.0001` is too fine"),
+        (json!([{"gpu": {"limit": "2"}}]), "resources[0].gpu.limit: invalid type: string"),
+        (
+            json!([{"gpu": {"overQuotaWeight": 0.5}}]),
+            "resources[0].gpu.overQuotaWeight: `0.5` is not",
+        ),
+        (json!([{"cpu": {"limit": 5}}]), "resources[0].cpu.limit is not supported yet"),
+        (
+            json!([{"cpu": {"overQuotaWeight": 5}}]),
+            "resources[0].cpu.overQuotaWeight other than that",
+        ),
+        (json!([{"memory": {"deserved": 5}}]), "resources[0].memory: missing field `units`"),
+        (json!([{"memory": {"units": "MiB"}}]), "resources[0].memory.units: unknown variant `MiB`"),
+        (json!([{"gpus": {}}]), "resources[0].gpus: unknown field `gpus`; did you mean `gpu`?"),
+        (json!([{"priority": "High"}]), "resources[0].priority is not supported yet"),
+    ] {
+        let got = asked(&resources).unwrap_err().message;
+        assert!(got.starts_with(want), "{resources}\n got: {got}\nwant: {want}");
+    }
+}
+
+#[test]
+fn what_one_pool_and_one_department_cannot_do_is_refused() {
+    for (extra, want) in [
+        (json!({"parentId": "9"}), "parentId: there is no department `9`"),
+        (json!({"requestedNamespace": "x"}), "a requestedNamespace other than `runai-team-a`"),
+        (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
+        (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: no node pool `a100`"),
+        (json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 5}}), "schedulingRules is not"),
+    ] {
+        let mut body = json!({"name": "team-a", "clusterId": "c", "resources": [{}]});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let request = crate::edge::parse_json(body.to_string().as_bytes()).unwrap();
+        let got = creation(request).unwrap_err().message;
+        assert!(got.starts_with(want), "{extra}\n got: {got}\nwant: {want}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Wire to command: what a creation of a training or workspace asks for. Owns: the defaults of
+//! everything that is left out, and the texts for values whose type is right and sense is not.
+//! Names, images, ranges and what needs the state are checked by `control`.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    Compute, CreationRequest, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
+    RestartPolicy,
+};
+use control::view::WorkloadKind;
+use control::{GpuSpec, Restart, WorkloadSpec};
+use units::GPU_MILLIS;
+
+use super::priority::Class;
+use crate::edge::Fault;
+
+/// CPU of a pod that asks for none, thousandths of a core (reference Z.9).
+const CPU_MILLIS_DEFAULT: u64 = 100;
+/// Memory of a pod that asks for none.
+const MEMORY_BYTES_DEFAULT: u64 = 100_000_000;
+/// How often a failed training is started again when it does not say.
+const BACKOFF_LIMIT_DEFAULT: u32 = 6;
+/// SIGTERM to SIGKILL when it is not said, as in Kubernetes.
+const GRACE_S_DEFAULT: u64 = 30;
+
+/// Who asks, and from where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) subject: String,
+    pub(crate) source: String,
+}
+
+/// The project and the specification a creation asks for.
+pub(crate) fn command(
+    kind: WorkloadKind,
+    request: CreationRequest,
+    asker: Asker,
+) -> Result<(u64, WorkloadSpec), Fault> {
+    if let Some(field) = request.not_yet().into_iter().next() {
+        return Err(Fault::not_yet(field));
+    }
+    let project_id = super::project_id("projectId", &request.project_id)?;
+    let spec = request.spec.unwrap_or_default();
+    let class = match spec.priority_class.as_deref() {
+        None => Class::default_of(kind),
+        Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
+    };
+    let compute = spec.compute.unwrap_or_default();
+    let training = kind == WorkloadKind::Training;
+    let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S_DEFAULT);
+    let spec = WorkloadSpec {
+        name: request.name,
+        kind,
+        submitted_by: asker.subject,
+        source: asker.source,
+        image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
+        command: words("spec.command", spec.command)?,
+        args: words("spec.args", spec.args)?.unwrap_or_default(),
+        env: environment(spec.environment_variables.unwrap_or_default()),
+        working_dir: not_empty("spec.workingDir", spec.working_dir)?,
+        gpu: gpu(&compute)?,
+        cpu_millis: cpu_millis(&compute)?,
+        memory_bytes: memory_bytes(&compute)?,
+        elastic: spec.elastic.unwrap_or(false),
+        priority: class.value,
+        priority_class: class.name.to_owned(),
+        preemptible: match spec.preemptibility {
+            None => class.preemptible(),
+            Some(choice) => choice == Preemptibility::Preemptible,
+        },
+        backoff_limit: spec.backoff_limit.unwrap_or(if training {
+            BACKOFF_LIMIT_DEFAULT
+        } else {
+            0
+        }),
+        restart: match spec.restart_policy {
+            Some(RestartPolicy::Always) => Restart::Always,
+            Some(RestartPolicy::OnFailure) => Restart::OnFailure,
+            Some(RestartPolicy::Never) => Restart::Never,
+            None if training => Restart::Never,
+            // An interactive workload holds its place and is tried again (reference A.5).
+            None => Restart::OnFailure,
+        },
+        grace_ms: grace_s.saturating_mul(1000),
+        command_line: spec.command_line,
+        labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
+        annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
+    };
+    Ok((project_id, spec))
+}
+
+fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault> {
+    match text {
+        Some(text) if text.is_empty() => Err(Fault::field(field, "is empty; leave it out instead")),
+        other => Ok(other),
+    }
+}
+
+/// Splits a string by the rules of the shell.
+fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
+    let Some(text) = not_empty(field, text)? else { return Ok(None) };
+    let words = shell_words::split(&text)
+        .map_err(|_| Fault::field(field, format!("`{text}` has a quote that is not closed")))?;
+    if words.is_empty() {
+        return Err(Fault::field(field, "is blank; leave it out instead"));
+    }
+    Ok(Some(words))
+}
+
+fn environment(variables: Vec<EnvironmentVariable>) -> BTreeMap<String, String> {
+    let pair = |variable: EnvironmentVariable| {
+        (variable.name.unwrap_or_default(), variable.value.unwrap_or_default())
+    };
+    variables.into_iter().map(pair).collect()
+}
+
+fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
+    let kept = pairs.into_iter().filter(|pair| pair.exclude != Some(true));
+    kept.map(|pair| match pair.name.chars().count() {
+        1..=63 => Ok((pair.name, pair.value)),
+        _ => Err(Fault::field(field, format!("name `{}` is not 1 to 63 characters", pair.name))),
+    })
+    .collect()
+}
+
+fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {
+    let Some(cores) = &compute.cpu_core_request else { return Ok(CPU_MILLIS_DEFAULT) };
+    units::parse_cpu_millis(&cores.to_string())
+        .map_err(|why| Fault::field("spec.compute.cpuCoreRequest", why))
+}
+
+fn memory_bytes(compute: &Compute) -> Result<u64, Fault> {
+    let Some(size) = &compute.cpu_memory_request else { return Ok(MEMORY_BYTES_DEFAULT) };
+    units::parse_bytes(size).map_err(|why| Fault::field("spec.compute.cpuMemoryRequest", why))
+}
+
+/// The devices asked for; none if it is not said.
+fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
+    const FIELD: &str = "spec.compute.gpuDevicesRequest";
+    let Some(number) = &compute.gpu_devices_request else { return Ok(None) };
+    let text = number.to_string();
+    let millis = units::parse_gpu_millis(&text).map_err(|why| Fault::field(FIELD, why))?;
+    if !millis.is_multiple_of(GPU_MILLIS) {
+        let why = format!(
+            "`{text}` is not a whole number; for a share of a GPU use 1 with gpuRequestType \
+             portion and gpuPortionRequest {text}"
+        );
+        return Err(Fault::field(FIELD, why));
+    }
+    let devices = u32::try_from(millis / GPU_MILLIS);
+    devices.map(Some).map_err(|_| Fault::field(FIELD, format!("`{text}` is too large")))
+}
+
+fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
+    let whole = devices(compute)?;
+    let (portion, memory) = (&compute.gpu_portion_request, &compute.gpu_memory_request);
+    match compute.gpu_request_type {
+        None => match (portion, memory) {
+            (None, None) => Ok(GpuSpec::Whole(whole.unwrap_or(0))),
+            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
+            (None, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
+        },
+        Some(GpuRequestType::Portion) => match (portion, memory) {
+            (Some(portion), None) => share(shared(whole)?, &portion.to_string()),
+            (None, _) => Err(missing("portion", "gpuPortionRequest")),
+            (_, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
+        },
+        Some(GpuRequestType::Memory) => match (portion, memory) {
+            (None, Some(memory)) => of_memory(shared(whole)?, memory),
+            (_, None) => Err(missing("memory", "gpuMemoryRequest")),
+            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
+        },
+    }
+}
+
+fn needs(field: &str, kind: &str) -> Fault {
+    Fault::field(&format!("spec.compute.{field}"), format!("goes with gpuRequestType {kind} only"))
+}
+
+fn missing(kind: &str, field: &str) -> Fault {
+    Fault::field("spec.compute.gpuRequestType", format!("{kind} needs {field}"))
+}
+
+/// The devices of which a share is asked: one unless it is said.
+fn shared(devices: Option<u32>) -> Result<u32, Fault> {
+    match devices.unwrap_or(1) {
+        0 => Err(Fault::field(
+            "spec.compute.gpuDevicesRequest",
+            "a share of 0 GPUs is nothing; use 1 or more, or leave gpuRequestType out",
+        )),
+        devices => Ok(devices),
+    }
+}
+
+fn share(devices: u32, portion: &str) -> Result<GpuSpec, Fault> {
+    const FIELD: &str = "spec.compute.gpuPortionRequest";
+    let millis = units::parse_gpu_millis(portion).map_err(|why| Fault::field(FIELD, why))?;
+    match millis {
+        GPU_MILLIS => Ok(GpuSpec::Whole(devices)),
+        1..GPU_MILLIS => Ok(GpuSpec::Share { devices, millis }),
+        _ => Err(Fault::field(FIELD, format!("`{portion}` is not a share; use 0.001 to 1"))),
+    }
+}
+
+fn of_memory(devices: u32, size: &str) -> Result<GpuSpec, Fault> {
+    const FIELD: &str = "spec.compute.gpuMemoryRequest";
+    match units::parse_bytes(size).map_err(|why| Fault::field(FIELD, why))? {
+        0 => Err(Fault::field(FIELD, format!("`{size}` is nothing; use a size such as 8G"))),
+        bytes => Ok(GpuSpec::Memory { devices, bytes }),
+    }
+}
+
+#[cfg(test)]
+#[path = "submit_tests.rs"]
+mod tests;

@@ -1,0 +1,162 @@
+//! What a creation asks for, field by field.
+
+use serde_json::json;
+
+use super::*;
+
+fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, Fault> {
+    let body = json!({"name": "a1", "projectId": "7", "clusterId": "c", "spec": spec});
+    let request = crate::edge::parse_json(body.to_string().as_bytes())?;
+    let asker = Asker { subject: "ann".into(), source: "CLI".into() };
+    command(kind, request, asker).map(|(project, spec)| {
+        assert_eq!(project, 7);
+        spec
+    })
+}
+
+fn training(spec: &serde_json::Value) -> WorkloadSpec {
+    asked(WorkloadKind::Training, spec).unwrap()
+}
+
+#[test]
+fn a_training_that_says_nothing_gets_the_defaults() {
+    let spec = training(&json!({"image": "i"}));
+    assert_eq!(spec.gpu, GpuSpec::Whole(0));
+    assert_eq!((spec.cpu_millis, spec.memory_bytes), (100, 100_000_000));
+    assert_eq!((spec.priority, spec.priority_class.as_str()), (50, "train"));
+    assert!(spec.preemptible && !spec.elastic);
+    assert_eq!((spec.backoff_limit, spec.restart, spec.grace_ms), (6, Restart::Never, 30_000));
+    assert_eq!((spec.command, spec.args), (None, vec![]));
+    assert_eq!((spec.submitted_by.as_str(), spec.source.as_str()), ("ann", "CLI"));
+}
+
+#[test]
+fn a_workspace_holds_its_place() {
+    let spec = asked(WorkloadKind::Workspace, &json!({"image": "i"})).unwrap();
+    assert_eq!((spec.priority, spec.priority_class.as_str()), (100, "build"));
+    assert!(!spec.preemptible);
+    assert_eq!((spec.backoff_limit, spec.restart), (0, Restart::OnFailure));
+}
+
+#[test]
+fn priority_and_preemptibility_are_independent() {
+    let spec = training(&json!({"priorityClass": "very-high", "preemptibility": "preemptible"}));
+    assert!(spec.priority == 150 && spec.preemptible);
+    let spec = training(&json!({"preemptibility": "non-preemptible"}));
+    assert!(spec.priority == 50 && !spec.preemptible);
+    assert!(!training(&json!({"priorityClass": "interactive"})).preemptible);
+    assert!(training(&json!({"priorityClass": "interactive-preemptible"})).preemptible);
+}
+
+#[test]
+fn gpus_come_whole_as_portion_or_as_memory() {
+    let gpu = |compute| training(&json!({"compute": compute})).gpu;
+    assert_eq!(gpu(json!({"gpuDevicesRequest": 2})), GpuSpec::Whole(2));
+    assert_eq!(gpu(json!({"gpuDevicesRequest": 2.0})), GpuSpec::Whole(2));
+    assert_eq!(
+        gpu(
+            json!({"gpuDevicesRequest": 2, "gpuRequestType": "portion", "gpuPortionRequest": 0.333})
+        ),
+        GpuSpec::Share { devices: 2, millis: 333 }
+    );
+    assert_eq!(
+        gpu(json!({"gpuRequestType": "portion", "gpuPortionRequest": 1.0})),
+        GpuSpec::Whole(1)
+    );
+    assert_eq!(
+        gpu(json!({"gpuRequestType": "memory", "gpuMemoryRequest": "8G"})),
+        GpuSpec::Memory { devices: 1, bytes: 8_000_000_000 }
+    );
+}
+
+#[test]
+fn strings_are_split_as_a_shell_would() {
+    let spec = training(&json!({"command": "sh -c", "args": "'echo \"a b\"; sleep 1' x"}));
+    assert_eq!(spec.command.unwrap(), ["sh", "-c"]);
+    assert_eq!(spec.args, ["echo \"a b\"; sleep 1", "x"]);
+}
+
+#[test]
+fn variables_labels_and_annotations_are_kept() {
+    let spec = training(&json!({
+        "environmentVariables": [{"name": "A", "value": "1"}, {"name": "B"}],
+        "labels": [{"name": "l", "value": "x"}, {"name": "gone", "exclude": true}],
+        "annotations": [{"name": "n", "value": "y"}],
+    }));
+    assert_eq!(spec.env, BTreeMap::from([("A".into(), "1".into()), ("B".into(), String::new())]));
+    assert_eq!(spec.labels, BTreeMap::from([("l".into(), "x".into())]));
+    assert_eq!(spec.annotations, BTreeMap::from([("n".into(), "y".into())]));
+}
+
+#[test]
+fn senseless_values_are_refused_by_name() {
+    let portion = |number: f64| json!({"compute": {"gpuRequestType": "portion", "gpuPortionRequest": number}});
+    for (spec, want) in [
+        (
+            json!({"compute": {"gpuDevicesRequest": -1}}),
+            "spec.compute.gpuDevicesRequest: `-1` is neg",
+        ),
+        (
+            json!({"compute": {"gpuDevicesRequest": 1.5}}),
+            "spec.compute.gpuDevicesRequest: `1.5` is neither a fraction of one GPU nor a whole",
+        ),
+        (
+            json!({"compute": {"gpuDevicesRequest": 0.5}}),
+            "spec.compute.gpuDevicesRequest: `0.5` is not a whole number; for a share of a GPU",
+        ),
+        (
+            json!({"compute": {"gpuDevicesRequest": 5_000_000_000_u64}}),
+            "spec.compute.gpuDevicesRequest: `5000000000` is too large",
+        ),
+        (portion(0.0), "spec.compute.gpuPortionRequest: `0.0` is not a share; use 0.001 to 1"),
+        (portion(2.0), "spec.compute.gpuPortionRequest: `2.0` is not a share; use 0.001 to 1"),
+        (portion(1.5), "spec.compute.gpuPortionRequest: `1.5` is neither a fraction"),
+        (portion(0.0005), "spec.compute.gpuPortionRequest: `0.0005` is too fine"),
+        (portion(-0.5), "spec.compute.gpuPortionRequest: `-0.5` is negative"),
+        (
+            json!({"compute": {"gpuRequestType": "portion"}}),
+            "spec.compute.gpuRequestType: portion needs gpuPortionRequest",
+        ),
+        (
+            json!({"compute": {"gpuPortionRequest": 0.5}}),
+            "spec.compute.gpuPortionRequest: goes with gpuRequestType portion only",
+        ),
+        (
+            json!({"compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "0"}}),
+            "spec.compute.gpuMemoryRequest: `0` is nothing",
+        ),
+        (
+            json!({"compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "lots"}}),
+            "spec.compute.gpuMemoryRequest: `lots` is not a size",
+        ),
+        (
+            json!({"compute": {"gpuDevicesRequest": 0, "gpuRequestType": "memory",
+                "gpuMemoryRequest": "1G"}}),
+            "spec.compute.gpuDevicesRequest: a share of 0 GPUs is nothing",
+        ),
+        (
+            json!({"compute": {"cpuCoreRequest": -1}}),
+            "spec.compute.cpuCoreRequest: `-1` is negative",
+        ),
+        (
+            json!({"compute": {"cpuMemoryRequest": "1X"}}),
+            "spec.compute.cpuMemoryRequest: `1X` is not",
+        ),
+        (
+            json!({"priorityClass": "urgent"}),
+            "spec.priorityClass: `urgent` is not a priority class",
+        ),
+        (json!({"image": ""}), "spec.image: is empty"),
+        (json!({"command": "echo 'x"}), "spec.command: `echo 'x` has a quote that is not closed"),
+        (json!({"args": "  "}), "spec.args: is blank"),
+        (json!({"labels": [{"name": ""}]}), "spec.labels: name `` is not 1 to 63 characters"),
+        (json!({"parallelism": 2}), "spec.parallelism is not supported yet; leave it out"),
+        (
+            json!({"backoffLimit": -1}),
+            "spec.backoffLimit: invalid value: integer `-1`, expected u32",
+        ),
+    ] {
+        let got = asked(WorkloadKind::Training, &spec).unwrap_err().message;
+        assert!(got.starts_with(want), "{spec}\n got: {got}\nwant: {want}");
+    }
+}

@@ -1,0 +1,450 @@
+//! Workloads to the wire: the general form, the typed form, and the explanation.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    ActionsSupport, AllocatedResources, Compute, Condition1, DEPARTMENT_ID, DEPARTMENT_NAME,
+    DesiredPhase, EnvironmentVariable, Explanation, GpuRequestType, LiveEvent, Millis,
+    NODE_POOL_NAME, NameValue, PodStates, Preemptibility, Reason, RequestCores, RequestQuantity,
+    RequestResources, RequestedPods, RestartPolicy, TENANT_ID, Training1, Workload, WorkloadExtras,
+    number_from_millis,
+};
+use control::view::{
+    NodeView, Phase, PodState, PodView, ProjectView, ReasonView, View, WorkloadKind, WorkloadView,
+};
+use control::{GpuSpec, Restart, WorkloadSpec};
+use units::{Instant, Resources};
+
+use super::{Context, namespace, quantity};
+use crate::edge::{Row, Scalar, Type};
+
+/// A phase in the words of the interface.
+const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pending => "Pending",
+        Phase::Initializing => "Initializing",
+        Phase::Running => "Running",
+        Phase::Stopping => "Stopping",
+        Phase::Stopped => "Stopped",
+        Phase::Resuming => "Resuming",
+        Phase::Deleting => "Deleting",
+        Phase::Completed => "Completed",
+        Phase::Failed => "Failed",
+    }
+}
+
+/// The nearest phase of Kubernetes.
+const fn kubernetes_phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pending | Phase::Initializing | Phase::Resuming => "Pending",
+        Phase::Running => "Running",
+        Phase::Stopping | Phase::Deleting => "Terminating",
+        Phase::Stopped => "Suspended",
+        Phase::Completed => "Succeeded",
+        Phase::Failed => "Failed",
+    }
+}
+
+const fn kind_name(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training => "Training",
+        WorkloadKind::Workspace => "Workspace",
+    }
+}
+
+const fn category(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training => "Train",
+        WorkloadKind::Workspace => "Build",
+    }
+}
+
+/// Seconds waited and run, the current phase included.
+fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
+    let since_ms = now.since_ms(view.phase_since);
+    let (waiting_ms, running_ms) = match view.phase {
+        Phase::Pending | Phase::Resuming | Phase::Initializing => (since_ms, 0),
+        Phase::Running => (0, since_ms),
+        _ => (0, 0),
+    };
+    ((view.waited_ms + waiting_ms) / 1000, (view.ran_ms + running_ms) / 1000)
+}
+
+/// A workload in the general form.
+pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
+    let spec = &*view.spec;
+    let (waited_s, ran_s) = times_s(view, context.now);
+    let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
+    let requested = requested_by(spec, view.requested);
+    let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
+    let placed = view.pods.iter().any(|pod| pod.node_name.is_some());
+    Workload {
+        id: view.id.to_string(),
+        name: spec.name.clone(),
+        kind: kind_name(spec.kind).to_owned(),
+        tenant_id: TENANT_ID,
+        cluster_id: context.cluster_id.clone(),
+        project_id: view.project_id.to_string(),
+        project_name: view.project_name.clone(),
+        department_id: DEPARTMENT_ID.to_owned(),
+        department_name: DEPARTMENT_NAME.to_owned(),
+        namespace: namespace(&view.project_name),
+        source: spec.source.clone(),
+        category: category(spec.kind).to_owned(),
+        priority: Some(spec.priority),
+        priority_class_name: spec.priority_class.clone(),
+        preemptible: spec.preemptible,
+        submitted_by: spec.submitted_by.clone(),
+        created_at: view.created_at.into(),
+        updated_at: view.phase_since.into(),
+        deleted_at: None,
+        completed_at: view.completed_at.map(Into::into),
+        phase: phase_name(view.phase).to_owned(),
+        phase_updated_at: view.phase_since.into(),
+        phase_message: phase_message(view),
+        phase_reason: phase_reason(view),
+        k8s_phase: kubernetes_phase(view.phase).to_owned(),
+        k8s_phase_updated_at: view.phase_since.into(),
+        conditions: conditions(view),
+        running_pods: running,
+        requested_pods: RequestedPods { number: view.pods.len().max(1) as u64 },
+        workload_requested_resources: requested.clone(),
+        pods_requested_resources: requested,
+        allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
+        actions_support: ActionsSupport { delete: view.phase != Phase::Deleting, suspend: !ended },
+        requested_node_pools: vec![NODE_POOL_NAME.to_owned()],
+        current_node_pools: if placed { vec![NODE_POOL_NAME.to_owned()] } else { vec![] },
+        images: Some(spec.image.clone()).filter(|image| !image.is_empty()).into_iter().collect(),
+        environment_variables: spec.env.clone(),
+        command: spec.command.as_ref().map(shell_words::join),
+        arguments: Some(&spec.args).filter(|args| !args.is_empty()).map(shell_words::join),
+        total_pending_time_seconds: waited_s,
+        total_running_time_seconds: ran_s,
+        additional_fields: extras(view),
+    }
+}
+
+/// Why it is in its phase, in words: what it waits for, or how it ended.
+fn phase_message(view: &WorkloadView) -> Option<String> {
+    match view.phase {
+        Phase::Failed => view.pods.iter().find_map(|pod| pod.last_exit.clone()),
+        _ => view.pending.first().map(|reason| reason.message.clone()),
+    }
+}
+
+/// The published reason, when it is one of those the interface knows.
+fn phase_reason(view: &WorkloadView) -> Option<String> {
+    view.pending.iter().find_map(|reason| {
+        let code = sched::CODES.iter().find(|code| code.code == reason.code)?;
+        let published = matches!(code.name, "OverLimit" | "NonPreemptibleOverQuota");
+        published.then(|| code.name.to_owned())
+    })
+}
+
+fn conditions(view: &WorkloadView) -> Vec<Condition1> {
+    let waits = view.pending.iter().map(|reason| Condition1 {
+        kind: "PodScheduled".to_owned(),
+        status: "False".to_owned(),
+        message: reason.message.clone(),
+        reason: reason.code.clone(),
+        last_transition_time: reason.at.into(),
+    });
+    waits.collect()
+}
+
+/// What is held, on the wire.
+pub(super) fn allocated(held: Resources, gpu_memory_bytes: u64) -> AllocatedResources {
+    AllocatedResources {
+        gpu: Millis(held.gpu_millis),
+        gpu_memory: (gpu_memory_bytes > 0).then(|| quantity(gpu_memory_bytes)),
+        cpu: Millis(held.cpu_millis),
+        cpu_memory: quantity(held.memory_bytes),
+    }
+}
+
+/// GPU memory that goes with the shares some pods hold.
+pub(super) fn gpu_memory<'a>(
+    pods: impl IntoIterator<Item = &'a PodView>,
+    nodes: &[std::sync::Arc<NodeView>],
+) -> u64 {
+    let shares = pods.into_iter().filter(|pod| holds(pod.state)).filter_map(|pod| {
+        let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref())?;
+        let bytes = pod.gpus.iter().filter_map(|&(index, millis)| {
+            let whole = *node.gpu_memory_bytes.get(index as usize)?;
+            u64::try_from(u128::from(whole) * u128::from(millis) / 1000).ok()
+        });
+        Some(bytes.sum::<u64>())
+    });
+    shares.sum()
+}
+
+/// Whether a pod in this state holds its place.
+pub(super) const fn holds(state: PodState) -> bool {
+    matches!(state, PodState::Starting | PodState::Running | PodState::Terminating)
+}
+
+/// What was asked for, on the wire.
+pub(super) fn requested_by(spec: &WorkloadSpec, amounts: Resources) -> RequestResources {
+    let (kind, memory) = match spec.gpu {
+        GpuSpec::Whole(_) => (None, None),
+        GpuSpec::Share { .. } => (Some(GpuRequestType::Portion), None),
+        GpuSpec::Memory { bytes, .. } => (Some(GpuRequestType::Memory), Some(quantity(bytes))),
+    };
+    RequestResources {
+        gpu_request_type: kind,
+        gpu: Some(RequestCores { request: Millis(amounts.gpu_millis) }),
+        gpu_memory: memory.map(|request| RequestQuantity { request }),
+        cpu: Some(RequestCores { request: Millis(amounts.cpu_millis) }),
+        cpu_memory: Some(RequestQuantity { request: quantity(amounts.memory_bytes) }),
+    }
+}
+
+/// Our own additions.
+fn extras(view: &WorkloadView) -> WorkloadExtras {
+    let mut nodes: Vec<String> = Vec::new();
+    for node in view.pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
+        if !nodes.contains(node) {
+            nodes.push(node.clone());
+        }
+    }
+    let holding = || view.pods.iter().filter(|pod| holds(pod.state));
+    let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
+    let labels = &view.spec.labels;
+    let annotations = &view.spec.annotations;
+    WorkloadExtras {
+        nodes,
+        gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
+        requested_gpus: Millis(view.requested.gpu_millis),
+        pending_reasons: view.pending.iter().map(reason).collect(),
+        last_eviction: view.last_eviction.as_ref().map(reason),
+        over_quota: view.over_quota,
+        reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
+        restarts: view.restarts,
+        elastic: view.spec.elastic,
+        command_line: view.spec.command_line.clone(),
+        last_exit: view.pods.iter().find_map(|pod| pod.last_exit.clone()),
+        started_at: running.filter_map(|pod| pod.started_at).min().map(Into::into),
+        pods: states(&view.pods),
+        labels: labels.clone(),
+        annotations: annotations.clone(),
+    }
+}
+
+fn reason(view: &ReasonView) -> Reason {
+    Reason { code: view.code.clone(), message: view.message.clone(), at: view.at.into() }
+}
+
+fn states(pods: &[PodView]) -> PodStates {
+    let mut states = PodStates::default();
+    for pod in pods {
+        let slot = match pod.state {
+            PodState::Pending => &mut states.pending,
+            PodState::Reserved => &mut states.reserved,
+            PodState::Starting => &mut states.starting,
+            PodState::Running => &mut states.running,
+            PodState::Terminating => &mut states.terminating,
+            PodState::Succeeded => &mut states.succeeded,
+            PodState::Failed => &mut states.failed,
+            PodState::Suspended => &mut states.suspended,
+        };
+        *slot += 1;
+    }
+    states
+}
+
+/// A training or workspace in the typed form.
+pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+    Training1 {
+        name: view.spec.name.clone(),
+        requested_name: view.spec.name.clone(),
+        workload_id: view.id.to_string(),
+        project_id: view.project_id.to_string(),
+        department_id: DEPARTMENT_ID.to_owned(),
+        cluster_id: context.cluster_id.clone(),
+        created_by: view.spec.submitted_by.clone(),
+        created_at: view.created_at.into(),
+        deleted_at: None,
+        desired_phase: match view.phase {
+            Phase::Stopping | Phase::Stopped => DesiredPhase::Stopped,
+            Phase::Deleting => DesiredPhase::Deleted,
+            _ => DesiredPhase::Running,
+        },
+        actual_phase: phase_name(view.phase).to_owned(),
+        spec: specification(&view.spec),
+    }
+}
+
+/// What was asked for, in the fields it could have been asked with.
+fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+    let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
+        name: Some(name.clone()),
+        value: Some(value.clone()),
+        ..EnvironmentVariable::default()
+    });
+    let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
+    api_types::WorkloadSpec {
+        image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
+        command: spec.command.as_ref().and_then(some),
+        args: some(&spec.args),
+        compute: Some(compute(spec)),
+        environment_variables: Some(variables.collect()),
+        working_dir: spec.working_dir.clone(),
+        priority_class: Some(spec.priority_class.clone()),
+        preemptibility: Some(if spec.preemptible {
+            Preemptibility::Preemptible
+        } else {
+            Preemptibility::NonPreemptible
+        }),
+        backoff_limit: Some(spec.backoff_limit),
+        restart_policy: Some(match spec.restart {
+            Restart::Never => RestartPolicy::Never,
+            Restart::OnFailure => RestartPolicy::OnFailure,
+            Restart::Always => RestartPolicy::Always,
+        }),
+        termination_grace_period_seconds: Some(spec.grace_ms / 1000),
+        labels: Some(pairs(&spec.labels)),
+        annotations: Some(pairs(&spec.annotations)),
+        category: Some(category(spec.kind).to_owned()),
+        elastic: Some(spec.elastic),
+        command_line: spec.command_line.clone(),
+        ..api_types::WorkloadSpec::default()
+    }
+}
+
+fn compute(spec: &WorkloadSpec) -> Compute {
+    let mut compute = Compute {
+        cpu_core_request: Some(number_from_millis(spec.cpu_millis)),
+        cpu_memory_request: Some(quantity(spec.memory_bytes)),
+        ..Compute::default()
+    };
+    let devices = match spec.gpu {
+        GpuSpec::Whole(devices) => devices,
+        GpuSpec::Share { devices, millis } => {
+            compute.gpu_request_type = Some(GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(number_from_millis(millis));
+            devices
+        }
+        GpuSpec::Memory { devices, bytes } => {
+            compute.gpu_request_type = Some(GpuRequestType::Memory);
+            compute.gpu_memory_request = Some(quantity(bytes));
+            devices
+        }
+    };
+    compute.gpu_devices_request = Some(devices.into());
+    compute
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
+    let pair = |(name, value): (&String, &String)| NameValue {
+        name: name.clone(),
+        value: value.clone(),
+        exclude: None,
+    };
+    map.iter().map(pair).collect()
+}
+
+/// Why a workload is where it is.
+pub(crate) fn explanation(
+    view: &WorkloadView,
+    project: Option<&ProjectView>,
+    events: Vec<LiveEvent>,
+) -> Explanation {
+    let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
+    Explanation {
+        workload_id: view.id.to_string(),
+        workload_name: view.spec.name.clone(),
+        project_name: view.project_name.clone(),
+        phase: phase_name(view.phase).to_owned(),
+        summary: summary(view),
+        pending_reasons: view.pending.iter().map(reason).collect(),
+        last_eviction: view.last_eviction.as_ref().map(reason),
+        project_quota: gpus(|project| project.share.gpu_quota_millis),
+        project_fair_share: gpus(|project| project.fair_share.gpu_millis),
+        project_allocated: gpus(|project| project.allocated.gpu_millis),
+        events,
+    }
+}
+
+fn summary(view: &WorkloadView) -> String {
+    let name = &view.spec.name;
+    let gpus = units::format_millis(view.allocated.gpu_millis);
+    let exit = || view.pods.iter().find_map(|pod| pod.last_exit.as_deref()).unwrap_or("no trace");
+    let nodes = || {
+        let nodes: Vec<&str> =
+            view.pods.iter().filter_map(|pod| pod.node_name.as_deref()).collect();
+        nodes.join(", ")
+    };
+    match (view.phase, view.pending.first()) {
+        (Phase::Pending | Phase::Resuming, Some(why)) => {
+            format!("{name} waits: {} ({})", why.message, why.code)
+        }
+        (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
+        (Phase::Initializing, _) => format!("{name} is being started on {}", nodes()),
+        (Phase::Running, _) if view.over_quota => {
+            format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
+        }
+        (Phase::Running, _) => format!("{name} runs on {} with {gpus} GPUs", nodes()),
+        (Phase::Stopping, _) => format!("{name} is being suspended"),
+        (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
+        (Phase::Deleting, _) => format!("{name} is being deleted"),
+        (Phase::Completed, _) => format!("{name} has completed"),
+        (Phase::Failed, _) => {
+            format!("{name} has failed after {} restarts: {}", view.restarts, exit())
+        }
+    }
+}
+
+impl Row for WorkloadView {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("type", Type::Text),
+        ("name", Type::Text),
+        ("projectId", Type::Text),
+        ("projectName", Type::Text),
+        ("departmentId", Type::Text),
+        ("departmentName", Type::Text),
+        ("createdAt", Type::Time),
+        ("completedAt", Type::Time),
+        ("submittedBy", Type::Text),
+        ("source", Type::Text),
+        ("phase", Type::Text),
+        ("phaseUpdatedAt", Type::Time),
+        ("nodepool", Type::Text),
+        ("allocatedGPU", Type::Number),
+        ("category", Type::Text),
+        ("priority", Type::Number),
+        ("priorityClassName", Type::Text),
+        ("preemptible", Type::Flag),
+        ("totalPendingTimeSeconds", Type::Number),
+        ("totalRunningTimeSeconds", Type::Number),
+    ];
+    const SEARCHED: &'static [&'static str] =
+        &["name", "type", "projectName", "phase", "submittedBy"];
+
+    fn field(&self, name: &str, now: Instant) -> Scalar<'_> {
+        match name {
+            "id" => Scalar::text(self.id.to_string()),
+            "type" => Scalar::text(kind_name(self.spec.kind)),
+            "name" => Scalar::text(self.spec.name.as_str()),
+            "projectId" => Scalar::text(self.project_id.to_string()),
+            "projectName" => Scalar::text(self.project_name.as_str()),
+            "departmentId" => Scalar::text(DEPARTMENT_ID),
+            "departmentName" => Scalar::text(DEPARTMENT_NAME),
+            "createdAt" => Scalar::time(self.created_at),
+            "completedAt" => self.completed_at.map_or(Scalar::Absent, Scalar::time),
+            "submittedBy" => Scalar::text(self.spec.submitted_by.as_str()),
+            "source" => Scalar::text(self.spec.source.as_str()),
+            "phase" => Scalar::text(phase_name(self.phase)),
+            "phaseUpdatedAt" => Scalar::time(self.phase_since),
+            "nodepool" => Scalar::text(NODE_POOL_NAME),
+            "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
+            "category" => Scalar::text(category(self.spec.kind)),
+            "priority" => Scalar::count(self.spec.priority.into()),
+            "priorityClassName" => Scalar::text(self.spec.priority_class.as_str()),
+            "preemptible" => Scalar::Flag(self.spec.preemptible),
+            "totalPendingTimeSeconds" => Scalar::count(times_s(self, now).0),
+            "totalRunningTimeSeconds" => Scalar::count(times_s(self, now).1),
+            _ => Scalar::Absent,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Reading request bodies. Owns: their size limit, and texts that name the field at fault.
+
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use serde::de::DeserializeOwned;
+
+use super::fault::Fault;
+
+/// Largest request body.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// A JSON body. The content type is not looked at: there is only one format.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Body<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Fault> {
+        parse(&read(request).await?).map(Self)
+    }
+}
+
+/// The whole body.
+pub(crate) async fn read(request: Request) -> Result<Bytes, Fault> {
+    to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|fault| {
+        // The limit is wrapped, the connection's own faults are not.
+        let text = fault.to_string();
+        if text.contains("length limit exceeded") {
+            let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        } else {
+            Fault::bad(format!("the body could not be read: {text}"))
+        }
+    })
+}
+
+/// Parses JSON; the error names the field.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Fault::bad("the body is empty; send a JSON object"));
+    }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let parsed: T = serde_path_to_error::deserialize(&mut json).map_err(|fault| {
+        let path = fault.path().to_string();
+        let fault = fault.into_inner();
+        // Where the text stops being JSON, the path is that of the innocent field before it.
+        let innocent = path == "." || !fault.is_data();
+        if innocent { Fault::bad(explain(&fault)) } else { Fault::field(&path, explain(&fault)) }
+    })?;
+    json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
+    Ok(parsed)
+}
+
+/// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
+fn explain(fault: &serde_json::Error) -> String {
+    if !fault.is_data() {
+        return format!("the body is not valid JSON: {fault}");
+    }
+    let text = fault.to_string();
+    // Positions in a body that a program wrote help nobody; the path names the field.
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    // serde's own text: unknown field `x`, expected one of `a`, `b`
+    let mut quoted = text.split('`').skip(1).step_by(2);
+    match quoted.next() {
+        Some(unknown) if text.starts_with("unknown field ") => {
+            let nearest = nearest(unknown, quoted).map(|near| format!("did you mean `{near}`?"));
+            let hint =
+                nearest.unwrap_or_else(|| "see the API reference for what is allowed".into());
+            format!("unknown field `{unknown}`; {hint}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The known word that is near enough to be what was meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    known
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> String {
+        parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        let spec = |spec: &str| format!(r#"{{"name":"a","projectId":"1","spec":{spec}}}"#);
+        let cases = [
+            ("", "the body is empty; send a JSON object"),
+            ("{\"name\":", "the body is not valid JSON: EOF while parsing"),
+            ("[]", "invalid length 0, expected struct CreationRequest"),
+            ("{}", "missing field `name`"),
+            (r#"{"name":1,"projectId":"1"}"#, "name: invalid type: integer `1`, expected a string"),
+            (r#"{"name":"a","projectId":7}"#, "projectId: invalid type: integer `7`, expected a"),
+            (&spec(r#"{"imgae":"x"}"#), "spec.imgae: unknown field `imgae`; did you mean `image`?"),
+            (
+                &spec(r#"{"compute":{"gpuDeviceRequest":1}}"#),
+                "spec.compute.gpuDeviceRequest: unknown field `gpuDeviceRequest`; \
+                 did you mean `gpuDevicesRequest`?",
+            ),
+            (&spec(r#"{"compute":{"gpuDevicesRequest":"1"}}"#), "spec.compute.gpuDevicesRequest: "),
+            (&spec(r#"{"preemptibility":"no"}"#), "spec.preemptibility: unknown variant `no`, exp"),
+            (&spec(r#"{"zzzzzzz":1}"#), "spec.zzzzzzz: unknown field `zzzzzzz`; see the API ref"),
+            (r#"{"name":"a","projectId":"1"} x"#, "the body is not valid JSON: trailing char"),
+        ];
+        for (body, want) in cases {
+            let got = fault(body);
+            assert!(got.starts_with(want), "{body}\n got: {got}\nwant: {want}");
+        }
+    }
+}

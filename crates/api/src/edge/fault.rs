@@ -1,0 +1,72 @@
+//! Refusals. Owns: how every fault becomes a status and the published error body.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    pub(crate) details: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), details: None }
+    }
+
+    /// Something in the request is wrong.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The value of one field is wrong.
+    pub(crate) fn field(field: &str, why: impl std::fmt::Display) -> Self {
+        Self::bad(format!("{field}: {why}"))
+    }
+
+    /// The request is well-formed and asks for what this server does not do yet.
+    pub(crate) fn not_yet(what: impl std::fmt::Display) -> Self {
+        let message = format!("{what} is not supported yet; leave it out");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn no_such(kind: &str, id: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("there is no {kind} `{id}`"))
+    }
+}
+
+impl From<control::Error> for Fault {
+    fn from(error: control::Error) -> Self {
+        use control::Error as E;
+        let status = match &error {
+            E::Invalid { .. } => StatusCode::BAD_REQUEST,
+            E::NotFound { .. } => StatusCode::NOT_FOUND,
+            E::Conflict { .. } => StatusCode::CONFLICT,
+            E::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            E::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        if status.is_server_error() {
+            tracing::error!(%error, "request failed");
+        }
+        let details = match &error {
+            E::Invalid { field, .. } => Some(format!("field: {field}")),
+            _ => None,
+        };
+        Self { status, message: error.to_string(), details }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let body = api_types::Error {
+            code: self.status.as_u16(),
+            message: self.message,
+            details: self.details,
+        };
+        (self.status, Json(body)).into_response()
+    }
+}

@@ -1,0 +1,128 @@
+//! What every request passes before a handler sees it: who asks, from which page, for how long.
+
+use std::any::Any;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State as FromState};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::fault::Fault;
+use crate::State;
+
+/// How long a handler may take until its answer begins. Streams may go on after that.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The subject of the token.
+    pub(crate) subject: String,
+}
+
+/// Lets only requests with a valid token pass.
+pub(crate) async fn authenticate(
+    FromState(state): FromState<Arc<State>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Response> {
+    let refuse = |why: String| {
+        let fault = Fault::new(StatusCode::UNAUTHORIZED, why);
+        ([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response()
+    };
+    let token = bearer(request.headers()).ok_or_else(|| {
+        refuse("a token is missing; send `Authorization: Bearer <token>`".to_owned())
+    })?;
+    let claims =
+        state.authority.verify(token, state.now()).map_err(|why| refuse(why.to_string()))?;
+    request.extensions_mut().insert(Caller { subject: claims.sub });
+    Ok(next.run(request).await)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Lets only requests pass that were addressed to this server. A web page that has its own name
+/// point to this machine (DNS rebinding) would be addressed to that name.
+pub(crate) async fn check_host(
+    FromState(state): FromState<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Fault> {
+    let Some(hosts) = &state.hosts else { return Ok(next.run(request).await) };
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().host()).unwrap_or_default();
+    let name = without_port(host);
+    if is_loopback(name) || hosts.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        return Ok(next.run(request).await);
+    }
+    let why = format!(
+        "requests for host `{name}` are not answered here; use localhost or 127.0.0.1, or start \
+         the server with --listen on that name"
+    );
+    Err(Fault::new(StatusCode::FORBIDDEN, why))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Ends a handler that takes too long.
+pub(crate) async fn limit_time(request: Request, next: Next) -> Result<Response, Fault> {
+    tokio::time::timeout(ANSWER_WAIT, next.run(request)).await.map_err(|_| {
+        let why = "the server took too long; whether it was done is seen in the lists";
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+    })
+}
+
+/// The answer of a request whose handler panicked. The panic itself is on stderr.
+pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
+    let why = "the server failed on this request; its log says more, please report it";
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read_without_their_port() {
+        for (host, name, loopback) in [
+            ("localhost:8080", "localhost", true),
+            ("LOCALHOST", "LOCALHOST", true),
+            ("127.0.0.1:1", "127.0.0.1", true),
+            ("127.9.9.9", "127.9.9.9", true),
+            ("[::1]:80", "::1", true),
+            ("evil.example:80", "evil.example", false),
+            ("127.0.0.1.evil.example", "127.0.0.1.evil.example", false),
+            ("", "", false),
+        ] {
+            assert_eq!(without_port(host), name, "{host}");
+            assert_eq!(is_loopback(name), loopback, "{host}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case() {
+        for (text, token) in
+            [("Bearer x", Some("x")), ("bearer  x ", Some("x")), ("Basic x", None), ("x", None)]
+        {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, text.parse().unwrap())]);
+            assert_eq!(bearer(&headers), token, "{text}");
+        }
+    }
+}

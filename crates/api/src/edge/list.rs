@@ -1,0 +1,444 @@
+//! Lists: paging, sorting, searching and filtering, the same for every family.
+//!
+//! Owns: the query language (reference C.2). Refuses to know: what is listed; a family says which
+//! fields it has.
+
+use std::borrow::Cow;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::Uri;
+use axum::http::request::Parts;
+
+use api_types::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Time};
+use units::Instant;
+
+use super::body::nearest;
+use super::fault::Fault;
+
+/// Most conditions in one filter.
+const CONDITIONS_MAX: usize = 10;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    Text,
+    Number,
+    Time,
+    Flag,
+}
+
+/// The value of a field. Numbers are in thousandths, times in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scalar<'a> {
+    Absent,
+    Text(Cow<'a, str>),
+    Number(u64),
+    Time(u64),
+    Flag(bool),
+}
+
+impl<'a> Scalar<'a> {
+    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(crate) const fn count(count: u64) -> Self {
+        Self::Number(count.saturating_mul(1000))
+    }
+
+    pub(crate) const fn time(at: Instant) -> Self {
+        Self::Time(at.0)
+    }
+}
+
+/// Something that can be listed.
+pub(crate) trait Row {
+    /// Fields that can be sorted and filtered by.
+    const FIELDS: &'static [(&'static str, Type)];
+    /// Those of them that a free search looks at.
+    const SEARCHED: &'static [&'static str];
+
+    /// The value of one of them.
+    fn field(&self, name: &str, now: Instant) -> Scalar<'_>;
+}
+
+impl<S: Sync> FromRequestParts<S> for ListQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        Self::parse(&parameters(&parts.uri)?)
+    }
+}
+
+/// Names and values of the query of an address.
+pub(crate) fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Fault> {
+    let Query(pairs) = Query::try_from_uri(uri)
+        .map_err(|why| Fault::bad(format!("the query cannot be read: {why}")))?;
+    Ok(pairs)
+}
+
+/// The parameters of a list request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListQuery {
+    offset: u64,
+    limit: u64,
+    sort_by: Option<String>,
+    descending: bool,
+    search: Option<String>,
+    conditions: Vec<Condition>,
+    pub(crate) deleted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Condition {
+    field: String,
+    operator: Operator,
+    operand: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Is,
+    IsNot,
+    AtMost,
+    AtLeast,
+    Contains,
+    ContainsNot,
+    StartsWith,
+    EndsWith,
+}
+
+const OPERATORS: [(&str, Operator); 8] = [
+    ("==", Operator::Is),
+    ("!=", Operator::IsNot),
+    ("<=", Operator::AtMost),
+    (">=", Operator::AtLeast),
+    ("=@", Operator::Contains),
+    ("!@", Operator::ContainsNot),
+    ("=^", Operator::StartsWith),
+    ("=$", Operator::EndsWith),
+];
+
+/// Every parameter a list takes; some change nothing here.
+const PARAMETERS: [&str; 11] = [
+    "offset",
+    "limit",
+    "sortBy",
+    "sortOrder",
+    "search",
+    "filterBy",
+    "deleted",
+    "completed",
+    "verbosity",
+    "nodeName",
+    "includeRequestedForDelete",
+];
+
+impl ListQuery {
+    /// Reads the parameters.
+    pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
+        let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };
+        for (name, value) in pairs {
+            let flag = || match value.as_str() {
+                "true" => Ok(true),
+                "false" => Ok(false),
+                _ => Err(Fault::field(name, format!("`{value}` is not allowed; true or false"))),
+            };
+            match name.as_str() {
+                "offset" => {
+                    query.offset = value.parse().map_err(|_| {
+                        Fault::field(name, format!("`{value}` is not a count; 0 or more"))
+                    })?;
+                }
+                "limit" => {
+                    let limit = value.parse().ok().filter(|n| (1..=PAGE_ITEMS_MAX).contains(n));
+                    query.limit = limit.ok_or_else(|| {
+                        let allowed = format!("`{value}` is not allowed; 1 to {PAGE_ITEMS_MAX}");
+                        Fault::field(name, allowed)
+                    })?;
+                }
+                "sortBy" => query.sort_by = Some(value.clone()),
+                "sortOrder" => {
+                    query.descending = match value.as_str() {
+                        "asc" => false,
+                        "desc" => true,
+                        _ => {
+                            let allowed = format!("`{value}` is not allowed; asc or desc");
+                            return Err(Fault::field(name, allowed));
+                        }
+                    }
+                }
+                "search" => query.search = Some(value.to_lowercase()).filter(|s| !s.is_empty()),
+                "filterBy" => query.conditions.extend(conditions(value)?),
+                "deleted" => query.deleted = flag()?,
+                known if PARAMETERS.contains(&known) => {}
+                unknown => return Err(unknown_word("parameter", unknown, &PARAMETERS)),
+            }
+        }
+        if query.conditions.len() > CONDITIONS_MAX {
+            let allowed = format!("more than {CONDITIONS_MAX} conditions; use fewer");
+            return Err(Fault::field("filterBy", allowed));
+        }
+        Ok(query)
+    }
+
+    /// Offset and length of the page, and whether the newest come first.
+    pub(crate) const fn window(&self) -> (u64, u64, bool) {
+        (self.offset, self.limit, self.descending)
+    }
+
+    /// The rows that match, in order.
+    pub(crate) fn matching<'a, T: Row>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+    ) -> Result<Vec<&'a T>, Fault> {
+        let tests = self.conditions.iter().map(|c| c.test::<T>()).collect::<Result<Vec<_>, _>>()?;
+        let sort_by = self.sort_by.as_deref();
+        if let Some(field) = sort_by {
+            type_of::<T>("sortBy", field)?;
+        }
+        let wanted = |row: &&T| {
+            tests.iter().all(|test| test.holds(&row.field(test.field, now)))
+                && self.search.as_ref().is_none_or(|text| found(*row, text, now))
+        };
+        let mut rows: Vec<&T> = rows.filter(wanted).collect();
+        if let Some(field) = sort_by {
+            rows.sort_by(|a, b| {
+                let order = a.field(field, now).cmp(&b.field(field, now));
+                if self.descending { order.reverse() } else { order }
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The page that was asked for, and the offset of the next one if there is one.
+    pub(crate) fn page<T>(&self, rows: Vec<T>) -> (Vec<T>, Option<u64>) {
+        let total = rows.len() as u64;
+        let end = self.offset.saturating_add(self.limit);
+        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let take = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let page = rows.into_iter().skip(skip).take(take).collect();
+        (page, (end < total).then_some(end))
+    }
+}
+
+fn found<T: Row>(row: &T, text: &str, now: Instant) -> bool {
+    T::SEARCHED.iter().any(|field| match row.field(field, now) {
+        Scalar::Text(value) => value.to_lowercase().contains(text),
+        _ => false,
+    })
+}
+
+fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
+    let hint = nearest(word, known.iter().copied())
+        .map(|near| format!("did you mean `{near}`? "))
+        .unwrap_or_default();
+    Fault::bad(format!("unknown {what} `{word}`; {hint}allowed are {}", known.join(", ")))
+}
+
+fn type_of<T: Row>(parameter: &str, field: &str) -> Result<(&'static str, Type), Fault> {
+    T::FIELDS.iter().copied().find(|(name, _)| *name == field).ok_or_else(|| {
+        let known: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
+        unknown_word(&format!("field in {parameter}"), field, &known)
+    })
+}
+
+fn conditions(text: &str) -> Result<Vec<Condition>, Fault> {
+    let parts = text.split(',').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
+            let (field, rest) = part.split_at(end);
+            let known = OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign));
+            let (sign, operator) = known.filter(|_| !field.is_empty()).ok_or_else(|| {
+                let signs: Vec<&str> = OPERATORS.iter().map(|(sign, _)| *sign).collect();
+                let allowed = signs.join(" ");
+                let why = format!(
+                    "`{part}` is not a condition; write field, operator, value, \
+                                   such as name==a1; operators are {allowed}"
+                );
+                Fault::field("filterBy", why)
+            })?;
+            let operand = rest[sign.len()..].to_owned();
+            Ok(Condition { field: field.to_owned(), operator: *operator, operand })
+        })
+        .collect()
+}
+
+/// A condition whose operand has the type of its field.
+struct Test {
+    field: &'static str,
+    operator: Operator,
+    operand: Scalar<'static>,
+}
+
+impl Condition {
+    fn test<T: Row>(&self) -> Result<Test, Fault> {
+        let (field, kind) = type_of::<T>("filterBy", &self.field)?;
+        let wrong = |what: &str| {
+            Fault::field("filterBy", format!("`{}` for {field} is not {what}", self.operand))
+        };
+        let text_only = matches!(
+            self.operator,
+            Operator::Contains | Operator::ContainsNot | Operator::StartsWith | Operator::EndsWith
+        );
+        if text_only && kind != Type::Text {
+            let why = format!("{field} is not text; use == != <= or >= with it");
+            return Err(Fault::field("filterBy", why));
+        }
+        let operand = match kind {
+            Type::Text => Scalar::Text(Cow::Owned(self.operand.clone())),
+            Type::Number => units::parse_cpu_millis(&self.operand)
+                .map(Scalar::Number)
+                .map_err(|_| wrong("a number such as 0.5 or 2"))?,
+            Type::Time => date(&self.operand)
+                .map(|at| Scalar::Time(at.0))
+                .ok_or_else(|| wrong("a time such as 2026-01-31 or 2026-01-31T12:00:00Z"))?,
+            Type::Flag => match self.operand.as_str() {
+                "true" => Scalar::Flag(true),
+                "false" => Scalar::Flag(false),
+                _ => return Err(wrong("true or false")),
+            },
+        };
+        Ok(Test { field, operator: self.operator, operand })
+    }
+}
+
+fn date(text: &str) -> Option<Instant> {
+    let midnight = format!("{text}T00:00:00Z");
+    let at: Time = text.parse().or_else(|_| midnight.parse()).ok()?;
+    Some(at.0)
+}
+
+impl Test {
+    fn holds(&self, value: &Scalar<'_>) -> bool {
+        let text = |test: fn(&str, &str) -> bool| match (value, &self.operand) {
+            (Scalar::Text(value), Scalar::Text(operand)) => test(value, operand),
+            _ => false,
+        };
+        let absent = *value == Scalar::Absent;
+        match self.operator {
+            Operator::Is => *value == self.operand,
+            Operator::IsNot => *value != self.operand,
+            Operator::AtMost => !absent && *value <= self.operand,
+            Operator::AtLeast => !absent && *value >= self.operand,
+            Operator::Contains => text(|value, part| value.contains(part)),
+            Operator::ContainsNot => !text(|value, part| value.contains(part)),
+            Operator::StartsWith => text(|value, part| value.starts_with(part)),
+            Operator::EndsWith => text(|value, part| value.ends_with(part)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(&'static str, u64, Option<u64>);
+
+    impl Row for Thing {
+        const FIELDS: &'static [(&'static str, Type)] = &[
+            ("name", Type::Text),
+            ("gpus", Type::Number),
+            ("at", Type::Time),
+            ("big", Type::Flag),
+        ];
+        const SEARCHED: &'static [&'static str] = &["name"];
+        fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+            match name {
+                "name" => Scalar::text(self.0),
+                "gpus" => Scalar::Number(self.1),
+                "big" => Scalar::Flag(self.1 > 1000),
+                _ => self.2.map_or(Scalar::Absent, Scalar::Time),
+            }
+        }
+    }
+
+    /// 2026-01-01T00:00:00Z.
+    const NEW_YEAR: u64 = 1_767_225_600_000;
+
+    fn run(query: &str) -> Result<(Vec<&'static str>, Option<u64>), String> {
+        let things = [
+            Thing("a1", 500, Some(NEW_YEAR)),
+            Thing("b1", 2000, None),
+            Thing("a2", 1000, Some(NEW_YEAR + 1)),
+        ];
+        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap();
+            (name.to_owned(), value.to_owned())
+        });
+        let run = || {
+            let query = ListQuery::parse(&pairs.collect::<Vec<_>>())?;
+            let names = query.matching(things.iter(), Instant(0))?.into_iter().map(|t| t.0);
+            Ok(query.page(names.collect()))
+        };
+        run().map_err(|fault: Fault| fault.message)
+    }
+
+    #[test]
+    fn every_operator_selects() {
+        for (filter, want) in [
+            ("name==a1", vec!["a1"]),
+            ("name!=a1", vec!["b1", "a2"]),
+            ("gpus<=1", vec!["a1", "a2"]),
+            ("gpus>=0.501", vec!["b1", "a2"]),
+            ("name=@1", vec!["a1", "b1"]),
+            ("name!@1", vec!["a2"]),
+            ("name=^a", vec!["a1", "a2"]),
+            ("name=$1", vec!["a1", "b1"]),
+            ("at<=2026-01-01", vec!["a1"]),
+            ("at>=2026-01-01T00:00:00.001Z", vec!["a2"]),
+            ("big==true", vec!["b1"]),
+            ("name=^a,gpus==0.5", vec!["a1"]),
+            ("name==", vec![]),
+        ] {
+            assert_eq!(run(&format!("filterBy={filter}")).unwrap().0, want, "{filter}");
+        }
+    }
+
+    #[test]
+    fn pages_follow_each_other() {
+        assert_eq!(run("limit=2").unwrap(), (vec!["a1", "b1"], Some(2)));
+        assert_eq!(run("limit=2&offset=2").unwrap(), (vec!["a2"], None));
+        assert_eq!(run("limit=3").unwrap().1, None);
+        assert_eq!(run("offset=18446744073709551615").unwrap(), (vec![], None));
+    }
+
+    #[test]
+    fn rows_are_sorted_and_searched() {
+        assert_eq!(run("sortBy=name").unwrap().0, ["a1", "a2", "b1"]);
+        assert_eq!(run("sortBy=gpus&sortOrder=desc").unwrap().0, ["b1", "a2", "a1"]);
+        assert_eq!(run("sortBy=at").unwrap().0, ["b1", "a1", "a2"]);
+        assert_eq!(run("search=A").unwrap().0, ["a1", "a2"]);
+    }
+
+    #[test]
+    fn wrong_queries_say_what_is_allowed() {
+        for (query, want) in [
+            ("limit=0", "limit: `0` is not allowed; 1 to 500"),
+            ("limit=501", "limit: `501` is not allowed; 1 to 500"),
+            ("offset=-1", "offset: `-1` is not a count; 0 or more"),
+            ("sortOrder=up", "sortOrder: `up` is not allowed; asc or desc"),
+            (
+                "sortBy=nmae",
+                "unknown field in sortBy `nmae`; did you mean `name`? allowed are name,",
+            ),
+            ("filterBy=size==1", "unknown field in filterBy `size`; allowed are name, gpus, at"),
+            ("filterBy=name=a1", "filterBy: `name=a1` is not a condition; write field, operator"),
+            ("filterBy=name<3", "filterBy: `name<3` is not a condition"),
+            ("filterBy===3", "filterBy: `==3` is not a condition"),
+            ("filterBy=gpus==x", "filterBy: `x` for gpus is not a number such as 0.5 or 2"),
+            ("filterBy=gpus=@1", "filterBy: gpus is not text; use == != <= or >= with it"),
+            ("filterBy=at>=soon", "filterBy: `soon` for at is not a time such as"),
+            ("filterBy=big==1", "filterBy: `1` for big is not true or false"),
+            ("filterby=name==a", "unknown parameter `filterby`; did you mean `filterBy`?"),
+            ("deleted=1", "deleted: `1` is not allowed; true or false"),
+        ] {
+            let got = run(query).unwrap_err();
+            assert!(got.starts_with(want), "{query}\n got: {got}\nwant: {want}");
+        }
+        let many = ["name!=x"; 11].join(",");
+        assert!(run(&format!("filterBy={many}")).unwrap_err().contains("more than 10 conditions"));
+    }
+}

@@ -1,0 +1,13 @@
+//! What every request passes: reading, checking who and from where, and refusing.
+
+mod body;
+mod fault;
+mod guard;
+mod list;
+
+#[cfg(test)]
+pub(crate) use body::parse as parse_json;
+pub(crate) use body::{Body, read as read_body};
+pub(crate) use fault::Fault;
+pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
+pub(crate) use list::{ListQuery, Row, Scalar, Type, parameters};

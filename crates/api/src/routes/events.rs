@@ -1,0 +1,123 @@
+//! The live stream of events (server-sent events). Owns: that no reader misses one: the log is
+//! read up to the present, then events are passed on as they come, and a reader that falls
+//! behind is caught up from the log.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State as FromState;
+use axum::http::{HeaderMap, Uri};
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use control::EventFilter;
+use control::view::Event;
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Shared;
+use crate::convert;
+use crate::edge::{Fault, parameters};
+
+/// How often a silent stream says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Events read from the log at once.
+const BATCH: u32 = 500;
+
+/// A reader and how far it has come.
+struct Reader {
+    state: Shared,
+    live: Receiver<Arc<Event>>,
+    /// Number of the last event handed out.
+    cursor: u64,
+    ready: VecDeque<Event>,
+    /// Whether the log may have more than what is ready.
+    behind: bool,
+}
+
+pub(super) async fn stream(
+    FromState(state): FromState<Shared>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, Fault> {
+    let asked = position(&headers, &uri)?;
+    // Subscribed before the position is taken: what happens in between comes twice, not never.
+    let live = state.control.subscribe();
+    let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
+    let shutdown = state.shutdown.clone();
+    let reader = Reader { state, live, cursor, ready: VecDeque::new(), behind: true };
+    let events = stream::unfold(reader, |mut reader| async move {
+        let event = reader.next().await?;
+        Some((Ok(frame(&event)), reader))
+    });
+    let stop = Box::pin(async move { shutdown.wait().await });
+    let keep_alive = KeepAlive::new().interval(HEARTBEAT);
+    Ok(Sse::new(events.take_until(stop)).keep_alive(keep_alive))
+}
+
+/// The event after which the reader wants to go on; none = from now on.
+fn position(headers: &HeaderMap, uri: &Uri) -> Result<Option<u64>, Fault> {
+    let mut after = None;
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "after" => after = Some(value),
+            _ => return Err(Fault::bad(format!("unknown parameter `{name}`; allowed is after"))),
+        }
+    }
+    // A browser that reconnects repeats the address and adds the header, which is newer.
+    let header = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
+    let Some(text) = header.or(after) else { return Ok(None) };
+    let why = format!("`{text}` is not the number of an event; use the id of the last one read");
+    text.parse().map(Some).map_err(|_| Fault::field("after", why))
+}
+
+fn frame(event: &Event) -> Frame {
+    let data = serde_json::json!(convert::live_event(event)).to_string();
+    Frame::default().id(event.seq.to_string()).data(data)
+}
+
+impl Reader {
+    /// The next event; none when there will be no more.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.cursor = event.seq;
+                return Some(event);
+            }
+            if self.behind {
+                self.read_log().await?;
+                continue;
+            }
+            match self.live.recv().await {
+                Ok(event) if event.seq <= self.cursor => {}
+                Ok(event) if event.seq == self.cursor + 1 => {
+                    self.ready.push_back(Event::clone(&event));
+                }
+                // Something is missing in between: the log has it, and this event as well.
+                Ok(_) | Err(RecvError::Lagged(_)) => self.behind = true,
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    async fn read_log(&mut self) -> Option<()> {
+        let filter = EventFilter {
+            after_seq: Some(self.cursor),
+            limit: Some(BATCH),
+            ..EventFilter::default()
+        };
+        match self.state.control.events(filter).await {
+            Ok(events) => {
+                self.behind = events.len() == BATCH as usize;
+                self.ready.extend(events);
+                Some(())
+            }
+            Err(error) => {
+                // The client reconnects with the number of the last event it has.
+                tracing::error!(%error, "event stream ended: the log cannot be read");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Our own routes beside the published ones.
+
+use api_types::{Explanation, Millis, ShellInfo, Status};
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State as FromState};
+use axum::http::{Uri, header};
+use axum::response::{IntoResponse, Response};
+use control::EventFilter;
+use engine::{Enforcement, LogRange};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::workloads::find;
+use crate::convert;
+use crate::edge::{Fault, parameters};
+
+/// Most events an explanation tells.
+const EXPLAINED_EVENTS_MAX: u32 = 50;
+
+pub(super) async fn health() -> Json<Value> {
+    Json(json!({"status": "ok"}))
+}
+
+pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> {
+    let (view, context) = (state.control.view(), state.context());
+    let capabilities = state.control.capabilities();
+    let used = view.nodes.iter().map(|node| node.used.gpu_millis).sum();
+    Json(Status {
+        version: state.control.cluster().version.clone(),
+        cluster_id: context.cluster_id,
+        cluster_name: context.cluster_name,
+        runtime: capabilities.runtime,
+        fraction_enforcement: match capabilities.enforces_memory_fraction {
+            Enforcement::None => "none",
+            Enforcement::Cooperative => "cooperative",
+            Enforcement::Hard => "hard",
+        }
+        .to_owned(),
+        simulated: view.nodes.iter().any(|node| node.simulated),
+        now: context.now.into(),
+        event_seq: view.event_seq,
+        gpus: Millis(view.capacity.gpu_millis),
+        gpus_allocated: Millis(used),
+        nodes: view.nodes.iter().map(|node| convert::node_status(node)).collect(),
+        projects: view.projects.len() as u64,
+        workloads: view.workloads.len() as u64,
+    })
+}
+
+/// The parameters of `logs` and `shell`.
+#[derive(Default)]
+struct OutputQuery {
+    pod: Option<String>,
+    range: LogRange,
+}
+
+fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
+    let mut query = OutputQuery::default();
+    for (name, value) in parameters(uri)? {
+        match (name.as_str(), value.as_str()) {
+            ("pod", _) => query.pod = Some(value),
+            ("follow", "true") => query.range.follow = true,
+            ("follow", "false") => query.range.follow = false,
+            ("follow", _) => {
+                return Err(Fault::field(
+                    "follow",
+                    format!("`{value}` is not allowed; true or false"),
+                ));
+            }
+            ("tail", _) => {
+                let lines = value.parse().map_err(|_| {
+                    Fault::field("tail", format!("`{value}` is not a count of lines; 0 or more"))
+                })?;
+                query.range.tail_lines = Some(lines);
+            }
+            _ => {
+                let why = format!("unknown parameter `{name}`; allowed are follow, pod, tail");
+                return Err(Fault::bad(why));
+            }
+        }
+    }
+    Ok(query)
+}
+
+pub(super) async fn logs(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Fault> {
+    let query = output_query(&uri)?;
+    let id = convert::workload_id(&id)?;
+    let chunks = state.control.logs(id, query.pod, query.range).await?;
+    let chunks = chunks.map(|chunk| chunk.map(Bytes::from));
+    let shutdown = state.shutdown.clone();
+    let stop = Box::pin(async move { shutdown.wait().await });
+    let body = Body::from_stream(chunks.take_until(stop));
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
+}
+
+pub(super) async fn shell(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Json<ShellInfo>, Fault> {
+    let query = output_query(&uri)?;
+    let workload = find(&state.control.view(), &id)?;
+    let named = |name: &String| workload.pods.iter().any(|pod| pod.name == *name);
+    let first = workload.pods.first().map(|pod| pod.name.clone());
+    let pod_name = query.pod.filter(named).or(first).unwrap_or_default();
+    let shell = state.control.shell(workload.id, Some(pod_name.clone())).await?;
+    let working_dir = shell.working_dir.to_string_lossy().into_owned();
+    Ok(Json(ShellInfo { pod_name, env: shell.env, working_dir }))
+}
+
+pub(super) async fn explain(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Explanation>, Fault> {
+    let view = state.control.view();
+    let workload = find(&view, &id)?;
+    let filter = EventFilter {
+        workload: Some(workload.id),
+        limit: Some(EXPLAINED_EVENTS_MAX),
+        newest_first: true,
+        ..EventFilter::default()
+    };
+    let mut events = state.control.events(filter).await?;
+    events.reverse();
+    let events = events.iter().map(convert::live_event).collect();
+    let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
+    Ok(Json(convert::explanation(&workload, project, events)))
+}
+
+/// Stops every workload, then the server. It goes on when the caller does not wait.
+pub(super) async fn down(FromState(state): FromState<Shared>) -> Result<Json<Value>, Fault> {
+    let stopping = tokio::spawn(async move {
+        state.control.stop_everything().await?;
+        state.shutdown.trigger();
+        Ok::<(), control::Error>(())
+    });
+    let internal = |cause: tokio::task::JoinError| control::Error::Internal {
+        message: format!("stopping did not come to its end: {cause}"),
+    };
+    stopping.await.map_err(internal)??;
+    Ok(Json(json!({"stopped": true})))
+}

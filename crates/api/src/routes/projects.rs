@@ -1,0 +1,120 @@
+//! Projects.
+
+use std::sync::Arc;
+
+use api_types::{
+    CountResponse, Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage,
+    ShareRequest,
+};
+use axum::extract::{Path, State as FromState};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use control::ProjectSpec;
+use control::view::{ProjectView, Share};
+
+use super::Shared;
+use crate::convert;
+use crate::edge::{Body, Caller, Fault, ListQuery};
+
+pub(super) async fn list(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<ProjectsPage>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    let rows = query.matching(view.projects.values().map(AsRef::as_ref), context.now)?;
+    let (page, next) = query.page(rows);
+    let projects = page.into_iter().map(|row| convert::project(row, &context)).collect();
+    Ok(Json(ProjectsPage { projects, next }))
+}
+
+pub(super) async fn count(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    let view = state.control.view();
+    let rows = query.matching(view.projects.values().map(AsRef::as_ref), state.now())?;
+    Ok(Json(CountResponse { count: rows.len() as u64 }))
+}
+
+fn find(state: &Shared, id: &str) -> Result<Arc<ProjectView>, Fault> {
+    let found = id.parse().ok().and_then(|id: u64| state.control.view().projects.get(&id).cloned());
+    found.ok_or_else(|| Fault::no_such("project", id))
+}
+
+pub(super) async fn get(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Project>, Fault> {
+    Ok(Json(convert::project(&*find(&state, &id)?, &state.context())))
+}
+
+pub(super) async fn create(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<ProjectCreationRequest>,
+) -> Result<(StatusCode, Json<Project>), Fault> {
+    let context = state.context();
+    convert::check_cluster(request.cluster_id.as_deref(), &context)?;
+    let spec = convert::creation(request)?;
+    let made = state.control.create_project(&caller.subject, spec).await?;
+    Ok((StatusCode::CREATED, Json(convert::project(&made, &context))))
+}
+
+pub(super) async fn update(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<ProjectUpdateRequest>,
+) -> Result<Json<Project>, Fault> {
+    let old = find(&state, &id)?;
+    let spec = convert::update(request, &old)?;
+    save(&state, &caller, &old, spec).await
+}
+
+/// `PUT`: what is left out gets its default.
+pub(super) async fn replace_shares(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<Vec<ShareRequest>>,
+) -> Result<Json<Project>, Fault> {
+    let old = find(&state, &id)?;
+    let share = convert::shares(&request, convert::SHARE_DEFAULT)?;
+    save(&state, &caller, &old, with_share(&old, share)).await
+}
+
+/// `PATCH`: what is left out keeps its value.
+pub(super) async fn change_shares(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<Vec<ShareRequest>>,
+) -> Result<Json<Project>, Fault> {
+    let old = find(&state, &id)?;
+    let share = convert::shares(&request, old.share)?;
+    save(&state, &caller, &old, with_share(&old, share)).await
+}
+
+fn with_share(old: &ProjectView, share: Share) -> ProjectSpec {
+    ProjectSpec { name: old.name.clone(), description: old.description.clone(), share }
+}
+
+async fn save(
+    state: &Shared,
+    caller: &Caller,
+    old: &ProjectView,
+    spec: ProjectSpec,
+) -> Result<Json<Project>, Fault> {
+    let saved = state.control.update_project(&caller.subject, old.id, spec).await?;
+    Ok(Json(convert::project(&saved, &state.context())))
+}
+
+pub(super) async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Fault> {
+    let project = find(&state, &id)?;
+    state.control.delete_project(&caller.subject, project.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,103 @@
+//! Trainings and workspaces: the same routes for both.
+
+use std::sync::Arc;
+
+use api_types::{CreationRequest, SOURCE_HEADER, Training1};
+use axum::extract::{Path, State as FromState};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use control::view::{WorkloadKind, WorkloadView};
+
+use super::Shared;
+use crate::convert;
+use crate::edge::{Body, Caller, Fault};
+
+type Answer = Result<(StatusCode, Json<Training1>), Fault>;
+
+/// The routes of one kind, to be nested under its name.
+pub(super) fn routes(kind: WorkloadKind) -> Router<Shared> {
+    Router::new()
+        .route("/", post(create))
+        .route("/{id}", get(read).delete(delete))
+        .route("/{id}/suspend", post(suspend))
+        .route("/{id}/resume", post(resume))
+        .layer(Extension(kind))
+}
+
+/// The source a client says it is.
+fn source(headers: &HeaderMap) -> String {
+    let said = headers.get(SOURCE_HEADER).and_then(|value| value.to_str().ok());
+    let known = said.filter(|said| matches!(*said, "CLI" | "Other"));
+    known.unwrap_or("Control-plane").to_owned()
+}
+
+async fn create(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Body(request): Body<CreationRequest>,
+) -> Answer {
+    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    let asker = convert::Asker { subject: caller.subject, source: source(&headers) };
+    let (project_id, spec) = convert::command(kind, request, asker)?;
+    let made = state.control.submit(project_id, spec).await?;
+    accepted(&state, &made)
+}
+
+fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
+    Ok((StatusCode::ACCEPTED, Json(convert::typed(view, &state.context()))))
+}
+
+/// The workload with this id, if it is of this kind.
+fn find(state: &Shared, kind: WorkloadKind, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+    let name = match kind {
+        WorkloadKind::Training => "training",
+        WorkloadKind::Workspace => "workspace",
+    };
+    let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
+    let found = state.control.view().workloads.get(&parsed).cloned();
+    found.filter(|view| view.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
+}
+
+async fn read(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Path(id): Path<String>,
+) -> Result<Json<Training1>, Fault> {
+    Ok(Json(convert::typed(&*find(&state, kind, &id)?, &state.context())))
+}
+
+async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Answer {
+    let id = find(&state, kind, &id)?.id;
+    let view = state.control.delete_workload(&caller.subject, id).await?;
+    accepted(&state, &view)
+}
+
+async fn suspend(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Answer {
+    let id = find(&state, kind, &id)?.id;
+    let view = state.control.suspend(&caller.subject, id).await?;
+    accepted(&state, &view)
+}
+
+async fn resume(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Answer {
+    let id = find(&state, kind, &id)?.id;
+    let view = state.control.resume(&caller.subject, id).await?;
+    accepted(&state, &view)
+}

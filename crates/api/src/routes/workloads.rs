@@ -1,0 +1,198 @@
+//! Workloads of every type, their pods, events and history.
+
+use std::sync::Arc;
+
+use api_types::{
+    BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage, HistoryPage, PodsPage,
+    Workload, WorkloadBatch, WorkloadsPage,
+};
+use axum::extract::{Path, Request, State as FromState};
+use axum::{Extension, Json};
+use control::EventFilter;
+use control::view::{Event, View, WorkloadView};
+use uuid::Uuid;
+
+use super::Shared;
+use crate::convert::{self, PodRow};
+use crate::edge::{Body, Caller, Fault, ListQuery, read_body};
+
+/// Deleted workloads are kept as history and not listed yet.
+fn refuse_deleted(query: &ListQuery) -> Result<(), Fault> {
+    if query.deleted { Err(Fault::not_yet("deleted=true")) } else { Ok(()) }
+}
+
+/// Workloads in order of creation.
+fn in_order(view: &View) -> Vec<&WorkloadView> {
+    let mut all: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
+    all.sort_by_key(|workload| workload.seq);
+    all
+}
+
+pub(super) async fn list(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<WorkloadsPage>, Fault> {
+    refuse_deleted(&query)?;
+    let (view, context) = (state.control.view(), state.context());
+    let rows = query.matching(in_order(&view).into_iter(), context.now)?;
+    let (page, next) = query.page(rows);
+    let one = |row| convert::workload(row, &view, &context);
+    Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
+}
+
+pub(super) async fn list_by_post(
+    state: FromState<Shared>,
+    query: ListQuery,
+    request: Request,
+) -> Result<Json<WorkloadsPage>, Fault> {
+    if read_body(request).await?.iter().any(|byte| !byte.is_ascii_whitespace()) {
+        let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";
+        return Err(Fault::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
+    }
+    list(state, query).await
+}
+
+pub(super) async fn count(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    refuse_deleted(&query)?;
+    let view = state.control.view();
+    let rows = query.matching(in_order(&view).into_iter(), state.now())?;
+    Ok(Json(CountResponse { count: rows.len() as u64 }))
+}
+
+/// The living workload with this id.
+pub(super) fn find(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+    let parsed = convert::workload_id(id)?;
+    view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
+}
+
+pub(super) async fn get(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Workload>, Fault> {
+    let view = state.control.view();
+    Ok(Json(convert::workload(&*find(&view, &id)?, &view, &state.context())))
+}
+
+pub(super) async fn batch(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(batch): Body<WorkloadBatch>,
+) -> Json<BatchResponse> {
+    let id = Uuid::new_v4().to_string();
+    let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
+    for id in batch.ids {
+        match act(&state, &caller, batch.action, &id).await {
+            Ok(()) => response.succeeded.push(id),
+            Err(fault) => {
+                let (code, message) = (fault.status.as_u16(), fault.message);
+                response.failed.push(BatchFailure { id, code, message });
+            }
+        }
+    }
+    Json(response)
+}
+
+async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), Fault> {
+    let (by, id) = (&caller.subject, convert::workload_id(id)?);
+    match what {
+        BatchAction::Delete => state.control.delete_workload(by, id).await?,
+        BatchAction::Suspend => state.control.suspend(by, id).await?,
+        BatchAction::Resume => state.control.resume(by, id).await?,
+    };
+    Ok(())
+}
+
+fn pods_page(
+    rows: &[PodRow],
+    view: &View,
+    query: &ListQuery,
+    state: &Shared,
+) -> Result<Json<PodsPage>, Fault> {
+    refuse_deleted(query)?;
+    let context = state.context();
+    let (page, next) = query.page(query.matching(rows.iter(), context.now)?);
+    let one = |row| convert::pod(row, view, &context);
+    Ok(Json(PodsPage { pods: page.into_iter().map(one).collect(), next }))
+}
+
+fn every_pod(view: &View) -> Vec<PodRow> {
+    let mut workloads: Vec<_> = view.workloads.values().collect();
+    workloads.sort_by_key(|workload| workload.seq);
+    workloads.into_iter().flat_map(PodRow::of).collect()
+}
+
+pub(super) async fn all_pods(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<PodsPage>, Fault> {
+    let view = state.control.view();
+    pods_page(&every_pod(&view), &view, &query, &state)
+}
+
+pub(super) async fn count_pods(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    refuse_deleted(&query)?;
+    let rows = every_pod(&state.control.view());
+    let count = query.matching(rows.iter(), state.now())?.len() as u64;
+    Ok(Json(CountResponse { count }))
+}
+
+pub(super) async fn pods(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<PodsPage>, Fault> {
+    let view = state.control.view();
+    let rows: Vec<PodRow> = PodRow::of(&find(&view, &id)?).collect();
+    pods_page(&rows, &view, &query, &state)
+}
+
+/// The page of a workload's events, read from the log; a deleted workload's are there as well.
+async fn log_page(
+    state: &Shared,
+    id: &str,
+    query: &ListQuery,
+) -> Result<(Vec<Event>, Option<u64>), Fault> {
+    let workload = convert::workload_id(id)?;
+    let (offset, length, newest_first) = query.window();
+    // One more than the page, to know whether there is a next one.
+    let wanted = offset.saturating_add(length).saturating_add(1);
+    let filter = EventFilter {
+        workload: Some(workload),
+        limit: Some(u32::try_from(wanted).unwrap_or(u32::MAX)),
+        newest_first,
+        ..EventFilter::default()
+    };
+    let events = state.control.events(filter).await?;
+    if events.is_empty() {
+        find(&state.control.view(), id)?;
+    }
+    Ok(query.page(events))
+}
+
+pub(super) async fn events(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<EventsPage>, Fault> {
+    let (events, next) = log_page(&state, &id, &query).await?;
+    let context = state.context();
+    let one = |event| convert::kubernetes_event(event, &context);
+    Ok(Json(EventsPage { events: events.iter().map(one).collect(), next }))
+}
+
+pub(super) async fn history(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<HistoryPage>, Fault> {
+    let (events, next) = log_page(&state, &id, &query).await?;
+    let context = state.context();
+    let one = |event| convert::history(event, &context);
+    Ok(Json(HistoryPage { records: events.iter().map(one).collect(), next }))
+}
