@@ -14,8 +14,8 @@ use crate::view::ReasonView;
 /// and its place is free at once.
 const CYCLES_MAX: usize = 4;
 
-/// Least time between two decisions that nothing asked for.
-const WAKE_MS_MIN: u64 = 10;
+/// When to decide again if the scheduler has more to do at once: its bound on work was reached.
+const LOOK_AGAIN_MS: u64 = 10;
 
 impl State {
     /// Lets the scheduler decide, and takes its plan over.
@@ -38,8 +38,9 @@ impl State {
             freed |= self.carry_step(step);
         }
         self.shares = plan.shares;
-        // A floor: a scheduler that wants to look again at once must not starve the rest.
-        self.wake_at = plan.wake_at.map(|at| at.max(self.now.plus_ms(WAKE_MS_MIN)));
+        // A scheduler that wants to look again at once must not starve the rest.
+        let soon = self.now.plus_ms(LOOK_AGAIN_MS);
+        self.wake_at = plan.wake_at.map(|at| if at > self.now { at } else { soon });
         self.explain(plan.pending);
         freed
     }

@@ -1,0 +1,274 @@
+//! An engine that runs nothing and says what it is told to, and a clock that is set by hand.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use control::Clock;
+use engine::{
+    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Observation, RunKey, RunSpec,
+    RunState, Shell,
+};
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, watch};
+use units::Instant;
+
+/// What the engine is made of; survives the dispatcher, as processes do.
+#[derive(Default)]
+struct Machine {
+    runs: BTreeMap<RunKey, (RunSpec, RunState)>,
+    /// Every call that changed something, in order.
+    calls: Vec<String>,
+    listener: Option<mpsc::UnboundedSender<Observation>>,
+    /// Starts are accepted and lost, as in a crash before they are carried out.
+    deaf: bool,
+    /// Stops take until [`FakeEngine::let_go`].
+    stubborn: bool,
+    held_back: Vec<RunKey>,
+    most_in_use: BTreeMap<(String, u32), u64>,
+}
+
+/// A scripted engine.
+#[derive(Clone)]
+pub(crate) struct FakeEngine {
+    machine: Arc<Mutex<Machine>>,
+    clock: ManualClock,
+}
+
+impl FakeEngine {
+    pub(crate) fn new(clock: ManualClock) -> Self {
+        Self { machine: Arc::default(), clock }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Machine) -> T) -> T {
+        f(&mut self.machine.lock().unwrap())
+    }
+
+    pub(crate) fn deaf(&self, deaf: bool) {
+        self.with(|m| m.deaf = deaf);
+    }
+
+    pub(crate) fn stubborn(&self, stubborn: bool) {
+        self.with(|m| m.stubborn = stubborn);
+    }
+
+    /// Ends every run whose stop was held back.
+    pub(crate) fn let_go(&self) {
+        let keys = self.with(|m| {
+            m.stubborn = false;
+            std::mem::take(&mut m.held_back)
+        });
+        for key in keys {
+            self.end(key, Exit::Signal(9));
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.with(|m| std::mem::take(&mut m.calls))
+    }
+
+    /// Living runs, by workload name and generation.
+    pub(crate) fn alive(&self) -> Vec<(String, u32)> {
+        self.with(|m| {
+            let living = m.runs.values().filter(|(_, s)| !matches!(s, RunState::Exited { .. }));
+            let mut list: Vec<_> =
+                living.map(|(spec, _)| (spec.workload_name.clone(), spec.key.generation)).collect();
+            list.sort();
+            list
+        })
+    }
+
+    pub(crate) fn known(&self) -> usize {
+        self.with(|m| m.runs.len())
+    }
+
+    /// The newest run of a workload.
+    pub(crate) fn run_of(&self, workload: &str) -> RunSpec {
+        self.with(|m| {
+            let of = m.runs.values().filter(|(spec, _)| spec.workload_name == workload);
+            of.map(|(spec, _)| spec.clone()).max_by_key(|spec| spec.key.generation).unwrap()
+        })
+    }
+
+    /// The largest sum of shares that living runs ever had of one device.
+    pub(crate) fn most_in_use(&self) -> u64 {
+        self.with(|m| m.most_in_use.values().copied().max().unwrap_or(0))
+    }
+
+    pub(crate) fn end(&self, key: RunKey, exit: Exit) {
+        let at = self.clock.now();
+        self.tell(key, RunState::Exited { exit, at });
+    }
+
+    /// Puts a run into a state and reports it.
+    pub(crate) fn tell(&self, key: RunKey, state: RunState) {
+        self.with(|m| {
+            if let Some(run) = m.runs.get_mut(&key) {
+                run.1 = state.clone();
+            }
+            m.report(key, state);
+        });
+    }
+
+    /// Reports without changing anything: a message that is late or comes twice.
+    pub(crate) fn report(&self, key: RunKey, state: RunState) {
+        self.with(|m| m.report(key, state));
+    }
+
+    /// Puts a run there that nobody asked for.
+    pub(crate) fn plant(&self, spec: RunSpec, state: RunState) {
+        self.with(|m| m.runs.insert(spec.key, (spec, state)));
+    }
+
+    /// Forgets a run as if it had never been.
+    pub(crate) fn lose(&self, key: RunKey) {
+        self.with(|m| m.runs.remove(&key));
+    }
+}
+
+impl Machine {
+    fn report(&self, key: RunKey, state: RunState) {
+        if let Some(listener) = &self.listener {
+            // The dispatcher of before may be gone.
+            let _ = listener.send(Observation { key, state });
+        }
+    }
+
+    fn count(&mut self) {
+        let mut sums: BTreeMap<(String, u32), u64> = BTreeMap::new();
+        for (spec, state) in self.runs.values() {
+            if !matches!(state, RunState::Exited { .. }) {
+                for device in &spec.devices {
+                    *sums.entry((spec.node_name.clone(), device.index)).or_default() +=
+                        device.millis;
+                }
+            }
+        }
+        for (device, sum) in sums {
+            let most = self.most_in_use.entry(device).or_default();
+            *most = sum.max(*most);
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for FakeEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { runtime: "fake".to_owned(), enforces_memory_fraction: Enforcement::None }
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        if spec.image == "unknown" && spec.command.is_none() {
+            return Err(Error::Invalid("image `unknown` is not known; give a command".to_owned()));
+        }
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Observation>, Error> {
+        let all = |m: &mut Machine| {
+            m.runs
+                .iter()
+                .map(|(&key, (_, state))| Observation { key, state: state.clone() })
+                .collect()
+        };
+        Ok(self.with(all))
+    }
+
+    async fn start(&self, spec: RunSpec) -> Result<(), Error> {
+        let started_at = self.clock.now();
+        self.with(|m| {
+            if m.deaf || m.runs.contains_key(&spec.key) {
+                return Ok(());
+            }
+            m.calls.push(format!("start {}.{}", spec.workload_name, spec.key.generation));
+            if spec.image == "broken" {
+                return Err(Error::Invalid("the image is broken".to_owned()));
+            }
+            let key = spec.key;
+            let state = RunState::Running { pid: None, started_at };
+            m.runs.insert(key, (spec, state.clone()));
+            m.count();
+            m.report(key, state);
+            Ok(())
+        })
+    }
+
+    async fn stop(&self, key: RunKey, _grace_ms: u64) -> Result<(), Error> {
+        let at = self.clock.now();
+        self.with(|m| {
+            let Some((spec, state)) = m.runs.get_mut(&key) else { return };
+            if matches!(state, RunState::Exited { .. }) {
+                return;
+            }
+            m.calls.push(format!("stop {}.{}", spec.workload_name, key.generation));
+            if m.stubborn {
+                m.held_back.push(key);
+                return;
+            }
+            *state = RunState::Exited { exit: Exit::Signal(15), at };
+            let state = state.clone();
+            m.report(key, state);
+        });
+        Ok(())
+    }
+
+    async fn remove(&self, key: RunKey) -> Result<(), Error> {
+        self.with(|m| m.runs.remove(&key));
+        Ok(())
+    }
+
+    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        let (listener, stream) = mpsc::unbounded_channel();
+        self.with(|m| m.listener = Some(listener));
+        Some(stream)
+    }
+
+    async fn logs(
+        &self,
+        key: RunKey,
+        _range: LogRange,
+    ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error> {
+        if !self.with(|m| m.runs.contains_key(&key)) {
+            return Err(Error::NoSuchRun(key));
+        }
+        let (chunks, stream) = mpsc::channel(1);
+        chunks.send(Ok(format!("output of {}", key.generation).into_bytes())).await.unwrap();
+        Ok(stream)
+    }
+
+    async fn shell(&self, _key: RunKey) -> Result<Shell, Error> {
+        Err(Error::Unsupported("fake"))
+    }
+}
+
+/// A clock that stands until it is moved.
+#[derive(Clone)]
+pub(crate) struct ManualClock {
+    now: Arc<watch::Sender<u64>>,
+}
+
+impl ManualClock {
+    pub(crate) fn new() -> Self {
+        Self { now: Arc::new(watch::Sender::new(1_000_000)) }
+    }
+
+    pub(crate) fn advance_ms(&self, span_ms: u64) {
+        self.now.send_modify(|now| *now += span_ms);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        Instant(*self.now.borrow())
+    }
+
+    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        let mut now = self.now.subscribe();
+        Box::pin(async move {
+            // The clock outlives every test's dispatcher; if not, nothing is due any more.
+            if now.wait_for(|now| *now >= at.0).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}

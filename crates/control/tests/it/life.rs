@@ -1,0 +1,235 @@
+//! The life of a workload: start, end, retry, suspension, deletion, and messages that come late.
+
+use control::view::{Phase, PodState};
+use control::{Restart, WorkloadSpec};
+use engine::{Exit, LogRange, RunKey, RunState};
+use futures_util::StreamExt;
+use units::Instant;
+
+use crate::world::{World, nodes, training, workspace};
+
+async fn one_gpu() -> World {
+    World::new(nodes(1, 1), &[1]).await
+}
+
+#[tokio::test]
+async fn a_training_is_placed_started_and_completed() {
+    let w = one_gpu().await;
+    let mut live = w.handle.subscribe();
+    let accepted = w.submit(1, training("train1", 1)).await;
+    assert_eq!(accepted.phase, Phase::Initializing, "the decision follows the request at once");
+    let running = w.phase("train1", Phase::Running).await;
+    let pod = &running.pods[0];
+    assert_eq!((pod.state, pod.generation), (PodState::Running, 1));
+    assert_eq!((pod.node_name.as_deref(), pod.gpus.as_slice()), (Some("node-1"), &[(0, 1000)][..]));
+    assert_eq!(w.engine.run_of("train1").devices[0].uuid, "GPU-1-0");
+
+    w.clock.advance_ms(5000);
+    w.engine.end(w.engine.run_of("train1").key, Exit::Code(0));
+    let done = w.phase("train1", Phase::Completed).await;
+    assert_eq!((done.ran_ms, done.waited_ms), (5000, 0));
+    assert_eq!(done.completed_at, Some(Instant(1_005_000)));
+    assert_eq!(done.allocated.gpu_millis, 0);
+    assert_eq!(w.handle.view().nodes[0].gpu_used_millis, [0]);
+    let story = ["Submitted", "Scheduled", "Started", "Exited", "Completed"];
+    assert_eq!(w.story(done.id).await, story);
+    let mut heard = Vec::new();
+    while heard.len() < story.len() {
+        heard.push(live.recv().await.unwrap().kind.clone());
+    }
+    assert_eq!(heard, story, "the live stream tells the same");
+}
+
+#[tokio::test]
+async fn output_stays_readable_until_deletion() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
+    w.phase("t", Phase::Completed).await;
+    let mut chunks = w.handle.logs(w.id("t"), None, LogRange::default()).await.unwrap();
+    assert_eq!(chunks.next().await.unwrap().unwrap(), b"output of 1");
+    w.delete("t").await;
+    w.becomes("").await;
+    while w.engine.known() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_training_is_retried_with_growing_delays() {
+    let w = one_gpu().await;
+    w.submit(1, WorkloadSpec { backoff_limit: 2, ..training("t", 1) }).await;
+    for (retry, delay_ms) in [(1, 1000), (2, 2000)] {
+        w.phase("t", Phase::Running).await;
+        w.engine.end(w.engine.run_of("t").key, Exit::Code(3));
+        let waits = w.phase("t", Phase::Pending).await;
+        assert_eq!((waits.restarts, waits.pending[0].code.as_str()), (retry, "P302"));
+        w.clock.advance_ms(delay_ms - 1);
+        // A delete of something else makes the dispatcher decide once more.
+        w.submit(1, training("other", 0)).await;
+        w.delete("other").await;
+        w.until("only t", |v| v.workloads.len() == 1).await;
+        assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+        w.clock.advance_ms(1);
+    }
+    w.phase("t", Phase::Running).await;
+    assert_eq!(w.engine.run_of("t").key.generation, 3);
+    w.engine.end(w.engine.run_of("t").key, Exit::Signal(11));
+    let failed = w.phase("t", Phase::Failed).await;
+    assert_eq!(failed.pods[0].last_exit.as_deref(), Some("killed by signal 11"));
+    assert_eq!(w.handle.view().nodes[0].gpu_used_millis, [0]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_start_fails_at_once() {
+    let w = one_gpu().await;
+    w.submit(1, WorkloadSpec { image: "broken".to_owned(), ..training("t", 1) }).await;
+    let failed = w.phase("t", Phase::Failed).await;
+    let why = failed.pods[0].last_exit.clone().unwrap();
+    assert!(why.contains("the image is broken"), "{why}");
+    assert_eq!(w.engine.calls(), ["start t.1"]);
+}
+
+#[tokio::test]
+async fn a_lost_run_uses_up_no_retry() {
+    let w = one_gpu().await;
+    w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Lost);
+    w.phase("t", Phase::Pending).await;
+    w.clock.advance_ms(1000);
+    assert_eq!(w.phase("t", Phase::Running).await.restarts, 0);
+}
+
+#[tokio::test]
+async fn a_workspace_restarts_in_its_place() {
+    let w = one_gpu().await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.phase("shell", Phase::Running).await;
+    w.submit(1, training("waits", 1)).await;
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
+    w.phase("shell", Phase::Initializing).await;
+    assert_eq!(w.get("waits").unwrap().phase, Phase::Pending, "the place is kept");
+    w.clock.advance_ms(1000);
+    let again = w.phase("shell", Phase::Running).await;
+    assert_eq!((again.restarts, again.pods[0].generation), (1, 2));
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(0));
+    w.becomes("shell Completed 0/1\nwaits Running 1/1").await;
+}
+
+#[tokio::test]
+async fn what_waits_in_its_place_can_be_deleted_at_once() {
+    let w = one_gpu().await;
+    w.submit(1, WorkloadSpec { restart: Restart::Always, ..workspace("shell", 1) }).await;
+    w.phase("shell", Phase::Running).await;
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(0));
+    w.phase("shell", Phase::Initializing).await;
+    w.delete("shell").await;
+    w.becomes("").await;
+    assert_eq!(w.handle.view().nodes[0].gpu_used_millis, [0]);
+}
+
+#[tokio::test]
+async fn suspended_work_frees_its_gpus_and_comes_back() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    let stopping = w.handle.suspend("alice", w.id("t")).await.unwrap();
+    assert_eq!(stopping.phase, Phase::Stopping);
+    assert_eq!(stopping.pods[0].state, PodState::Terminating);
+    w.submit(1, training("next", 1)).await;
+    assert_eq!(w.handle.view().nodes[0].gpu_used_millis, [1000], "held until the process is gone");
+    w.engine.let_go();
+    w.becomes("t Stopped 0/1\nnext Running 1/1").await;
+    assert_eq!(w.get("t").unwrap().pods[0].state, PodState::Suspended);
+
+    w.handle.resume("alice", w.id("t")).await.unwrap();
+    w.phase("t", Phase::Pending).await;
+    w.delete("next").await;
+    w.becomes("t Running 1/1").await;
+    assert_eq!(w.engine.run_of("t").key.generation, 2);
+    assert_eq!(w.engine.most_in_use(), 1000);
+}
+
+#[tokio::test]
+async fn deletion_is_done_when_the_process_is_gone() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    let id = w.id("t");
+    assert_eq!(w.handle.delete_workload("alice", id).await.unwrap().phase, Phase::Deleting);
+    assert_eq!(w.handle.delete_workload("alice", id).await.unwrap().phase, Phase::Deleting);
+    let taken = w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    assert!(taken.to_string().contains("still being deleted"), "{taken}");
+    w.engine.let_go();
+    w.becomes("").await;
+    assert_eq!(w.story(id).await.last().unwrap(), "Deleted");
+    w.submit(1, training("t", 1)).await;
+}
+
+#[tokio::test]
+async fn an_exit_that_crossed_with_the_stop_is_a_completion() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    let key = w.engine.run_of("t").key;
+    let before = Instant(1_000_000);
+    w.clock.advance_ms(10);
+    // Preempted by the workspace, which may not wait behind a training of its project.
+    w.submit(1, workspace("shell", 1)).await;
+    w.until("stopping", |v| v.workloads.values().any(|w| w.pods[0].state == PodState::Terminating))
+        .await;
+    w.engine.tell(key, RunState::Exited { exit: Exit::Code(0), at: before });
+    w.becomes("t Completed 0/1\nshell Running 1/1").await;
+}
+
+#[tokio::test]
+async fn late_and_repeated_messages_change_nothing() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    let first = w.engine.run_of("t").key;
+    w.engine.end(first, Exit::Code(1));
+    w.phase("t", Phase::Pending).await;
+    w.clock.advance_ms(1000);
+    let second = w.phase("t", Phase::Running).await;
+    let exited = RunState::Exited { exit: Exit::Code(1), at: Instant(1_000_000) };
+    let running = RunState::Running { pid: None, started_at: Instant(1) };
+    let stranger = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    for (key, state) in [
+        (first, exited.clone()),
+        (first, running.clone()),
+        (first, RunState::Starting),
+        (w.engine.run_of("t").key, running.clone()),
+        (w.engine.run_of("t").key, RunState::Starting),
+        (stranger, running),
+        (stranger, exited),
+    ] {
+        w.engine.report(key, state);
+    }
+    // Comes after all of them, and is answered after all of them.
+    w.submit(1, training("other", 0)).await;
+    assert_eq!(*w.get("t").unwrap(), *second);
+    assert_eq!(w.engine.alive(), [("other".to_owned(), 1), ("t".to_owned(), 2)]);
+}
+
+#[tokio::test]
+async fn everything_can_be_stopped_and_comes_back_with_the_next_server() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.becomes("t Running 1/1\nshell Running 1/1").await;
+    w.handle.stop_everything().await.unwrap();
+    assert!(w.engine.alive().is_empty());
+    w.becomes("t Pending 0/1\nshell Pending 0/1").await;
+    assert_eq!(w.get("t").unwrap().last_eviction.as_ref().unwrap().code, "E202");
+    let refused = w.handle.submit(1, training("late", 1)).await.unwrap_err();
+    assert!(matches!(refused, control::Error::Unavailable { .. }), "{refused}");
+    w.restart().await;
+    w.becomes("t Running 1/1\nshell Running 1/1").await;
+    assert_eq!(w.engine.alive(), [("shell".to_owned(), 2), ("t".to_owned(), 2)]);
+}

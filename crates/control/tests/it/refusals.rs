@@ -1,0 +1,128 @@
+//! What is refused, with what text; and that a refusal leaves nothing behind.
+
+use control::view::{Phase, Share};
+use control::{Error, EventFilter, GpuSpec, ProjectSpec, WorkloadSpec};
+use uuid::Uuid;
+
+use crate::world::{World, elastic, nodes, project, training, workspace};
+
+#[tokio::test]
+async fn values_that_are_not_allowed_name_their_field() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let ok = || training("t", 1);
+    let cases: Vec<(WorkloadSpec, &str)> = vec![
+        (training("T", 1), "name"),
+        (WorkloadSpec { image: "unknown".to_owned(), ..ok() }, "image"),
+        (WorkloadSpec { gpu: GpuSpec::Share { devices: 1, millis: 1000 }, ..ok() }, "gpu"),
+        (WorkloadSpec { gpu: GpuSpec::Share { devices: 0, millis: 500 }, ..ok() }, "gpu"),
+        (WorkloadSpec { gpu: GpuSpec::Memory { devices: 1, bytes: 0 }, ..ok() }, "gpu"),
+        (training("t", u32::MAX), "gpu"),
+        (WorkloadSpec { elastic: true, ..workspace("t", 1) }, "elastic"),
+        (elastic("t", 0), "elastic"),
+        (WorkloadSpec { grace_ms: 300_001, ..ok() }, "grace period"),
+        (WorkloadSpec { backoff_limit: 1001, ..ok() }, "backoff limit"),
+        (WorkloadSpec { working_dir: Some("here".to_owned()), ..ok() }, "working directory"),
+        (WorkloadSpec { env: [("A=B".to_owned(), String::new())].into(), ..ok() }, "environment"),
+        (WorkloadSpec { args: vec!["a\0".to_owned()], ..ok() }, "command"),
+        (WorkloadSpec { cpu_millis: u64::MAX, ..ok() }, "cpu"),
+        (WorkloadSpec { memory_bytes: u64::MAX, ..ok() }, "memory"),
+    ];
+    for (spec, expected) in cases {
+        let error = w.handle.submit(1, spec.clone()).await.unwrap_err();
+        let Error::Invalid { field, .. } = error else { panic!("{expected}: {error}") };
+        assert_eq!(field, expected);
+    }
+    assert!(w.handle.view().workloads.is_empty());
+    let events = w.handle.events(EventFilter::default()).await.unwrap();
+    assert_eq!(events.len(), 1, "only the project's creation: {events:?}");
+}
+
+#[tokio::test]
+async fn names_are_taken_once_per_project() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    w.submit(1, training("t", 1)).await;
+    let error = w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }));
+    assert!(error.to_string().contains("runai delete t"), "{error}");
+    w.submit(2, training("t", 1)).await;
+    let error = w.handle.create_project("admin", project("team-a", 1)).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn unknown_things_are_not_found() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let (by, id) = ("alice", Uuid::new_v4());
+    let h = &w.handle;
+    let errors = [
+        h.submit(9, training("t", 1)).await.unwrap_err(),
+        h.delete_workload(by, id).await.unwrap_err(),
+        h.suspend(by, id).await.unwrap_err(),
+        h.resume(by, id).await.unwrap_err(),
+        h.delete_project(by, 9).await.unwrap_err(),
+        h.update_project(by, 9, project("x", 1)).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_ended_cannot_be_suspended() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, engine::Exit::Code(0));
+    w.phase("t", Phase::Completed).await;
+    let error = w.handle.suspend("alice", w.id("t")).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn projects_are_changed_renamed_and_deleted_when_empty() {
+    let w = World::new(nodes(1, 2), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    let changed = w.handle.update_project("admin", 1, project("research", 2)).await.unwrap();
+    assert_eq!((changed.name.as_str(), changed.share.gpu_quota_millis), ("research", 2000));
+    assert_eq!(changed.created_by, "admin");
+    assert_eq!(w.get("t").unwrap().project_name, "research");
+    let error = w.handle.delete_project("admin", 1).await.unwrap_err();
+    assert!(error.to_string().contains("1 workload(s) (t)"), "{error}");
+    w.delete("t").await;
+    w.becomes("").await;
+    w.handle.delete_project("admin", 1).await.unwrap();
+    assert!(w.handle.view().projects.is_empty());
+    let again = w.handle.create_project("admin", project("research", 1)).await.unwrap();
+    assert_eq!(again.id, 2, "ids are not given out twice");
+}
+
+#[tokio::test]
+async fn a_limit_below_the_quota_is_refused() {
+    let w = World::new(nodes(1, 1), &[]).await;
+    let spec = project("x", 2);
+    let share = Share { gpu_limit_millis: Some(1000), ..spec.share };
+    let error = w.handle.create_project("admin", ProjectSpec { share, ..spec }).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { field: "gpu limit", .. }), "{error}");
+}
+
+#[tokio::test]
+async fn requests_of_many_at_once_are_all_answered() {
+    let w = World::new(nodes(4, 8), &[32]).await;
+    let names: Vec<_> = (0..64).map(|n| format!("t{n}")).collect();
+    let all = names.iter().map(|name| w.handle.submit(1, training(name, 1)));
+    let answers = futures_util::future::join_all(all).await;
+    assert!(answers.iter().all(Result::is_ok));
+    let running = |v: &control::view::View| {
+        v.workloads.values().filter(|w| w.phase == Phase::Running).count()
+    };
+    w.until("32 run", |v| running(v) == 32).await;
+    assert!(
+        w.handle
+            .view()
+            .workloads
+            .values()
+            .all(|w| { w.phase == Phase::Running || !w.pending.is_empty() })
+    );
+    assert_eq!(w.engine.most_in_use(), 1000);
+}

@@ -1,0 +1,238 @@
+//! Servers that end at the worst moment, machines that changed meanwhile, disks that refuse.
+
+use control::view::{Phase, PodState};
+use control::{Error, WorkloadSpec};
+use engine::{Exit, RunKey, RunState};
+use sqlx::Connection;
+use units::Instant;
+
+use crate::world::{World, nodes, project, training, workspace};
+
+#[tokio::test]
+async fn what_runs_is_adopted() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    w.submit(1, training("big", 2)).await;
+    let before = w.phase("t", Phase::Running).await;
+    w.engine.calls();
+    w.restart().await;
+    assert_eq!(*w.get("t").unwrap(), *before);
+    let pending = w.get("big").unwrap();
+    assert_eq!((pending.phase, pending.pending.is_empty()), (Phase::Pending, false));
+    assert_eq!(w.engine.calls(), [""; 0], "the same process goes on, nothing was asked");
+    assert_eq!(w.handle.view().projects[&1].allocated.gpu_millis, 1000);
+}
+
+#[tokio::test]
+async fn a_start_that_was_decided_but_not_done_is_done() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.engine.deaf(true);
+    w.submit(1, training("t", 1)).await;
+    w.crash().await;
+    w.engine.deaf(false);
+    w.start().await;
+    w.becomes("t Running 1/1").await;
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 1)], "the same run, not a second one");
+}
+
+#[tokio::test]
+async fn a_stop_that_was_decided_but_not_done_is_done() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    w.delete("t").await;
+    w.crash().await;
+    w.engine.stubborn(false);
+    w.start().await;
+    w.becomes("").await;
+    assert!(w.engine.alive().is_empty());
+    while w.engine.known() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_saw_counts() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("good", 1)).await;
+    w.phase("good", Phase::Running).await;
+    w.submit(1, training("next", 1)).await;
+    let key = w.engine.run_of("good").key;
+    w.crash().await;
+    w.engine.end(key, Exit::Code(0));
+    w.start().await;
+    w.becomes("good Completed 0/1\nnext Running 1/1").await;
+}
+
+#[tokio::test]
+async fn a_run_that_vanished_is_started_again() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.crash().await;
+    w.engine.lose(w.engine.run_of("t").key);
+    w.start().await;
+    w.becomes("t Running 1/1").await;
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn runs_of_nobody_are_stopped_and_removed() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.crash().await;
+    let mut foreign = w.engine.run_of("t");
+    foreign.workload_name = "foreign".to_owned();
+    foreign.key = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    w.engine.plant(foreign, RunState::Running { pid: None, started_at: Instant(1) });
+    w.start().await;
+    while w.engine.known() > 1 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn a_later_run_than_the_state_knows_is_ended_before_another_starts() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.crash().await;
+    // As after an old copy of the state was restored: generation 1 is past, 5 is there.
+    let mut later = w.engine.run_of("t");
+    w.engine.lose(later.key);
+    later.key.generation = 5;
+    w.engine.stubborn(true);
+    w.engine.plant(later, RunState::Running { pid: None, started_at: Instant(1) });
+    w.start().await;
+    w.phase("t", Phase::Pending).await;
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 5)], "nothing beside it");
+    w.engine.let_go();
+    w.becomes("t Running 1/1").await;
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 6)]);
+}
+
+#[tokio::test]
+async fn a_move_goes_on_where_it_was() {
+    let mut w = World::new(nodes(1, 1), &[1, 1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    w.submit(1, workspace("shell", 1)).await;
+    let shell = w.get("shell").unwrap();
+    assert_eq!(shell.pods[0].state, PodState::Reserved);
+    w.restart().await;
+    assert_eq!(w.get("shell").unwrap().pods[0].state, PodState::Reserved);
+    assert_eq!(w.get("t").unwrap().pods[0].state, PodState::Terminating);
+    w.engine.let_go();
+    w.becomes("t Pending 0/1\nshell Running 1/1").await;
+    assert_eq!(w.engine.most_in_use(), 1000);
+}
+
+#[tokio::test]
+async fn the_delay_before_a_restart_survives() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.phase("shell", Phase::Running).await;
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
+    w.phase("shell", Phase::Initializing).await;
+    w.restart().await;
+    assert_eq!(w.get("shell").unwrap().phase, Phase::Initializing);
+    assert!(w.engine.alive().is_empty());
+    w.clock.advance_ms(1000);
+    w.becomes("shell Running 1/1").await;
+    assert_eq!(w.engine.alive(), [("shell".to_owned(), 2)]);
+}
+
+#[tokio::test]
+async fn work_on_gpus_that_are_gone_is_stopped_and_queued() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t1", 1)).await;
+    w.submit(1, training("t2", 1)).await;
+    w.becomes("t1 Running 1/1\nt2 Running 1/1").await;
+    w.crash().await;
+    w.set_nodes(nodes(1, 1));
+    w.engine.stubborn(true);
+    w.start().await;
+    let view = w.handle.view();
+    let evicted: Vec<_> = view.workloads.values().filter(|w| w.last_eviction.is_some()).collect();
+    assert_eq!(evicted.len(), 1);
+    assert_eq!(evicted[0].last_eviction.as_ref().unwrap().code, "E201");
+    assert_eq!(evicted[0].phase, Phase::Pending);
+    assert_eq!(w.engine.alive().len(), 2, "its process is still being stopped");
+    w.engine.let_go();
+    while w.engine.alive().len() > 1 {
+        tokio::task::yield_now().await;
+    }
+    let name = evicted[0].spec.name.clone();
+    let other = if name == "t1" { "t2" } else { "t1" };
+    w.delete(other).await;
+    w.becomes(&format!("{name} Running 1/1")).await;
+    assert_eq!(w.engine.run_of(&name).key.generation, 2);
+}
+
+#[tokio::test]
+async fn suspended_and_ended_work_stays_so() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("done", 1)).await;
+    w.submit(1, training("still", 1)).await;
+    w.becomes("done Running 1/1\nstill Running 1/1").await;
+    w.engine.end(w.engine.run_of("done").key, Exit::Code(0));
+    w.handle.suspend("alice", w.id("still")).await.unwrap();
+    w.becomes("done Completed 0/1\nstill Stopped 0/1").await;
+    w.restart().await;
+    w.becomes("done Completed 0/1\nstill Stopped 0/1").await;
+    w.handle.resume("alice", w.id("still")).await.unwrap();
+    w.becomes("done Completed 0/1\nstill Running 1/1").await;
+}
+
+/// Makes the database refuse events, as a full disk would refuse everything.
+async fn refuse_events(w: &World, refuse: bool) {
+    let options =
+        sqlx::sqlite::SqliteConnectOptions::new().filename(w.dir.path().join("elastane.db"));
+    let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+    let sql = if refuse {
+        "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    } else {
+        "DROP TRIGGER full"
+    };
+    sqlx::query(sql).execute(&mut db).await.unwrap();
+    db.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_acts_that_could_not_be_written() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    let before = w.phase("t", Phase::Running).await;
+    w.engine.calls();
+    refuse_events(&w, true).await;
+    for attempt in 0..3 {
+        let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
+        let error = w.handle.create_project("admin", project("x", 1)).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
+    }
+    assert_eq!(w.engine.calls(), [""; 0]);
+    assert_eq!(w.picture(), "t Running 1/1");
+    refuse_events(&w, false).await;
+    w.submit(1, training("u", 1)).await;
+    w.becomes("t Running 1/1\nu Running 1/1").await;
+    assert_eq!(*w.get("t").unwrap(), *before, "it was never touched");
+}
+
+#[tokio::test]
+async fn what_happened_while_nothing_could_be_written_is_not_lost() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
+    w.phase("t", Phase::Running).await;
+    refuse_events(&w, true).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
+    let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    assert_eq!(w.picture(), "t Running 1/1");
+    refuse_events(&w, false).await;
+    w.becomes("t Completed 0/1").await;
+}

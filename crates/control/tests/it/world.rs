@@ -1,0 +1,232 @@
+//! A dispatcher with a fake engine, a clock set by hand and a state directory, and short words
+//! for what the scenarios do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use control::view::{Event, Phase, Share, View, WorkloadKind, WorkloadView};
+use control::{
+    Error, EventFilter, GpuSpec, Handle, NodeGpu, NodeSpec, Options, ProjectSpec, Restart, Service,
+    WorkloadSpec,
+};
+use store::Store;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::fake::{FakeEngine, ManualClock};
+
+/// How long a state may take to come; long, because a loaded machine is no fault.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+pub(crate) struct World {
+    pub(crate) engine: FakeEngine,
+    pub(crate) clock: ManualClock,
+    pub(crate) handle: Handle,
+    pub(crate) dir: tempfile::TempDir,
+    nodes: Vec<NodeSpec>,
+    server: Option<(oneshot::Sender<()>, JoinHandle<Result<(), Error>>)>,
+}
+
+/// `count` nodes with `gpus` GPUs of 16 GiB each.
+pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
+    let node = |number| NodeSpec {
+        name: format!("node-{number}"),
+        gpu_type: "simulated".to_owned(),
+        simulated: true,
+        gpus: (0..gpus)
+            .map(|gpu| NodeGpu { uuid: format!("GPU-{number}-{gpu}"), memory_bytes: 16 << 30 })
+            .collect(),
+        cpu_millis: 64_000,
+        memory_bytes: 256 << 30,
+    };
+    (1..=count).map(node).collect()
+}
+
+/// A training that wants so many GPUs.
+pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
+    WorkloadSpec {
+        name: name.to_owned(),
+        kind: WorkloadKind::Training,
+        submitted_by: "alice".to_owned(),
+        source: "CLI".to_owned(),
+        image: "quickstart".to_owned(),
+        command: None,
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        working_dir: None,
+        gpu: GpuSpec::Whole(gpus),
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        elastic: false,
+        priority: 50,
+        priority_class: "train".to_owned(),
+        preemptible: true,
+        backoff_limit: 6,
+        restart: Restart::Never,
+        grace_ms: 1000,
+        command_line: None,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+    }
+}
+
+pub(crate) fn elastic(name: &str, gpus: u32) -> WorkloadSpec {
+    WorkloadSpec { elastic: true, ..training(name, gpus) }
+}
+
+/// An interactive workload.
+pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
+    WorkloadSpec {
+        kind: WorkloadKind::Workspace,
+        priority: 100,
+        preemptible: false,
+        backoff_limit: 0,
+        restart: Restart::OnFailure,
+        ..training(name, gpus)
+    }
+}
+
+pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
+    let share = Share {
+        gpu_quota_millis: quota * 1000,
+        gpu_limit_millis: None,
+        over_quota_weight: 2,
+        cpu_quota_millis: None,
+        memory_quota_bytes: None,
+    };
+    ProjectSpec { name: name.to_owned(), description: String::new(), share }
+}
+
+impl World {
+    /// A running server with these nodes and, as projects 1, 2, …, these quotas.
+    pub(crate) async fn new(nodes: Vec<NodeSpec>, quotas: &[u64]) -> Self {
+        let clock = ManualClock::new();
+        let engine = FakeEngine::new(clock.clone());
+        let dir = tempfile::tempdir().unwrap();
+        let (service, handle) = open(&dir, &nodes, &engine, &clock).await;
+        let mut world = Self { engine, clock, handle, dir, nodes, server: None };
+        world.serve(service);
+        for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
+            world.handle.create_project("admin", project(name, *quota)).await.unwrap();
+        }
+        world
+    }
+
+    fn serve(&mut self, service: Service) {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move { stopped.await.unwrap_or(()) };
+        self.server = Some((stop, tokio::spawn(service.run(shutdown))));
+    }
+
+    /// The server ends in the middle of whatever it does.
+    pub(crate) async fn crash(&mut self) {
+        let (_stop, server) = self.server.take().unwrap();
+        server.abort();
+        let _ = server.await;
+        // The handle keeps the state directory; a crashed process keeps nothing.
+        let clock = ManualClock::new();
+        let engine = FakeEngine::new(clock.clone());
+        let spare = tempfile::tempdir().unwrap();
+        let (_, other) = open(&spare, &[], &engine, &clock).await;
+        self.handle = other;
+    }
+
+    /// A server on the same state and the same machine.
+    pub(crate) async fn start(&mut self) {
+        let (service, handle) = open(&self.dir, &self.nodes, &self.engine, &self.clock).await;
+        self.handle = handle;
+        self.serve(service);
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.crash().await;
+        self.start().await;
+    }
+
+    pub(crate) fn set_nodes(&mut self, nodes: Vec<NodeSpec>) {
+        self.nodes = nodes;
+    }
+
+    pub(crate) async fn submit(&self, project: u64, spec: WorkloadSpec) -> Arc<WorkloadView> {
+        self.handle.submit(project, spec).await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.handle.delete_workload("alice", self.id(name)).await.unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<WorkloadView>> {
+        self.handle.view().workloads.values().find(|w| w.spec.name == name).cloned()
+    }
+
+    pub(crate) fn id(&self, name: &str) -> Uuid {
+        self.get(name).unwrap_or_else(|| panic!("no workload {name}")).id
+    }
+
+    /// Waits until the view is as described; returns it.
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&View) -> bool) -> Arc<View> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let view = self.handle.view();
+            if holds(&view) {
+                return view;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "never: {what}\n{}", self.picture());
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Waits until all workloads, in order of submission, read like `a1 Running 2/1`: name,
+    /// phase, allocated and requested GPUs.
+    pub(crate) async fn becomes(&self, expected: &str) {
+        let expected: Vec<_> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let expected = expected.join("\n");
+        self.until(&expected, |_| self.picture() == expected).await;
+    }
+
+    pub(crate) fn picture(&self) -> String {
+        let view = self.handle.view();
+        let mut workloads: Vec<_> = view.workloads.values().collect();
+        workloads.sort_by_key(|w| w.seq);
+        let line = |w: &Arc<WorkloadView>| {
+            let gpus = |r: units::Resources| units::format_millis(r.gpu_millis);
+            format!("{} {:?} {}/{}", w.spec.name, w.phase, gpus(w.allocated), gpus(w.requested))
+        };
+        workloads.into_iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) async fn phase(&self, name: &str, phase: Phase) -> Arc<WorkloadView> {
+        let is = |v: &View| v.workloads.values().any(|w| w.spec.name == name && w.phase == phase);
+        self.until(&format!("{name} {phase:?}"), is).await;
+        self.get(name).unwrap()
+    }
+
+    /// Kinds of the events about a workload, oldest first.
+    pub(crate) async fn story(&self, id: Uuid) -> Vec<String> {
+        self.events(id).await.into_iter().map(|event| event.kind).collect()
+    }
+
+    pub(crate) async fn events(&self, id: Uuid) -> Vec<Event> {
+        let filter = EventFilter { workload: Some(id), ..EventFilter::default() };
+        self.handle.events(filter).await.unwrap()
+    }
+}
+
+async fn open(
+    dir: &tempfile::TempDir,
+    nodes: &[NodeSpec],
+    engine: &FakeEngine,
+    clock: &ManualClock,
+) -> (Service, Handle) {
+    let options = Options {
+        cluster_name: "test".to_owned(),
+        version: "0".to_owned(),
+        nodes: nodes.to_vec(),
+        engine: Arc::new(engine.clone()),
+        store: Store::open(dir.path()).await.unwrap(),
+        policy: sched::Policy::default(),
+        clock: Arc::new(clock.clone()),
+    };
+    Service::open(options).await.unwrap()
+}
