@@ -12,7 +12,7 @@ use crate::{Client, Error};
 /// Where a server without a state file is looked for.
 const DEFAULT_URL: &str = "http://127.0.0.1:7070";
 /// What a running server writes beside its database.
-const SERVER_FILE: &str = "server.json";
+pub const SERVER_FILE: &str = "server.json";
 /// The token that only the user of the server can read.
 const TOKEN_FILE: &str = "token";
 

@@ -7,7 +7,9 @@ mod find;
 mod request;
 mod routes;
 
-pub use find::{Found, ServerFile, find, read_server_file, state_dir, write_server_file};
+pub use find::{
+    Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
+};
 pub use routes::{LogStream, WorkloadKind};
 
 use thiserror::Error;

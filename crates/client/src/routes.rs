@@ -44,12 +44,12 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
-    /// Stops every workload, then the server.
+    /// Stops every workload, then the server. Takes as long as the workloads' grace periods.
     ///
     /// # Errors
     /// As every request.
     pub async fn down(&self) -> Result<(), Error> {
-        self.act(Method::POST, "/elastane/v1/down").await
+        self.accept(self.request(Method::POST, "/elastane/v1/down")).await.map(drop)
     }
 
     /// The clusters.

@@ -1,2 +1,5 @@
-//! Placeholder.
-fn main() {}
+//! The operator's command line, and every process of the server.
+
+fn main() -> std::process::ExitCode {
+    cli::elastane::main(std::env::args_os().collect())
+}

@@ -1,2 +1,99 @@
-//! The operator's command line.
+//! `elastane`: the operator's command line. Owns which words there are and where each leads.
 
+mod args;
+mod config;
+mod down;
+mod machines;
+mod project;
+mod status;
+mod up;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use crate::exit::{self, Error};
+use args::{Cli, Command};
+
+/// Runs a command line, the program's name included.
+///
+/// The words that stand for a process of a workload are looked at first: they must not start any
+/// thread, and their arguments are not ours.
+#[must_use]
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let rest = || argv.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+    match argv.get(1).and_then(|word| word.to_str()) {
+        Some("supervise") => match argv.get(2) {
+            Some(dir) => return engine_local::supervise(Path::new(dir)),
+            None => return Error::Usage("supervise needs a run directory".to_owned()).report(),
+        },
+        Some("quickstart-workload") => return quickstart::run(rest(), env),
+        Some("nvidia-smi") => return nvidia_smi(&rest().collect::<Vec<_>>()),
+        _ => {}
+    }
+    let mut tree = Cli::command();
+    let parsed = tree.try_get_matches_from_mut(&argv).and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
+    });
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return exit::parser_said(&error),
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Error> {
+    let dir = cli.state_dir;
+    match cli.command {
+        Command::Up(flags) => up::run(dir, flags),
+        Command::Down => with_client(down::run(state_dir(dir)?)),
+        Command::Status => with_client(status::run(state_dir(dir)?)),
+        Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::Token => status::token(&state_dir(dir)?),
+        Command::Version => {
+            writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;
+            Ok(())
+        }
+        // Looked at before; here for the help page.
+        Command::QuickstartWorkload => Ok(()),
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The state directory of a client command.
+fn state_dir(flag: Option<PathBuf>) -> Result<PathBuf, Error> {
+    flag.or_else(|| client::state_dir(&env)).ok_or_else(|| {
+        Error::Usage("HOME is not set; say where the state is with --state-dir DIR".to_owned())
+    })
+}
+
+/// Client commands need one thread and no more.
+fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    runtime.block_on(command)
+}
+
+fn nvidia_smi(args: &[String]) -> ExitCode {
+    let printed = engine_local::nvidia_smi(args, env)
+        .map_err(|error| Error::Usage(error.to_string()))
+        .and_then(|text| Ok(std::io::stdout().write_all(text.as_bytes())?));
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

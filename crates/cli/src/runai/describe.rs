@@ -256,7 +256,6 @@ pub(super) async fn nodes(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     for node in named_nodes(names, context, out).await? {
-        let simulated = if node.simulated { " (simulated)" } else { "" };
         writeln!(out, "NAME: {}", node.name)?;
         writeln!(out, "STATUS: Ready")?;
         writeln!(out, "ROLE: <none>")?;
@@ -264,7 +263,7 @@ pub(super) async fn nodes(
         writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;
         writeln!(out, "MEMORY ALLOCATABLE: {}", units::format_bytes(node.memory_bytes))?;
         writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
-        writeln!(out, "GPU TYPE: {}{simulated}", node.gpu_type)?;
+        writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
         writeln!(out, "GPU ALLOCATABLE: {}", node.gpu_used.len())?;
         writeln!(out, "\nNODE GPUs INFO")?;
         let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY"]);

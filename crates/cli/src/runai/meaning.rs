@@ -188,14 +188,16 @@ fn gpu_v2(typed: &v2::Submit) -> Result<Gpu, String> {
 
 fn list_v1(list: v1::List) -> Result<Intent, String> {
     let shown = shown(list.format);
-    if list.listed != v1::Listed::Nodes && !list.names.is_empty() {
+    let listed = list.listed.unwrap_or(v1::Listed::Jobs);
+    // The published page of the newest quickstart shows the short table under `list -A`.
+    let short = list.all_projects && list.listed.is_none();
+    if listed != v1::Listed::Nodes && !list.names.is_empty() {
         return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
     }
-    Ok(match list.listed {
+    Ok(match listed {
         v1::Listed::Jobs => Intent::ListWorkloads(ListWorkloads {
             all_projects: list.all_projects,
-            // The published page of the newest quickstart shows the short table under `list -A`.
-            table: Some(if list.all_projects { TableStyle::V2 } else { TableStyle::V1 }),
+            table: Some(if short { TableStyle::V2 } else { TableStyle::V1 }),
             shown,
             ..ListWorkloads::default()
         }),

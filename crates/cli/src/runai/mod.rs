@@ -25,6 +25,7 @@ use clap::CommandFactory as _;
 use crate::exit::{self, Error};
 use context::Context;
 use intent::Intent;
+pub(crate) use list::projects_v2 as projects_table;
 
 /// Runs a command line, the program's name included.
 #[must_use]

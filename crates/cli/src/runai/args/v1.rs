@@ -72,10 +72,10 @@ pub(crate) struct Submit {
 /// `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What to list
-    #[arg(value_enum, default_value_t = Listed::Jobs, hide_possible_values = true)]
+    /// What to list [default: jobs]
+    #[arg(value_enum, hide_possible_values = true)]
     #[arg(value_name = "jobs|projects|nodes|clusters")]
-    pub(crate) listed: Listed,
+    pub(crate) listed: Option<Listed>,
     /// Only these nodes
     #[arg(value_name = "NODE")]
     pub(crate) names: Vec<String>,

@@ -83,6 +83,8 @@ fn published_lists_choose_their_tables() {
         ..ListWorkloads::default()
     };
     assert_eq!(list("runai list -A"), short);
+    let wide_of_all = ListWorkloads { all_projects: true, ..wide };
+    assert_eq!(list("runai list jobs -A"), wide_of_all);
     assert_eq!(list("runai workload list -A"), ListWorkloads { limit: Some(50), ..short });
     assert_eq!(list("runai training list").kind, Some(Kind::Training));
 }

@@ -1,0 +1,159 @@
+//! What can be typed after `elastane`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs a GPU scheduler on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "elastane", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Where the server keeps its state [default: ~/.local/state/elastane]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The first word.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the server: interface, scheduler and engine in one process
+    Up(Up),
+    /// Stop all workloads, then the server
+    Down,
+    /// Show whether the server runs, and what it has
+    Status,
+    /// Create, list, change and delete projects
+    #[command(subcommand)]
+    Project(Project),
+    /// Print the access token of this installation
+    Token,
+    /// Print the version
+    Version,
+    /// Train a small model on the CPU; the workload of the quickstarts
+    QuickstartWorkload,
+}
+
+/// `up`. Every value may also stand in the file, and in the environment as ELASTANE_<NAME>.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Up {
+    /// Simulate one machine with these GPUs, such as 4x16GiB
+    #[arg(long, value_name = "COUNTxSIZE", conflicts_with = "nodes")]
+    pub(crate) gpus: Option<String>,
+    /// Simulate several machines, such as 2x2x16GiB
+    #[arg(long, value_name = "NODESxCOUNTxSIZE")]
+    pub(crate) nodes: Option<String>,
+    /// Where to listen [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Listen beyond this machine although the traffic is not encrypted
+    #[arg(long)]
+    pub(crate) insecure_listen: bool,
+    /// Name of the cluster [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_name: Option<String>,
+    /// What to log: off, error, warn, info, debug, trace [default: warn]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// Read values from this file (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// `project …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Project {
+    /// Create a project
+    Create {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// List the projects
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show everything about a project
+    Describe {
+        /// Name
+        name: String,
+    },
+    /// Change a project; what is not given stays as it is
+    Update {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// Delete a project without workloads
+    Delete {
+        /// Name
+        name: String,
+    },
+}
+
+/// What a project may have.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Share {
+    /// GPUs it deserves, such as 2 or 0.5
+    #[arg(long, value_name = "N", value_parser = amount, allow_negative_numbers = true)]
+    pub(crate) gpu_quota: Option<u64>,
+    /// Most GPUs it may hold; `none` for no limit
+    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
+    pub(crate) gpu_limit: Option<Limit>,
+    /// Weight when idle GPUs are divided; 0 for none of them
+    #[arg(long, value_name = "N")]
+    pub(crate) over_quota_weight: Option<u64>,
+    /// CPU cores it deserves; `none` for no quota
+    #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
+    pub(crate) cpu_quota: Option<Limit>,
+    /// Memory it deserves, such as 64GiB; `none` for no quota
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory_quota: Option<Limit>,
+    /// Free text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+}
+
+/// An amount, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Unlimited.
+    None,
+    /// In the unit of the flag.
+    At(u64),
+}
+
+/// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
+fn amount(text: &str) -> Result<u64, String> {
+    if text.ends_with('m') {
+        return Err(units::Error::NotANumber(text.to_owned()).to_string());
+    }
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    unless_none(text, amount)
+}
+
+fn cores(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_cpu_millis(text).map_err(|error| error.to_string()))
+}
+
+fn memory(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_bytes(text).map_err(|error| error.to_string()))
+}
+
+fn unless_none(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<u64, String>,
+) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit::None),
+        _ => parse(text).map(Limit::At),
+    }
+}

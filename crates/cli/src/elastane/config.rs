@@ -1,0 +1,241 @@
+//! The values `elastane up` works with: default < file < environment < flag.
+//! Owns the keys of the file and what is said about a wrong one. Touches nothing but that file.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+use tracing::level_filters::LevelFilter;
+
+use super::args::Up;
+use crate::settings::Env;
+
+/// Where the server listens when nothing else is said.
+pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
+/// The keys of the file. In the environment they are upper case after `ELASTANE_`.
+const KEYS: [&str; 7] =
+    ["cluster_name", "gpus", "insecure_listen", "listen", "log", "nodes", "state_dir"];
+/// An unknown key is taken for a misspelt one up to this distance.
+const SIMILARITY_MIN: f64 = 0.6;
+
+/// Why the values cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// The file cannot be read.
+    #[error("failed to read {}: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The file is wrong.
+    #[error("{} line {line}: {fault}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it.
+        line: usize,
+        /// What is wrong and what is allowed.
+        fault: String,
+    },
+    /// A value means nothing.
+    #[error("{origin}: {fault}")]
+    Value {
+        /// Where the value comes from.
+        origin: String,
+        /// What is wrong and what is allowed.
+        fault: String,
+    },
+    /// There is no place for the state.
+    #[error("HOME is not set; say where to keep the state with --state-dir DIR")]
+    NoHome,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) state_dir: PathBuf,
+    pub(crate) listen: SocketAddr,
+    pub(crate) cluster_name: String,
+    pub(crate) log: LevelFilter,
+    pub(crate) machines: Machines,
+}
+
+/// Which machines there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Machines {
+    /// This one, with the GPUs it has; simulated ones if it has none.
+    Found,
+    /// One, with simulated GPUs, from this text.
+    Gpus(Given),
+    /// Several simulated ones, from this text.
+    Nodes(Given),
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) text: String,
+    pub(crate) origin: String,
+}
+
+impl Given {
+    fn fault(&self, fault: impl ToString) -> Error {
+        Error::Value { origin: self.origin.clone(), fault: fault.to_string() }
+    }
+}
+
+/// Values of one origin.
+#[derive(Debug, Default)]
+struct Layer(Vec<(&'static str, Given)>);
+
+impl Layer {
+    fn get(&self, key: &str) -> Option<&Given> {
+        self.0.iter().find(|(own, _)| *own == key).map(|(_, given)| given)
+    }
+}
+
+/// Brings the four origins together.
+pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Result<Config, Error> {
+    let set = |name: &str| env(name).filter(|text| !text.is_empty());
+    let file = flags.config.clone().or_else(|| set("ELASTANE_CONFIG").map(PathBuf::from));
+    // Highest first.
+    let layers = [
+        from_flags(state_dir, flags),
+        from_environment(&set),
+        file.as_deref().map(from_file).transpose()?.unwrap_or_default(),
+    ];
+    let find = |key: &str| layers.iter().find_map(|layer| layer.get(key)).cloned();
+    let state_dir = match find("state_dir") {
+        Some(given) => PathBuf::from(given.text),
+        None => client::state_dir(env).ok_or(Error::NoHome)?,
+    };
+    let listen = find("listen")
+        .unwrap_or_else(|| Given { text: LISTEN_DEFAULT.to_owned(), origin: "default".to_owned() });
+    let insecure = find("insecure_listen").map(|given| boolean(&given)).transpose()?;
+    Ok(Config {
+        state_dir,
+        listen: address(&listen, insecure.unwrap_or(false))?,
+        cluster_name: cluster_name(find("cluster_name"))?,
+        log: find("log").map_or(Ok(LevelFilter::WARN), |given| {
+            let allowed = "write off, error, warn, info, debug or trace";
+            let level = given.text.parse();
+            level.map_err(|_| given.fault(format!("`{}` is no level; {allowed}", given.text)))
+        })?,
+        machines: machines(&layers)?,
+    })
+}
+
+fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
+    let text = |flag: &Option<String>| flag.clone();
+    let values = [
+        ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
+        ("gpus", "--gpus", text(&flags.gpus)),
+        ("insecure_listen", "--insecure-listen", flags.insecure_listen.then(|| "true".to_owned())),
+        ("listen", "--listen", text(&flags.listen)),
+        ("log", "--log", text(&flags.log)),
+        ("nodes", "--nodes", text(&flags.nodes)),
+        ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
+    ];
+    let given = |(key, flag, text): (&'static str, &str, Option<String>)| {
+        text.map(|text| (key, Given { text, origin: flag.to_owned() }))
+    };
+    Layer(values.into_iter().filter_map(given).collect())
+}
+
+fn from_environment(set: &dyn Fn(&str) -> Option<String>) -> Layer {
+    let given = |key: &&'static str| {
+        let origin = format!("ELASTANE_{}", key.to_ascii_uppercase());
+        set(&origin).map(|text| (*key, Given { text, origin }))
+    };
+    Layer(KEYS.iter().filter_map(given).collect())
+}
+
+fn from_file(path: &Path) -> Result<Layer, Error> {
+    let text =
+        fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let at = |offset: usize, fault: String| {
+        let before = text.get(..offset).unwrap_or(&text);
+        Error::File { path: path.to_owned(), line: before.matches('\n').count() + 1, fault }
+    };
+    let table = DeTable::parse(&text).map_err(|error| {
+        at(error.span().map_or(0, |span| span.start), error.message().to_owned())
+    })?;
+    let mut layer = Layer::default();
+    for (key, value) in table.get_ref() {
+        let name = key.get_ref().as_ref();
+        let Some(known) = KEYS.into_iter().find(|known| *known == name) else {
+            return Err(at(key.span().start, unknown_key(name)));
+        };
+        let text = match value.get_ref() {
+            DeValue::String(text) if known != "insecure_listen" => text.to_string(),
+            DeValue::Boolean(yes) if known == "insecure_listen" => yes.to_string(),
+            _ => {
+                let kind = if known == "insecure_listen" { "true or false" } else { "\"text\"" };
+                return Err(at(value.span().start, format!("`{known}` takes {kind}")));
+            }
+        };
+        let origin = format!("{known} in {}", path.display());
+        layer.0.push((known, Given { text, origin }));
+    }
+    Ok(layer)
+}
+
+fn unknown_key(name: &str) -> String {
+    let nearest = KEYS
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(known, name), known))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    match nearest {
+        Some((_, known)) => format!("unknown key `{name}`; did you mean `{known}`?"),
+        None => format!("unknown key `{name}`; known are {}", KEYS.join(", ")),
+    }
+}
+
+fn boolean(given: &Given) -> Result<bool, Error> {
+    match given.text.as_str() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        other => Err(given.fault(format!("`{other}` is neither true nor false"))),
+    }
+}
+
+fn address(given: &Given, insecure: bool) -> Result<SocketAddr, Error> {
+    let text = given.text.replacen("localhost:", "127.0.0.1:", 1);
+    let address: SocketAddr = text.parse().map_err(|_| {
+        given.fault(format!("`{}` is no address; write {LISTEN_DEFAULT}", given.text))
+    })?;
+    if !address.ip().is_loopback() && !insecure {
+        return Err(given.fault(format!(
+            "{address} can be reached from other machines, and the traffic is not encrypted; \
+             listen on 127.0.0.1:{port}, or accept the risk with --insecure-listen",
+            port = address.port()
+        )));
+    }
+    Ok(address)
+}
+
+fn cluster_name(given: Option<Given>) -> Result<String, Error> {
+    let Some(given) = given else { return Ok("default".to_owned()) };
+    units::check_name(&given.text).map_err(|error| given.fault(error))?;
+    Ok(given.text)
+}
+
+/// The highest origin that says anything about machines decides.
+fn machines(layers: &[Layer]) -> Result<Machines, Error> {
+    for layer in layers {
+        match (layer.get("gpus").cloned(), layer.get("nodes").cloned()) {
+            (Some(gpus), None) => return Ok(Machines::Gpus(gpus)),
+            (None, Some(nodes)) => return Ok(Machines::Nodes(nodes)),
+            (Some(gpus), Some(nodes)) => {
+                return Err(gpus.fault(format!("cannot be used together with {}", nodes.origin)));
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(Machines::Found)
+}

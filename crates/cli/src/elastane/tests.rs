@@ -1,0 +1,200 @@
+//! Where values come from, and what is said about wrong ones.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Parser as _;
+use expect_test::expect;
+use tracing::level_filters::LevelFilter;
+
+use super::args::{Cli, Command, Up};
+use super::config::{Config, Error, Given, Machines, resolve};
+use super::machines::announce;
+
+fn with(flags: &Up, env: &[(&str, &str)]) -> Result<Config, Error> {
+    let lookup = |name: &str| {
+        let found = env.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| (*value).to_owned()).or((name == "HOME").then(|| "/h".to_owned()))
+    };
+    resolve(None, flags, &lookup)
+}
+
+fn file(dir: &Path, text: &str) -> Up {
+    let path = dir.join("elastane.toml");
+    std::fs::write(&path, text).unwrap();
+    Up { config: Some(path), ..Up::default() }
+}
+
+#[test]
+fn without_a_word_everything_has_a_value() {
+    let config = with(&Up::default(), &[]).unwrap();
+    let want = Config {
+        state_dir: PathBuf::from("/h/.local/state/elastane"),
+        listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
+        cluster_name: "default".to_owned(),
+        log: LevelFilter::WARN,
+        machines: Machines::Found,
+    };
+    assert_eq!(config, want);
+}
+
+#[test]
+fn flags_beat_the_environment_which_beats_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "listen = \"127.0.0.1:1\"\ncluster_name = \"file\"\nlog = \"info\"\n";
+    let flags = Up { listen: Some("127.0.0.1:3".into()), ..file(dir.path(), text) };
+    let env = [("ELASTANE_LISTEN", "127.0.0.1:2"), ("ELASTANE_CLUSTER_NAME", "env")];
+    let config = with(&flags, &env).unwrap();
+    assert_eq!(config.listen.port(), 3);
+    assert_eq!(config.cluster_name, "env");
+    assert_eq!(config.log, LevelFilter::INFO);
+}
+
+#[test]
+fn machines_of_a_higher_origin_replace_those_of_a_lower_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = Up { nodes: Some("2x2x1GiB".into()), ..file(dir.path(), "gpus = \"4x16GiB\"") };
+    let given = Given { text: "2x2x1GiB".into(), origin: "--nodes".into() };
+    assert_eq!(with(&flags, &[]).unwrap().machines, Machines::Nodes(given));
+}
+
+#[test]
+fn wrong_files_name_the_line_and_the_nearest_key() {
+    for (text, said) in [
+        ("\n\nlistn = \"x\"", "line 3: unknown key `listn`; did you mean `listen`?"),
+        (
+            "log = \"info\"\nstate-dir = \"x\"",
+            "line 2: unknown key `state-dir`; did you mean `state_dir`?",
+        ),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, gpus"),
+        ("log = 7", "line 1: `log` takes \"text\""),
+        ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
+        ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
+        ("log = ", "line 1: "),
+        ("[server]\nlisten = \"x\"", "line 1: unknown key `server`"),
+        ("gpus = \"1x1GiB\"\nnodes = \"1x1x1GiB\"", "cannot be used together with nodes in"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let fault = with(&file(dir.path(), text), &[]).expect_err(text).to_string();
+        assert!(fault.contains(said) && fault.contains("elastane.toml"), "{text}: {fault}");
+    }
+    let missing = Up { config: Some("/nowhere/x.toml".into()), ..Up::default() };
+    assert!(with(&missing, &[]).unwrap_err().to_string().contains("/nowhere/x.toml"));
+}
+
+#[test]
+fn wrong_values_name_where_they_come_from() {
+    for (env, said) in [
+        (
+            ("ELASTANE_LISTEN", "7070"),
+            "ELASTANE_LISTEN: `7070` is no address; write 127.0.0.1:7070",
+        ),
+        (("ELASTANE_LOG", "loud"), "ELASTANE_LOG: `loud` is no level"),
+        (("ELASTANE_CLUSTER_NAME", "A b"), "ELASTANE_CLUSTER_NAME: name `A b` is not allowed"),
+        (("ELASTANE_INSECURE_LISTEN", "maybe"), "`maybe` is neither true nor false"),
+    ] {
+        let fault = with(&Up::default(), &[env]).expect_err(env.0).to_string();
+        assert!(fault.contains(said), "{fault}");
+    }
+}
+
+#[test]
+fn other_machines_are_let_in_only_on_demand() {
+    let open = |insecure_listen| Up {
+        listen: Some("0.0.0.0:7070".into()),
+        insecure_listen,
+        ..Up::default()
+    };
+    let fault = with(&open(false), &[]).unwrap_err().to_string();
+    assert!(fault.contains("--listen") && fault.contains("--insecure-listen"), "{fault}");
+    assert_eq!(with(&open(true), &[]).unwrap().listen.to_string(), "0.0.0.0:7070");
+    let local = Up { listen: Some("localhost:9".into()), ..Up::default() };
+    assert_eq!(with(&local, &[]).unwrap().listen.to_string(), "127.0.0.1:9");
+}
+
+#[test]
+fn simulated_gpus_are_announced_loudly() {
+    let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
+    let nodes = super::machines::nodes(&Machines::Nodes(given)).unwrap();
+    expect![[r#"
+          GPUs       *** SIMULATED: they exist only in the books ***
+          Node       node-1: 2x simulated 16GiB
+          Node       node-2: 2x simulated 16GiB
+    "#]]
+    .assert_eq(&announce(&nodes));
+    let given = Given { text: "4".into(), origin: "--gpus".into() };
+    let fault = super::machines::nodes(&Machines::Gpus(given)).unwrap_err().to_string();
+    assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");
+}
+
+#[test]
+fn project_flags_are_read_exactly() {
+    let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+    let line = "elastane project create team-a --gpu-quota 1.5 --gpu-limit none";
+    let Command::Project(super::args::Project::Create { name, share }) =
+        parse(line).unwrap().command
+    else {
+        panic!("{line}")
+    };
+    assert_eq!((name.as_str(), share.gpu_quota), ("team-a", Some(1500)));
+    assert_eq!(share.gpu_limit, Some(super::args::Limit::None));
+    for (line, said) in [
+        ("elastane project create a --gpu-quota -1", "`-1` is negative"),
+        ("elastane project create a --gpu-quota nan", "`nan` is not a number"),
+        ("elastane project create a --gpu-quotta 1", "a similar argument exists: '--gpu-quota'"),
+        ("elastane project create a --memory-quota lots", "`lots` is not a size"),
+        ("elastane up --gpus 1x1GiB --nodes 1x1x1GiB", "cannot be used with"),
+        ("elastane upp", "a similar subcommand exists: 'up'"),
+    ] {
+        let fault = parse(line).expect_err(line).to_string();
+        assert!(fault.contains(said), "{fault}");
+    }
+}
+
+#[test]
+fn help_of_up() {
+    let text = Cli::try_parse_from(["elastane", "up", "-h"]).unwrap_err().to_string();
+    expect![[r#"
+        Start the server: interface, scheduler and engine in one process
+
+        Usage: elastane up [OPTIONS]
+
+        Options:
+              --gpus <COUNTxSIZE>         Simulate one machine with these GPUs, such as 4x16GiB
+              --state-dir <DIR>           Where the server keeps its state [default:
+                                          ~/.local/state/elastane]
+              --nodes <NODESxCOUNTxSIZE>  Simulate several machines, such as 2x2x16GiB
+              --listen <ADDRESS:PORT>     Where to listen [default: 127.0.0.1:7070]
+              --insecure-listen           Listen beyond this machine although the traffic is not encrypted
+              --cluster-name <NAME>       Name of the cluster [default: default]
+              --log <LEVEL>               What to log: off, error, warn, info, debug, trace [default: warn]
+              --config <FILE>             Read values from this file (TOML)
+          -h, --help                      Print help
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn help_of_the_program() {
+    let text = Cli::try_parse_from(["elastane", "-h"]).unwrap_err().to_string();
+    expect![[r#"
+        Runs a GPU scheduler on this machine
+
+        Usage: elastane [OPTIONS] <COMMAND>
+
+        Commands:
+          up                   Start the server: interface, scheduler and engine in one process
+          down                 Stop all workloads, then the server
+          status               Show whether the server runs, and what it has
+          project              Create, list, change and delete projects
+          token                Print the access token of this installation
+          version              Print the version
+          quickstart-workload  Train a small model on the CPU; the workload of the quickstarts
+          help                 Print this message or the help of the given subcommand(s)
+
+        Options:
+              --state-dir <DIR>  Where the server keeps its state [default: ~/.local/state/elastane]
+          -h, --help             Print help
+          -V, --version          Print version
+    "#]]
+    .assert_eq(&text);
+}

@@ -1,0 +1,246 @@
+//! `elastane up`: puts the parts of the server together, and takes them apart again.
+//!
+//! ```text
+//! values -> state directory -> listener -> engine -> control -> interface -> server.json
+//! ```
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use control::{Clock as _, NodeSpec, SystemClock};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::Up;
+use super::config::{self, Config};
+use super::machines;
+use crate::exit::Error;
+
+/// Threads that serve; the rest of the machine belongs to the workloads.
+const WORKERS: usize = 2;
+
+pub(super) fn run(state_dir: Option<PathBuf>, flags: Up) -> Result<(), Error> {
+    let config = config::resolve(state_dir.as_deref(), &flags, &super::env)
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    tracing_subscriber::fmt()
+        .with_max_level(config.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    let served = runtime.block_on(serve(&config));
+    // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
+    // vanish may start the next server at once.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    withdraw(&config.state_dir)?;
+    say(&served?)
+}
+
+/// Takes `server.json` away, unless another server has written its own by now.
+fn withdraw(state_dir: &Path) -> Result<(), Error> {
+    let own = |file: client::ServerFile| file.pid == std::process::id();
+    if client::read_server_file(state_dir)?.is_some_and(own) {
+        fs::remove_file(state_dir.join(client::SERVER_FILE))?;
+    }
+    Ok(())
+}
+
+/// A server with everything in place.
+struct Server {
+    listener: TcpListener,
+    service: control::Service,
+    state: api::State,
+}
+
+/// Serves until it is told to stop; the text is what to say at the end.
+async fn serve(config: &Config) -> Result<String, Error> {
+    let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines))?;
+    let server = open(config, nodes.clone()).await?;
+    let address = server.listener.local_addr()?;
+    let url = format!("http://{address}");
+    let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
+    client::write_server_file(&config.state_dir, &file)?;
+    say(&banner(&url, &config.state_dir, &nodes, &server.state.control))?;
+
+    let Server { listener, service, state } = server;
+    let control = state.control.clone();
+    let shutdown = state.shutdown.clone();
+    let by_signal = stop_on_signals(shutdown.clone())?;
+    let interface = api::serve(listener, api::router(state), shutdown.clone());
+    let deciding = {
+        let stop = shutdown.clone();
+        service.run(async move { stop.wait().await })
+    };
+    // Whichever part ends first, by a fault, takes the other with it.
+    let interface = async {
+        let ended = interface.await;
+        shutdown.trigger();
+        ended
+    };
+    let deciding = async {
+        let ended = deciding.await;
+        shutdown.trigger();
+        ended
+    };
+    let (interface, deciding) = tokio::join!(interface, deciding);
+    interface.map_err(|error| Error::Failed(chain(&error)))?;
+    deciding.map_err(|error| Error::Failed(chain(&error)))?;
+    Ok(farewell(by_signal.load(Ordering::Relaxed), &control))
+}
+
+async fn open(config: &Config, nodes: Vec<NodeSpec>) -> Result<Server, Error> {
+    let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
+    let dir = &config.state_dir;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
+        Error::Failed(format!("cannot create the state directory {}: {error}", dir.display()))
+    })?;
+    // The directory is an argument of other processes, which start elsewhere.
+    let dir = fs::canonicalize(dir).map_err(|error| {
+        Error::Failed(format!("cannot use the state directory {}: {error}", dir.display()))
+    })?;
+    let store = store::Store::open(&dir).await.map_err(|error| failed(&error))?;
+    let listener = listen(config.listen).await?;
+    let clock = Arc::new(SystemClock);
+    let authority = auth::Authority::open(&dir, &store, clock.now()).await;
+    let authority = authority.map_err(|error| failed(&error))?;
+    let engine = engine(&dir)?;
+    let options = control::Options {
+        cluster_name: config.cluster_name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        nodes,
+        engine: Arc::new(engine),
+        store,
+        policy: sched::Policy::default(),
+        clock: clock.clone(),
+    };
+    let (service, control) =
+        control::Service::open(options).await.map_err(|error| failed(&error))?;
+    let state = api::State {
+        control,
+        authority: Arc::new(authority),
+        clock,
+        hosts: config.listen.ip().is_loopback().then(Vec::new),
+        shutdown: api::Shutdown::default(),
+    };
+    Ok(Server { listener, service, state })
+}
+
+/// The engine of a state directory; whoever opens it must hold the store's lock.
+pub(super) fn engine(state_dir: &Path) -> Result<engine_local::LocalEngine, Error> {
+    let program = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program's file: {error}")))?;
+    let images = engine_local::ImageTable::new(&program);
+    let options =
+        engine_local::Options { state_dir: state_dir.to_owned(), supervisor: program, images };
+    engine_local::LocalEngine::open(options).map_err(|error| Error::Failed(chain(&error)))
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    let error = match TcpListener::bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(error) => error,
+    };
+    if error.kind() != std::io::ErrorKind::AddrInUse {
+        return Err(Error::Failed(format!("cannot listen on {address}: {error}")));
+    }
+    // A port that is free at this moment, as an example that can be pasted.
+    let free = TcpListener::bind((address.ip(), 0)).await.and_then(|free| free.local_addr());
+    let example = free.map_or_else(|_| "127.0.0.1:7171".to_owned(), |free| free.to_string());
+    Err(Error::Failed(format!(
+        "another program listens on {address} already; \
+         choose another port, for example `elastane up --listen {example}`"
+    )))
+}
+
+/// Ends the server, and nothing else, on Ctrl-C or SIGTERM. Tells whether that is what happened.
+fn stop_on_signals(shutdown: api::Shutdown) -> Result<Arc<AtomicBool>, Error> {
+    let by_signal = Arc::new(AtomicBool::new(false));
+    let told = by_signal.clone();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        told.store(true, Ordering::Relaxed);
+        shutdown.trigger();
+    });
+    Ok(by_signal)
+}
+
+fn banner(url: &str, state_dir: &Path, nodes: &[NodeSpec], control: &control::Handle) -> String {
+    let view = control.view();
+    let workloads = match view.workloads.len() {
+        0 => String::new(),
+        count => format!("  Workloads  {count} taken over\n"),
+    };
+    let first = match view.projects.values().next() {
+        None => "elastane project create team-a --gpu-quota 2".to_owned(),
+        Some(_) => "elastane project list".to_owned(),
+    };
+    let project = view.projects.values().next().map_or("team-a", |project| project.name.as_str());
+    format!(
+        "elastane {version} is running\n  URL        {url}\n  Token      {token}\n{nodes}{workloads}\
+         \nNext, in a second terminal:\n  {first}\n  runai config project {project}\n  \
+         runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
+         \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
+        version = env!("CARGO_PKG_VERSION"),
+        token = state_dir.join(auth::TOKEN_FILE).display(),
+        nodes = machines::announce(nodes),
+    )
+}
+
+fn farewell(by_signal: bool, control: &control::Handle) -> String {
+    use control::view::PodState;
+    if !by_signal {
+        return "elastane is down: its workloads were stopped\n".to_owned();
+    }
+    let view = control.view();
+    let pods = view.workloads.values().flat_map(|workload| &workload.pods);
+    let running =
+        pods.filter(|pod| matches!(pod.state, PodState::Starting | PodState::Running)).count();
+    match running {
+        0 => "the server has stopped; no workload was running\n".to_owned(),
+        1 => "the server has stopped; 1 workload goes on running. `elastane up` takes it over, \
+              `elastane down` stops it\n"
+            .to_owned(),
+        many => format!(
+            "the server has stopped; {many} workloads go on running. `elastane up` takes them \
+             over, `elastane down` stops them\n"
+        ),
+    }
+}
+
+/// Prints; a terminal that was closed is no reason to stop serving.
+fn say(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// An error with its causes that its own text does not tell.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
