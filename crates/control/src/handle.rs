@@ -205,19 +205,32 @@ impl Handle {
     fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
         let view = self.view();
         let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
-        let named = |p: &&PodView| pod.is_none_or(|name| p.name == name);
-        let pod = workload.pods.iter().find(named).ok_or_else(|| Error::NotFound {
+        let named = |p: &PodView| {
+            let generation = match pod {
+                None => p.generation,
+                Some(name) if name == p.name => p.generation,
+                // An earlier run is asked for by the name it had.
+                Some(name) => {
+                    let prefix = format!("{}-{}-", workload.spec.name, p.index);
+                    let earlier: u32 = name.strip_prefix(&prefix)?.parse().ok()?;
+                    (1..p.generation).contains(&earlier).then_some(earlier)?
+                }
+            };
+            Some(RunKey { pod: p.id, generation })
+        };
+        let found = workload.pods.iter().find_map(named);
+        let run = found.ok_or_else(|| Error::NotFound {
             what: "pod",
             name: pod.unwrap_or_default().to_owned(),
             hint: format!("see `runai describe job {}`", workload.spec.name),
         })?;
-        if pod.generation == 0 {
+        if run.generation == 0 {
             let name = &workload.spec.name;
             return Err(Error::conflict(format!(
                 "workload `{name}` has not started yet; see why with `runai describe job {name}`"
             )));
         }
-        Ok(RunKey { pod: pod.id, generation: pod.generation })
+        Ok(run)
     }
 
     async fn project(&self, command: Command) -> Result<Arc<ProjectView>, Error> {

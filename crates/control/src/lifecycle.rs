@@ -17,6 +17,8 @@ use crate::{Error, persist};
 const RUNS_KEPT: u32 = 3;
 /// First delay after a failure; doubles with each.
 const BACK_OFF_MS_MIN: u64 = 1000;
+/// A process that ran so long was well: what follows counts as its first failure.
+const WELL_MS: u64 = 600_000;
 /// Longest delay after a failure.
 const BACK_OFF_MS_MAX: u64 = 300_000;
 
@@ -280,16 +282,27 @@ impl State {
     }
 
     /// A run ended by itself, well or badly: what follows from the restart policy.
-    pub(crate) fn ended_by_itself(&mut self, id: Uuid, number: usize, exit: &engine::Exit) {
+    pub(crate) fn ended_by_itself(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        exit: &engine::Exit,
+        ran_ms: u64,
+    ) {
         use engine::Exit;
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
         let restarts = workload.restarts;
         match (spec.restart, exit) {
             (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
-            // Nothing the workload did: a reboot, a supervisor that was killed. It uses up no
-            // retry.
-            (_, Exit::Lost) => self.retry(id, number, restarts, BACK_OFF_MS_MIN),
+            // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
+            // cannot start processes at the moment. It uses up no retry.
+            (_, Exit::Lost) => {
+                let Some(pod) = self.pod_mut(id, number) else { return };
+                let delay_ms = back_off_ms(pod.setbacks);
+                pod.setbacks += 1;
+                self.retry(id, number, restarts, delay_ms);
+            }
             (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
                 self.end(id, number, Ended::Succeeded);
             }
@@ -297,7 +310,7 @@ impl State {
                 self.end(id, number, Ended::Failed);
             }
             (Restart::Never, _) => self.retry(id, number, restarts + 1, back_off_ms(restarts)),
-            (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number),
+            (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
         }
     }
 
@@ -321,12 +334,16 @@ impl State {
     }
 
     /// The pod keeps its place and is started there again after a delay.
-    fn restart_in_place(&mut self, id: Uuid, number: usize) {
+    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let delay_ms = back_off_ms(workload.restarts);
         workload.restarts += 1;
         let Some(pod) = workload.pods.get_mut(number) else { return };
+        if ran_ms >= WELL_MS {
+            pod.failures = 0;
+        }
+        let delay_ms = back_off_ms(pod.failures);
+        pod.failures += 1;
         let at = now.plus_ms(delay_ms);
         pod.restart_at = Some(at);
         pod.started_at = None;

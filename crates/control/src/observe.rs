@@ -60,6 +60,7 @@ impl State {
             return;
         }
         pod.started_at = Some(started_at.min(now));
+        pod.setbacks = 0;
         self.touch(id);
         self.say(id, News::new("Started", "its process runs").pod(number));
     }
@@ -69,7 +70,7 @@ impl State {
         let (desired, restart) = (workload.desired, workload.spec.restart);
         let Some(pod) = workload.pods.get_mut(number) else { return };
         pod.last_exit = Some(in_words(exit));
-        pod.started_at = None;
+        let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
         // Its end may have crossed with the request to stop it.
         let before_stop = pod.released_at.is_none_or(|released| at < released);
@@ -78,7 +79,7 @@ impl State {
         self.touch(id);
         if !releasing {
             self.say_exit(id, number, exit);
-            self.ended_by_itself(id, number, exit);
+            self.ended_by_itself(id, number, exit, ran_ms);
             return;
         }
         let completed = before_stop

@@ -239,6 +239,8 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         ended: body.ended.as_deref().map(|word| value(&ENDS, "end of a pod", word)).transpose()?,
         last_exit: body.last_exit.clone(),
         released_at: None,
+        setbacks: 0,
+        failures: 0,
     })
 }
 

@@ -7,6 +7,7 @@ use model::{PodId, WorkloadId};
 use sched::{Cause, Pending, Plan, Policy, Step};
 use uuid::Uuid;
 
+use crate::reasons::CLEARING_UP;
 use crate::state::{News, State};
 use crate::view::ReasonView;
 
@@ -21,6 +22,10 @@ impl State {
     /// Lets the scheduler decide, and takes its plan over.
     pub(crate) fn decide(&mut self, policy: &Policy) {
         if self.halted {
+            return;
+        }
+        if !self.strays.is_empty() {
+            self.explain_clearing_up();
             return;
         }
         for _ in 0..CYCLES_MAX {
@@ -107,11 +112,25 @@ impl State {
             self.workloads.values().map(|w| (w.id, w.model)).collect();
         for (id, model) in all {
             let reasons = model.and_then(|model| pending.remove(&model)).unwrap_or_default();
+            let reasons: Vec<_> = reasons.iter().map(|r| (r.code().code, r.to_string())).collect();
             self.explain_one(id, &reasons);
         }
     }
 
-    fn explain_one(&mut self, id: Uuid, reasons: &[Pending]) {
+    /// What strays hold is not in the books, so nothing is given out before they are gone.
+    fn explain_clearing_up(&mut self) {
+        self.wake_at = None;
+        let count = self.strays.len();
+        let message =
+            format!("waits until {count} run(s) that should no longer exist have been stopped");
+        for model in self.cluster.waiting() {
+            if let Some(&id) = self.by_model.get(&model) {
+                self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
+            }
+        }
+    }
+
+    fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let since = |code: &str| {
@@ -119,9 +138,9 @@ impl State {
         };
         let fresh: Vec<_> = reasons
             .iter()
-            .map(|reason| {
-                let code = reason.code().code;
-                ReasonView { code: code.to_owned(), message: reason.to_string(), at: since(code) }
+            .map(|(code, message)| {
+                let (at, message) = (since(code), message.clone());
+                ReasonView { code: (*code).to_owned(), message, at }
             })
             .collect();
         if fresh == workload.pending {
@@ -132,9 +151,9 @@ impl State {
         let news = codes(&fresh) != codes(&workload.pending);
         workload.pending = fresh;
         self.outbox.shown.insert(id);
-        if let Some(first) = reasons.first().filter(|_| news) {
-            let text: Vec<_> = reasons.iter().map(ToString::to_string).collect();
-            self.say(id, News::new("Pending", text.join("; ")).code(first.code().code));
+        if let Some((first, _)) = reasons.first().filter(|_| news) {
+            let text: Vec<_> = reasons.iter().map(|(_, message)| message.as_str()).collect();
+            self.say(id, News::new("Pending", text.join("; ")).code(first));
         }
     }
 }

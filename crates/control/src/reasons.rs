@@ -1,10 +1,12 @@
-//! Coded causes that are not the scheduler's. Each code has a page in `docs/reference/codes/`.
+//! Coded reasons and causes that are not the scheduler's. Each code has a page in `docs/reference/codes/`.
 
 use sched::Code;
 
 /// Every code this crate gives out beside [`sched::CODES`].
-pub const CODES: [Code; 2] = [NODE_GONE, SERVER_STOPPED];
+pub const CODES: [Code; 3] = [CLEARING_UP, NODE_GONE, SERVER_STOPPED];
 
+/// Nothing is placed while runs exist that should not: what they hold is not in the books.
+pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The place of a pod does not exist any more.
 pub(crate) const NODE_GONE: Code = Code { code: "E201", name: "NodeGone" };
 /// `elastane down` stopped everything.

@@ -82,6 +82,10 @@ pub(crate) struct Pod {
     /// When its run was told to stop. Not stored: it only tells an end of its own accord from
     /// one that was asked for, and after a restart of the server the latter is assumed.
     pub(crate) released_at: Option<Instant>,
+    /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
+    /// they are not stored.
+    pub(crate) setbacks: u32,
+    pub(crate) failures: u32,
 }
 
 impl Pod {
@@ -99,6 +103,8 @@ impl Pod {
             ended: None,
             last_exit: None,
             released_at: None,
+            setbacks: 0,
+            failures: 0,
         }
     }
 

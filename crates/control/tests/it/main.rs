@@ -1,5 +1,8 @@
 //! The dispatcher through its handle, over a real state directory and a scripted engine.
 
+#![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
+
+mod chaos;
 mod fake;
 mod life;
 mod refusals;

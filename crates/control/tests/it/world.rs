@@ -19,13 +19,16 @@ use crate::fake::{FakeEngine, ManualClock};
 /// How long a state may take to come; long, because a loaded machine is no fault.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
+/// A running dispatcher and the way to end it.
+type Server = (oneshot::Sender<()>, JoinHandle<Result<(), Error>>);
+
 pub(crate) struct World {
     pub(crate) engine: FakeEngine,
     pub(crate) clock: ManualClock,
     pub(crate) handle: Handle,
     pub(crate) dir: tempfile::TempDir,
     nodes: Vec<NodeSpec>,
-    server: Option<(oneshot::Sender<()>, JoinHandle<Result<(), Error>>)>,
+    server: Option<Server>,
 }
 
 /// `count` nodes with `gpus` GPUs of 16 GiB each.

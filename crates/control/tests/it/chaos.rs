@@ -1,0 +1,126 @@
+//! Seeded random histories with crashes. What must hold after every one of them: each
+//! acknowledged workload is there once, no GPU was ever in use twice, nothing runs that should
+//! not, and what should run runs.
+
+use std::collections::BTreeSet;
+
+use control::view::Phase;
+use control::{GpuSpec, WorkloadSpec};
+use engine::Exit;
+
+use crate::world::{World, elastic, nodes, training, workspace};
+
+/// Xorshift: enough to vary histories, and the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+fn any_workload(dice: &mut Dice, name: &str) -> WorkloadSpec {
+    let gpus = u32::try_from(1 + dice.roll(2)).unwrap();
+    match dice.roll(5) {
+        0 => elastic(name, gpus),
+        1 => workspace(name, 1),
+        2 => WorkloadSpec { gpu: GpuSpec::Share { devices: 1, millis: 400 }, ..training(name, 1) },
+        _ => training(name, gpus),
+    }
+}
+
+/// One step; `named` are the workloads whose submission was acknowledged and deletion not asked.
+async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, count: u64) {
+    let pick = |dice: &mut Dice, named: &BTreeSet<String>| {
+        let index = usize::try_from(dice.roll(named.len().max(1) as u64)).unwrap();
+        named.iter().nth(index).cloned()
+    };
+    match dice.roll(12) {
+        0..5 => {
+            let name = format!("w{count}");
+            let spec = any_workload(dice, &name);
+            if w.handle.submit(1 + dice.roll(2), spec).await.is_ok() {
+                named.insert(name);
+            }
+        }
+        5..7 => {
+            if let Some(name) = pick(dice, named) {
+                w.delete(&name).await;
+                named.remove(&name);
+            }
+        }
+        7 => {
+            if let Some(name) = pick(dice, named) {
+                // Refused when it has ended, which is fine.
+                let _ = w.handle.suspend("alice", w.id(&name)).await;
+                let _ = w.handle.resume("alice", w.id(&name)).await;
+            }
+        }
+        8 => {
+            let alive = w.engine.alive();
+            if !alive.is_empty() {
+                let index = usize::try_from(dice.roll(alive.len() as u64)).unwrap();
+                let key = w.engine.run_of(&alive[index].0).key;
+                let exits = [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::Lost];
+                let exit = exits[usize::try_from(dice.roll(4)).unwrap()].clone();
+                w.engine.end(key, exit);
+            }
+        }
+        9 => w.clock.advance_ms(1000 * dice.roll(20)),
+        10 => {
+            w.engine.stubborn(dice.roll(2) == 0);
+            w.engine.deaf(dice.roll(3) == 0);
+        }
+        _ => {
+            w.crash().await;
+            w.engine.deaf(false);
+            w.start().await;
+        }
+    }
+}
+
+async fn history(seed: u64) {
+    let mut w = World::new(nodes(2, 2), &[2, 1]).await;
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut named = BTreeSet::new();
+    for count in 0..40 {
+        step(&mut w, &mut dice, &mut named, count).await;
+    }
+    // The storm is over: one more crash, all stops go through, all delays pass.
+    w.engine.deaf(false);
+    w.restart().await;
+    w.engine.let_go();
+    let settled = |v: &control::view::View| {
+        let quiet =
+            |phase| !matches!(phase, Phase::Deleting | Phase::Initializing | Phase::Stopping);
+        v.workloads.values().all(|w| quiet(w.phase) && w.pending.iter().all(|r| r.code != "P302"))
+    };
+    for _ in 0..10 {
+        w.clock.advance_ms(400_000);
+        w.until(&format!("settled (seed {seed})"), settled).await;
+    }
+    let view = w.handle.view();
+    let listed: Vec<_> = view.workloads.values().map(|w| w.spec.name.clone()).collect();
+    let mut sorted = listed.clone();
+    sorted.sort();
+    assert_eq!(sorted, named.into_iter().collect::<Vec<_>>(), "seed {seed}");
+    let running = view.workloads.values().filter(|w| w.phase == Phase::Running);
+    let mut running: Vec<_> =
+        running.map(|w| (w.spec.name.clone(), w.pods[0].generation)).collect();
+    running.sort();
+    assert_eq!(running, w.engine.alive(), "seed {seed}");
+    assert!(w.engine.most_in_use() <= 1000, "seed {seed}: a GPU was in use twice");
+    for waiting in view.workloads.values().filter(|w| w.phase == Phase::Pending) {
+        assert!(!waiting.pending.is_empty(), "seed {seed}: {} has no reason", waiting.spec.name);
+    }
+}
+
+#[tokio::test]
+async fn random_histories_with_crashes_end_well() {
+    for seed in 1..=12 {
+        history(seed).await;
+    }
+}
