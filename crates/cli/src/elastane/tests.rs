@@ -117,11 +117,12 @@ fn simulated_gpus_are_announced_loudly() {
     let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
     let nodes = super::machines::nodes(&Machines::Nodes(given)).unwrap();
     expect![[r#"
+        running
           GPUs       *** SIMULATED: they exist only in the books ***
           Node       node-1: 2x simulated 16GiB
           Node       node-2: 2x simulated 16GiB
     "#]]
-    .assert_eq(&announce(&nodes));
+    .assert_eq(&format!("running\n{}", announce(&nodes)));
     let given = Given { text: "4".into(), origin: "--gpus".into() };
     let fault = super::machines::nodes(&Machines::Gpus(given)).unwrap_err().to_string();
     assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");

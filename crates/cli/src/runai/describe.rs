@@ -223,7 +223,9 @@ fn pod_place(pod: &Pod1) -> String {
         1000 => format!("GPU {index}"),
         share => format!("{} of GPU {index}", units::format_millis(*share)),
     };
-    format!("{node} ({})", pod.gpus.iter().map(gpu).collect::<Vec<_>>().join(", "))
+    let mut gpus = pod.gpus.clone();
+    gpus.sort_unstable();
+    format!("{node} ({})", gpus.iter().map(gpu).collect::<Vec<_>>().join(", "))
 }
 
 /// `-o json` of v1 (reference A.4).

@@ -116,7 +116,7 @@ fn pods() -> Vec<Pod1> {
             "k8sPhase": "Running", "k8sPhaseUpdatedAt": at, "containers": [],
             "requestedResources": {},
             "allocatedResources": {"gpu": 1.5, "cpu": 0, "cpuMemory": "0"},
-            "generation": 1, "gpus": [[0, 1000], [1, 500]], "state": "Running"
+            "generation": 1, "gpus": [[1, 500], [0, 1000]], "state": "Running"
         }))
         .unwrap(),
     ]
