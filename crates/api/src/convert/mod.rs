@@ -2,10 +2,12 @@
 
 mod cluster;
 mod event;
+mod explain;
 mod pod;
 mod priority;
 mod project;
 mod submit;
+mod typed;
 mod workload;
 
 use axum::http::StatusCode;
@@ -14,10 +16,12 @@ use uuid::Uuid;
 
 pub(crate) use cluster::{cluster, department, node, node_pool, node_status};
 pub(crate) use event::{history, kubernetes_event, live_event};
+pub(crate) use explain::explanation;
 pub(crate) use pod::{PodRow, pod};
 pub(crate) use project::{SHARE_DEFAULT, creation, namespace, project, shares, update};
 pub(crate) use submit::{Asker, command};
-pub(crate) use workload::{explanation, typed, workload};
+pub(crate) use typed::typed;
+pub(crate) use workload::workload;
 
 use crate::edge::Fault;
 

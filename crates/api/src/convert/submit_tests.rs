@@ -88,75 +88,62 @@ fn variables_labels_and_annotations_are_kept() {
     assert_eq!(spec.annotations, BTreeMap::from([("n".into(), "y".into())]));
 }
 
+fn refused(spec: &serde_json::Value, field: &str, why: &str) {
+    let got = asked(WorkloadKind::Training, spec).unwrap_err().message;
+    let want = format!("{field}: {why}");
+    assert!(got.starts_with(&want), "{spec}\n got: {got}\nwant: {want}");
+}
+
 #[test]
-fn senseless_values_are_refused_by_name() {
-    let portion = |number: f64| json!({"compute": {"gpuRequestType": "portion", "gpuPortionRequest": number}});
-    for (spec, want) in [
-        (
-            json!({"compute": {"gpuDevicesRequest": -1}}),
-            "spec.compute.gpuDevicesRequest: `-1` is neg",
-        ),
-        (
-            json!({"compute": {"gpuDevicesRequest": 1.5}}),
-            "spec.compute.gpuDevicesRequest: `1.5` is neither a fraction of one GPU nor a whole",
-        ),
-        (
-            json!({"compute": {"gpuDevicesRequest": 0.5}}),
-            "spec.compute.gpuDevicesRequest: `0.5` is not a whole number; for a share of a GPU",
-        ),
-        (
-            json!({"compute": {"gpuDevicesRequest": 5_000_000_000_u64}}),
-            "spec.compute.gpuDevicesRequest: `5000000000` is too large",
-        ),
-        (portion(0.0), "spec.compute.gpuPortionRequest: `0.0` is not a share; use 0.001 to 1"),
-        (portion(2.0), "spec.compute.gpuPortionRequest: `2.0` is not a share; use 0.001 to 1"),
-        (portion(1.5), "spec.compute.gpuPortionRequest: `1.5` is neither a fraction"),
-        (portion(0.0005), "spec.compute.gpuPortionRequest: `0.0005` is too fine"),
-        (portion(-0.5), "spec.compute.gpuPortionRequest: `-0.5` is negative"),
-        (
-            json!({"compute": {"gpuRequestType": "portion"}}),
-            "spec.compute.gpuRequestType: portion needs gpuPortionRequest",
-        ),
-        (
-            json!({"compute": {"gpuPortionRequest": 0.5}}),
-            "spec.compute.gpuPortionRequest: goes with gpuRequestType portion only",
-        ),
-        (
-            json!({"compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "0"}}),
-            "spec.compute.gpuMemoryRequest: `0` is nothing",
-        ),
-        (
-            json!({"compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "lots"}}),
-            "spec.compute.gpuMemoryRequest: `lots` is not a size",
-        ),
-        (
-            json!({"compute": {"gpuDevicesRequest": 0, "gpuRequestType": "memory",
-                "gpuMemoryRequest": "1G"}}),
-            "spec.compute.gpuDevicesRequest: a share of 0 GPUs is nothing",
-        ),
-        (
-            json!({"compute": {"cpuCoreRequest": -1}}),
-            "spec.compute.cpuCoreRequest: `-1` is negative",
-        ),
+fn senseless_gpus_are_refused_by_name() {
+    let (devices, portion, memory, kind) =
+        ("gpuDevicesRequest", "gpuPortionRequest", "gpuMemoryRequest", "gpuRequestType");
+    for (compute, field, why) in [
+        (json!({devices: -1}), devices, "`-1` is negative"),
+        (json!({devices: 1.5}), devices, "`1.5` is neither a fraction of one GPU nor a whole"),
+        (json!({devices: 0.5}), devices, "`0.5` is not a whole number; for a share of a GPU use"),
+        (json!({devices: 5_000_000_000_u64}), devices, "`5000000000` is too large"),
+        (json!({kind: "portion"}), kind, "portion needs gpuPortionRequest"),
+        (json!({kind: "memory"}), kind, "memory needs gpuMemoryRequest"),
+        (json!({portion: 0.5}), portion, "goes with gpuRequestType portion only"),
+        (json!({memory: "1G"}), memory, "goes with gpuRequestType memory only"),
+        (json!({kind: "memory", memory: "0"}), memory, "`0` is nothing"),
+        (json!({kind: "memory", memory: "lots"}), memory, "`lots` is not a size"),
+        (json!({kind: "memory", memory: "1G", devices: 0}), devices, "a share of 0 GPUs is"),
+        (json!({kind: "memory", memory: "1G", portion: 0.5}), portion, "goes with gpuRequestType"),
+    ] {
+        refused(&json!({"compute": compute}), &format!("spec.compute.{field}"), why);
+    }
+    for (number, why) in [
+        (0.0, "`0.0` is not a share; use 0.001 to 1"),
+        (2.0, "`2.0` is not a share; use 0.001 to 1"),
+        (1.5, "`1.5` is neither a fraction"),
+        (0.0005, "`0.0005` is too fine"),
+        (-0.5, "`-0.5` is negative"),
+    ] {
+        let spec = json!({"compute": {kind: "portion", portion: number}});
+        refused(&spec, "spec.compute.gpuPortionRequest", why);
+    }
+}
+
+#[test]
+fn other_senseless_values_are_refused_by_name() {
+    for (spec, field, why) in [
+        (json!({"compute": {"cpuCoreRequest": -1}}), "spec.compute.cpuCoreRequest", "`-1` is neg"),
         (
             json!({"compute": {"cpuMemoryRequest": "1X"}}),
-            "spec.compute.cpuMemoryRequest: `1X` is not",
+            "spec.compute.cpuMemoryRequest",
+            "`1X` is",
         ),
-        (
-            json!({"priorityClass": "urgent"}),
-            "spec.priorityClass: `urgent` is not a priority class",
-        ),
-        (json!({"image": ""}), "spec.image: is empty"),
-        (json!({"command": "echo 'x"}), "spec.command: `echo 'x` has a quote that is not closed"),
-        (json!({"args": "  "}), "spec.args: is blank"),
-        (json!({"labels": [{"name": ""}]}), "spec.labels: name `` is not 1 to 63 characters"),
-        (json!({"parallelism": 2}), "spec.parallelism is not supported yet; leave it out"),
-        (
-            json!({"backoffLimit": -1}),
-            "spec.backoffLimit: invalid value: integer `-1`, expected u32",
-        ),
+        (json!({"priorityClass": "urgent"}), "spec.priorityClass", "`urgent` is not a priority"),
+        (json!({"image": ""}), "spec.image", "is empty; leave it out instead"),
+        (json!({"command": "echo 'x"}), "spec.command", "`echo 'x` has a quote that is not"),
+        (json!({"args": "  "}), "spec.args", "is blank; leave it out instead"),
+        (json!({"labels": [{"name": ""}]}), "spec.labels", "name `` is not 1 to 63 characters"),
+        (json!({"backoffLimit": -1}), "spec.backoffLimit", "invalid value: integer `-1`"),
     ] {
-        let got = asked(WorkloadKind::Training, &spec).unwrap_err().message;
-        assert!(got.starts_with(want), "{spec}\n got: {got}\nwant: {want}");
+        refused(&spec, field, why);
     }
+    let later = asked(WorkloadKind::Training, &json!({"parallelism": 2})).unwrap_err();
+    assert_eq!(later.message, "spec.parallelism is not supported yet; leave it out");
 }

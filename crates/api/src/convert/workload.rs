@@ -1,25 +1,21 @@
-//! Workloads to the wire: the general form, the typed form, and the explanation.
-
-use std::collections::BTreeMap;
+//! Workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, Compute, Condition1, DEPARTMENT_ID, DEPARTMENT_NAME,
-    DesiredPhase, EnvironmentVariable, Explanation, GpuRequestType, LiveEvent, Millis,
-    NODE_POOL_NAME, NameValue, PodStates, Preemptibility, Reason, RequestCores, RequestQuantity,
-    RequestResources, RequestedPods, RestartPolicy, TENANT_ID, Training1, Workload, WorkloadExtras,
-    number_from_millis,
+    ActionsSupport, AllocatedResources, Condition1, DEPARTMENT_ID, DEPARTMENT_NAME, GpuRequestType,
+    Millis, NODE_POOL_NAME, PodStates, Reason, RequestCores, RequestQuantity, RequestResources,
+    RequestedPods, TENANT_ID, Workload, WorkloadExtras,
 };
 use control::view::{
-    NodeView, Phase, PodState, PodView, ProjectView, ReasonView, View, WorkloadKind, WorkloadView,
+    NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{GpuSpec, Restart, WorkloadSpec};
+use control::{GpuSpec, WorkloadSpec};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
 use crate::edge::{Row, Scalar, Type};
 
 /// A phase in the words of the interface.
-const fn phase_name(phase: Phase) -> &'static str {
+pub(super) const fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending => "Pending",
         Phase::Initializing => "Initializing",
@@ -52,7 +48,8 @@ const fn kind_name(kind: WorkloadKind) -> &'static str {
     }
 }
 
-const fn category(kind: WorkloadKind) -> &'static str {
+/// What a kind is for.
+pub(super) const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "Train",
         WorkloadKind::Workspace => "Build",
@@ -230,7 +227,8 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
     }
 }
 
-fn reason(view: &ReasonView) -> Reason {
+/// A coded reason.
+pub(super) fn reason(view: &ReasonView) -> Reason {
     Reason { code: view.code.clone(), message: view.message.clone(), at: view.at.into() }
 }
 
@@ -250,148 +248,6 @@ fn states(pods: &[PodView]) -> PodStates {
         *slot += 1;
     }
     states
-}
-
-/// A training or workspace in the typed form.
-pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
-    Training1 {
-        name: view.spec.name.clone(),
-        requested_name: view.spec.name.clone(),
-        workload_id: view.id.to_string(),
-        project_id: view.project_id.to_string(),
-        department_id: DEPARTMENT_ID.to_owned(),
-        cluster_id: context.cluster_id.clone(),
-        created_by: view.spec.submitted_by.clone(),
-        created_at: view.created_at.into(),
-        deleted_at: None,
-        desired_phase: match view.phase {
-            Phase::Stopping | Phase::Stopped => DesiredPhase::Stopped,
-            Phase::Deleting => DesiredPhase::Deleted,
-            _ => DesiredPhase::Running,
-        },
-        actual_phase: phase_name(view.phase).to_owned(),
-        spec: specification(&view.spec),
-    }
-}
-
-/// What was asked for, in the fields it could have been asked with.
-fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
-    let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
-        name: Some(name.clone()),
-        value: Some(value.clone()),
-        ..EnvironmentVariable::default()
-    });
-    let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
-    api_types::WorkloadSpec {
-        image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
-        command: spec.command.as_ref().and_then(some),
-        args: some(&spec.args),
-        compute: Some(compute(spec)),
-        environment_variables: Some(variables.collect()),
-        working_dir: spec.working_dir.clone(),
-        priority_class: Some(spec.priority_class.clone()),
-        preemptibility: Some(if spec.preemptible {
-            Preemptibility::Preemptible
-        } else {
-            Preemptibility::NonPreemptible
-        }),
-        backoff_limit: Some(spec.backoff_limit),
-        restart_policy: Some(match spec.restart {
-            Restart::Never => RestartPolicy::Never,
-            Restart::OnFailure => RestartPolicy::OnFailure,
-            Restart::Always => RestartPolicy::Always,
-        }),
-        termination_grace_period_seconds: Some(spec.grace_ms / 1000),
-        labels: Some(pairs(&spec.labels)),
-        annotations: Some(pairs(&spec.annotations)),
-        category: Some(category(spec.kind).to_owned()),
-        elastic: Some(spec.elastic),
-        command_line: spec.command_line.clone(),
-        ..api_types::WorkloadSpec::default()
-    }
-}
-
-fn compute(spec: &WorkloadSpec) -> Compute {
-    let mut compute = Compute {
-        cpu_core_request: Some(number_from_millis(spec.cpu_millis)),
-        cpu_memory_request: Some(quantity(spec.memory_bytes)),
-        ..Compute::default()
-    };
-    let devices = match spec.gpu {
-        GpuSpec::Whole(devices) => devices,
-        GpuSpec::Share { devices, millis } => {
-            compute.gpu_request_type = Some(GpuRequestType::Portion);
-            compute.gpu_portion_request = Some(number_from_millis(millis));
-            devices
-        }
-        GpuSpec::Memory { devices, bytes } => {
-            compute.gpu_request_type = Some(GpuRequestType::Memory);
-            compute.gpu_memory_request = Some(quantity(bytes));
-            devices
-        }
-    };
-    compute.gpu_devices_request = Some(devices.into());
-    compute
-}
-
-fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
-    let pair = |(name, value): (&String, &String)| NameValue {
-        name: name.clone(),
-        value: value.clone(),
-        exclude: None,
-    };
-    map.iter().map(pair).collect()
-}
-
-/// Why a workload is where it is.
-pub(crate) fn explanation(
-    view: &WorkloadView,
-    project: Option<&ProjectView>,
-    events: Vec<LiveEvent>,
-) -> Explanation {
-    let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
-    Explanation {
-        workload_id: view.id.to_string(),
-        workload_name: view.spec.name.clone(),
-        project_name: view.project_name.clone(),
-        phase: phase_name(view.phase).to_owned(),
-        summary: summary(view),
-        pending_reasons: view.pending.iter().map(reason).collect(),
-        last_eviction: view.last_eviction.as_ref().map(reason),
-        project_quota: gpus(|project| project.share.gpu_quota_millis),
-        project_fair_share: gpus(|project| project.fair_share.gpu_millis),
-        project_allocated: gpus(|project| project.allocated.gpu_millis),
-        events,
-    }
-}
-
-fn summary(view: &WorkloadView) -> String {
-    let name = &view.spec.name;
-    let gpus = units::format_millis(view.allocated.gpu_millis);
-    let exit = || view.pods.iter().find_map(|pod| pod.last_exit.as_deref()).unwrap_or("no trace");
-    let nodes = || {
-        let nodes: Vec<&str> =
-            view.pods.iter().filter_map(|pod| pod.node_name.as_deref()).collect();
-        nodes.join(", ")
-    };
-    match (view.phase, view.pending.first()) {
-        (Phase::Pending | Phase::Resuming, Some(why)) => {
-            format!("{name} waits: {} ({})", why.message, why.code)
-        }
-        (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
-        (Phase::Initializing, _) => format!("{name} is being started on {}", nodes()),
-        (Phase::Running, _) if view.over_quota => {
-            format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
-        }
-        (Phase::Running, _) => format!("{name} runs on {} with {gpus} GPUs", nodes()),
-        (Phase::Stopping, _) => format!("{name} is being suspended"),
-        (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
-        (Phase::Deleting, _) => format!("{name} is being deleted"),
-        (Phase::Completed, _) => format!("{name} has completed"),
-        (Phase::Failed, _) => {
-            format!("{name} has failed after {} restarts: {}", view.restarts, exit())
-        }
-    }
 }
 
 impl Row for WorkloadView {

@@ -116,6 +116,15 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_panic_is_answered_without_its_text() {
+        let body = panicked(Box::new("boom")).into_body();
+        let body = axum::body::to_bytes(body, 1000).await.unwrap();
+        let fault: api_types::Error = serde_json::from_slice(&body).unwrap();
+        assert_eq!(fault.code, 500);
+        assert!(!fault.message.contains("boom"), "what a panic says may be secret");
+    }
+
     #[test]
     fn the_scheme_is_bearer_in_any_case() {
         for (text, token) in

@@ -106,9 +106,8 @@ pub(super) async fn shell(
 ) -> Result<Json<ShellInfo>, Fault> {
     let query = output_query(&uri)?;
     let workload = find(&state.control.view(), &id)?;
-    let named = |name: &String| workload.pods.iter().any(|pod| pod.name == *name);
     let first = workload.pods.first().map(|pod| pod.name.clone());
-    let pod_name = query.pod.filter(named).or(first).unwrap_or_default();
+    let pod_name = query.pod.or(first).unwrap_or_default();
     let shell = state.control.shell(workload.id, Some(pod_name.clone())).await?;
     let working_dir = shell.working_dir.to_string_lossy().into_owned();
     Ok(Json(ShellInfo { pod_name, env: shell.env, working_dir }))

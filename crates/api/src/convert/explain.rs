@@ -1,0 +1,57 @@
+//! The answer to "why is it where it is".
+
+use api_types::{Explanation, LiveEvent, Millis};
+use control::view::{Phase, ProjectView, WorkloadView};
+
+use super::workload::{phase_name, reason};
+
+/// Why a workload is where it is.
+pub(crate) fn explanation(
+    view: &WorkloadView,
+    project: Option<&ProjectView>,
+    events: Vec<LiveEvent>,
+) -> Explanation {
+    let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
+    Explanation {
+        workload_id: view.id.to_string(),
+        workload_name: view.spec.name.clone(),
+        project_name: view.project_name.clone(),
+        phase: phase_name(view.phase).to_owned(),
+        summary: summary(view),
+        pending_reasons: view.pending.iter().map(reason).collect(),
+        last_eviction: view.last_eviction.as_ref().map(reason),
+        project_quota: gpus(|project| project.share.gpu_quota_millis),
+        project_fair_share: gpus(|project| project.fair_share.gpu_millis),
+        project_allocated: gpus(|project| project.allocated.gpu_millis),
+        events,
+    }
+}
+
+fn summary(view: &WorkloadView) -> String {
+    let name = &view.spec.name;
+    let gpus = units::format_millis(view.allocated.gpu_millis);
+    let exit = || view.pods.iter().find_map(|pod| pod.last_exit.as_deref()).unwrap_or("no trace");
+    let nodes = || {
+        let nodes: Vec<&str> =
+            view.pods.iter().filter_map(|pod| pod.node_name.as_deref()).collect();
+        nodes.join(", ")
+    };
+    match (view.phase, view.pending.first()) {
+        (Phase::Pending | Phase::Resuming, Some(why)) => {
+            format!("{name} waits: {} ({})", why.message, why.code)
+        }
+        (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
+        (Phase::Initializing, _) => format!("{name} is being started on {}", nodes()),
+        (Phase::Running, _) if view.over_quota => {
+            format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
+        }
+        (Phase::Running, _) => format!("{name} runs on {} with {gpus} GPUs", nodes()),
+        (Phase::Stopping, _) => format!("{name} is being suspended"),
+        (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
+        (Phase::Deleting, _) => format!("{name} is being deleted"),
+        (Phase::Completed, _) => format!("{name} has completed"),
+        (Phase::Failed, _) => {
+            format!("{name} has failed after {} restarts: {}", view.restarts, exit())
+        }
+    }
+}

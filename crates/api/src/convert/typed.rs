@@ -1,0 +1,105 @@
+//! Trainings and workspaces in the typed form: what was asked for, in the fields it could have
+//! been asked with.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    Compute, DEPARTMENT_ID, DesiredPhase, EnvironmentVariable, GpuRequestType, NameValue,
+    Preemptibility, RestartPolicy, Training1, number_from_millis,
+};
+use control::view::{Phase, WorkloadView};
+use control::{GpuSpec, Restart, WorkloadSpec};
+
+use super::workload::{category, phase_name};
+use super::{Context, quantity};
+
+/// A training or workspace in the typed form.
+pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+    Training1 {
+        name: view.spec.name.clone(),
+        requested_name: view.spec.name.clone(),
+        workload_id: view.id.to_string(),
+        project_id: view.project_id.to_string(),
+        department_id: DEPARTMENT_ID.to_owned(),
+        cluster_id: context.cluster_id.clone(),
+        created_by: view.spec.submitted_by.clone(),
+        created_at: view.created_at.into(),
+        deleted_at: None,
+        desired_phase: match view.phase {
+            Phase::Stopping | Phase::Stopped => DesiredPhase::Stopped,
+            Phase::Deleting => DesiredPhase::Deleted,
+            _ => DesiredPhase::Running,
+        },
+        actual_phase: phase_name(view.phase).to_owned(),
+        spec: specification(&view.spec),
+    }
+}
+
+/// What was asked for, in the fields it could have been asked with.
+fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+    let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
+        name: Some(name.clone()),
+        value: Some(value.clone()),
+        ..EnvironmentVariable::default()
+    });
+    let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
+    api_types::WorkloadSpec {
+        image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
+        command: spec.command.as_ref().and_then(some),
+        args: some(&spec.args),
+        compute: Some(compute(spec)),
+        environment_variables: Some(variables.collect()),
+        working_dir: spec.working_dir.clone(),
+        priority_class: Some(spec.priority_class.clone()),
+        preemptibility: Some(if spec.preemptible {
+            Preemptibility::Preemptible
+        } else {
+            Preemptibility::NonPreemptible
+        }),
+        backoff_limit: Some(spec.backoff_limit),
+        restart_policy: Some(match spec.restart {
+            Restart::Never => RestartPolicy::Never,
+            Restart::OnFailure => RestartPolicy::OnFailure,
+            Restart::Always => RestartPolicy::Always,
+        }),
+        termination_grace_period_seconds: Some(spec.grace_ms / 1000),
+        labels: Some(pairs(&spec.labels)),
+        annotations: Some(pairs(&spec.annotations)),
+        category: Some(category(spec.kind).to_owned()),
+        elastic: Some(spec.elastic),
+        command_line: spec.command_line.clone(),
+        ..api_types::WorkloadSpec::default()
+    }
+}
+
+fn compute(spec: &WorkloadSpec) -> Compute {
+    let mut compute = Compute {
+        cpu_core_request: Some(number_from_millis(spec.cpu_millis)),
+        cpu_memory_request: Some(quantity(spec.memory_bytes)),
+        ..Compute::default()
+    };
+    let devices = match spec.gpu {
+        GpuSpec::Whole(devices) => devices,
+        GpuSpec::Share { devices, millis } => {
+            compute.gpu_request_type = Some(GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(number_from_millis(millis));
+            devices
+        }
+        GpuSpec::Memory { devices, bytes } => {
+            compute.gpu_request_type = Some(GpuRequestType::Memory);
+            compute.gpu_memory_request = Some(quantity(bytes));
+            devices
+        }
+    };
+    compute.gpu_devices_request = Some(devices.into());
+    compute
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
+    let pair = |(name, value): (&String, &String)| NameValue {
+        name: name.clone(),
+        value: value.clone(),
+        exclude: None,
+    };
+    map.iter().map(pair).collect()
+}

@@ -1,0 +1,110 @@
+//! An engine whose runs start at once and end when they are told to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use engine::{
+    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Observation, RunKey, RunSpec,
+    RunState, Shell,
+};
+use tokio::sync::mpsc;
+use units::Instant;
+
+#[derive(Default)]
+struct Machine {
+    runs: BTreeMap<RunKey, (RunSpec, RunState)>,
+    listener: Option<mpsc::UnboundedSender<Observation>>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct EngineDouble(Arc<Mutex<Machine>>);
+
+impl EngineDouble {
+    fn tell(&self, key: RunKey, state: RunState) {
+        let mut machine = self.0.lock().unwrap();
+        let Some(run) = machine.runs.get_mut(&key) else { return };
+        run.1 = state.clone();
+        if let Some(listener) = &machine.listener {
+            // The dispatcher may be gone already.
+            let _ = listener.send(Observation { key, state });
+        }
+    }
+
+    pub(crate) fn alive(&self) -> usize {
+        let machine = self.0.lock().unwrap();
+        machine.runs.values().filter(|(_, s)| !matches!(s, RunState::Exited { .. })).count()
+    }
+
+    fn spec(&self, key: RunKey) -> Result<RunSpec, Error> {
+        let machine = self.0.lock().unwrap();
+        machine.runs.get(&key).map(|(spec, _)| spec.clone()).ok_or(Error::NoSuchRun(key))
+    }
+}
+
+#[async_trait]
+impl Engine for EngineDouble {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { runtime: "double".into(), enforces_memory_fraction: Enforcement::None }
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        if spec.image.is_empty() && spec.command.is_none() {
+            return Err(Error::Invalid("an image or a command is needed".into()));
+        }
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Observation>, Error> {
+        let machine = self.0.lock().unwrap();
+        let observe = |(key, (_, state)): (&RunKey, &(RunSpec, RunState))| Observation {
+            key: *key,
+            state: state.clone(),
+        };
+        Ok(machine.runs.iter().map(observe).collect())
+    }
+
+    async fn start(&self, spec: RunSpec) -> Result<(), Error> {
+        let key = spec.key;
+        self.0.lock().unwrap().runs.entry(key).or_insert((spec, RunState::Starting));
+        self.tell(key, RunState::Running { pid: None, started_at: Instant(1) });
+        Ok(())
+    }
+
+    async fn stop(&self, key: RunKey, _: u64) -> Result<(), Error> {
+        self.tell(key, RunState::Exited { exit: Exit::Signal(15), at: Instant(2) });
+        Ok(())
+    }
+
+    async fn remove(&self, key: RunKey) -> Result<(), Error> {
+        self.0.lock().unwrap().runs.remove(&key);
+        Ok(())
+    }
+
+    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        let (listener, observations) = mpsc::unbounded_channel();
+        self.0.lock().unwrap().listener = Some(listener);
+        Some(observations)
+    }
+
+    async fn logs(
+        &self,
+        key: RunKey,
+        range: LogRange,
+    ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error> {
+        let name = self.spec(key)?.workload_name;
+        let (chunks, reader) = mpsc::channel(4);
+        let text = format!("output of {name}, tail {:?}\n", range.tail_lines);
+        chunks.send(Ok(text.into_bytes())).await.unwrap();
+        if range.follow {
+            // Goes on until the reader leaves.
+            tokio::spawn(async move { chunks.closed().await });
+        }
+        Ok(reader)
+    }
+
+    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
+        let env = BTreeMap::from([("WHO".to_owned(), self.spec(key)?.workload_name)]);
+        Ok(Shell { env, working_dir: "/work".into() })
+    }
+}

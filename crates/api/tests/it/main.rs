@@ -1,0 +1,11 @@
+//! The REST interface from outside: requests to the router, with a real dispatcher and store
+//! behind it and an engine that runs nothing.
+
+#![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
+
+mod engine_double;
+mod refusals;
+mod server;
+mod shapes;
+mod streams;
+mod walk;

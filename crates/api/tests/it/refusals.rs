@@ -1,0 +1,192 @@
+//! Every fault has a status, the published body and a message that helps.
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use serde_json::{Value, json};
+
+use crate::server::{Server, read};
+
+/// Sends one wrong request and compares the status and the beginning of the message.
+async fn refused(server: &Server, request: (&str, &str, &Value), status: u16, message: &str) {
+    let (method, path, body) = request;
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let (got, answer) = server.raw(method, path, &body).await;
+    let context = format!("{method} {path} {body}\n got: {got} {answer}\nwant: {message}");
+    assert_eq!(got.as_u16(), status, "{context}");
+    assert_eq!(answer["code"], status, "{context}");
+    assert!(answer["message"].as_str().unwrap().starts_with(message), "{context}");
+}
+
+#[tokio::test]
+async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
+    let server = Server::with_teams().await;
+    server.train("taken", 0).await;
+    let job = |name: &str, spec: Value| server.job(name, &spec);
+    let image = || json!({"image": "i"});
+    let gpus = |n: Value| job("a", json!({"image": "i", "compute": {"gpuDevicesRequest": n}}));
+    let devices = "spec.compute.gpuDevicesRequest: ";
+    let said = |what: &str| format!("{devices}{what}");
+    for (body, status, message) in [
+        (json!({"name": "a", "projectId": "9"}), 404, "no project `9`"),
+        (json!({"name": "a", "projectId": "x"}), 400, "projectId: `x` is not a project id"),
+        (json!({"name": "a", "projectId": 1}), 400, "projectId: invalid type"),
+        (json!({"name": "a", "projectId": "1", "clusterId": "x"}), 404, "no cluster `x`; this"),
+        (json!({"projectId": "1"}), 400, "missing field `name`"),
+        (job("taken", image()), 409, "workload `taken` already exists in project `team-a`"),
+        (job("A_b", image()), 400, "name `A_b` is not allowed: "),
+        (job("a", json!({})), 400, "an image or a command is needed"),
+        (job("a", json!({"imgae": "i"})), 400, "spec.imgae: unknown field `imgae`; did you mean"),
+        (job("a", json!({"ports": [{}]})), 422, "spec.ports is not supported yet"),
+        (gpus(json!(-1)), 400, &said("`-1` is negative")),
+        (gpus(json!(1.5)), 400, &said("`1.5` is neither a fraction")),
+        (gpus(json!("nan")), 400, &said("invalid type: string")),
+        (Value::Null, 400, "the body is empty; send a JSON object"),
+    ] {
+        let request = ("POST", "/api/v1/workloads/trainings", &body);
+        refused(&server, request, status, message).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
+    let server = Server::with_teams().await;
+    server.train("a", 0).await;
+    let (all, one) = ("/api/v1/org-unit/projects", "/api/v1/org-unit/projects/1");
+    let missing = "/api/v1/org-unit/projects/9";
+    let empty = json!({"name": "x", "resources": []});
+    let below = json!([{"gpu": {"deserved": 3, "limit": 2}}]);
+    let shares = format!("{one}/resources");
+    for (request, status, message) in [
+        (("POST", all, &server.team("team-a")), 409, "project `team-a` already exists"),
+        (("POST", all, &server.team("Team")), 400, "name `Team` is not allowed"),
+        (("POST", all, &empty), 400, "resources: has 0 entries"),
+        (("PUT", missing, &json!({"resources": [{}]})), 404, "there is no project `9`"),
+        (("PATCH", shares.as_str(), &below), 400, "the GPU limit (2) is below the GPU quota (3)"),
+        (("DELETE", one, &Value::Null), 409, "project `team-a` still has 1 workload(s) (a)"),
+        (("GET", "/api/v1/org-unit/projects/x", &Value::Null), 404, "there is no project `x`"),
+    ] {
+        refused(&server, request, status, message).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_address_or_query_is_refused() {
+    let server = Server::with_teams().await;
+    for (path, status, message) in [
+        (
+            "/api/v1/workloads/00000000-0000-4000-8000-000000000000",
+            404,
+            "there is no workload `000",
+        ),
+        ("/api/v1/workloads/x/pods", 404, "there is no workload `x`"),
+        ("/api/v1/workloads/x/events", 404, "there is no workload `x`"),
+        ("/api/v1/workloads/trainings/x", 404, "there is no training `x`"),
+        ("/api/v1/clusters/x", 404, "there is no cluster `x`"),
+        ("/api/v1/workloads?limit=0", 400, "limit: `0` is not allowed; 1 to 500"),
+        ("/api/v1/workloads?filterBy=size==1", 400, "unknown field in filterBy `size`"),
+        ("/api/v1/workloads?deleted=true", 422, "deleted=true is not supported yet"),
+        ("/elastane/v1/events?after=x", 400, "after: `x` is not the number of an event"),
+        ("/elastane/v1/events?since=1", 400, "unknown parameter `since`; allowed is after"),
+        ("/api/v1/nothing", 404, "there is no route `/api/v1/nothing`"),
+        ("/api/v1/token", 405, "`/api/v1/token` does not answer GET"),
+    ] {
+        refused(&server, ("GET", path, &Value::Null), status, message).await;
+    }
+    let message = "`/api/v1/clusters` does not answer DELETE";
+    refused(&server, ("DELETE", "/api/v1/clusters", &Value::Null), 405, message).await;
+    let message = "workloads are created under /api/v1/workloads/trainings";
+    refused(&server, ("POST", "/api/v1/workloads", &json!({})), 405, message).await;
+}
+
+#[tokio::test]
+async fn a_training_is_no_workspace() {
+    let server = Server::with_teams().await;
+    let id = server.train("a", 0).await;
+    let path = format!("/api/v1/workloads/workspaces/{id}");
+    let (status, _) = server.raw("DELETE", &path, "").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    server.phase(&id, "Running").await;
+}
+
+#[tokio::test]
+async fn a_body_has_a_size() {
+    let server = Server::with_teams().await;
+    let body = server.job("a", &json!({"image": "x".repeat(1 << 20)})).to_string();
+    let (status, answer) = server.raw("POST", "/api/v1/workloads/trainings", &body).await;
+    assert_eq!((status.as_u16(), &answer["code"]), (413, &json!(413)));
+    assert_eq!(answer["message"], "the body is larger than 1048576 bytes");
+}
+
+#[tokio::test]
+async fn nothing_but_token_and_health_answers_without_a_token() {
+    let server = Server::new().await;
+    let routes = [
+        ("GET", "/api/v1/clusters"),
+        ("GET", "/api/v1/org-unit/projects"),
+        ("POST", "/api/v1/workloads/trainings"),
+        ("GET", "/api/v1/workloads/pods"),
+        ("GET", "/elastane/v1/status"),
+        ("GET", "/elastane/v1/events"),
+        ("GET", "/elastane/v1/workloads/x/logs"),
+        ("POST", "/elastane/v1/down"),
+        ("DELETE", "/api/v1/clusters"),
+    ];
+    for (method, path) in routes {
+        for header in [None, Some("Bearer "), Some("Bearer a.b.c"), Some("Basic YTpi")] {
+            let mut request =
+                Request::builder().method(method).uri(path).header("host", "localhost");
+            if let Some(header) = header {
+                request = request.header("authorization", header);
+            }
+            let answer = server.send(request.body(Body::empty()).unwrap()).await;
+            let challenge = answer.headers().contains_key("www-authenticate");
+            let (status, body) = read(answer).await;
+            let refused = (status.as_u16(), body["code"].as_u64(), challenge);
+            assert_eq!(refused, (401, Some(401), true), "{method} {path} {header:?}");
+        }
+    }
+    let request = Request::get("/healthz").header("host", "localhost").body(Body::empty());
+    assert_eq!(read(server.send(request.unwrap()).await).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn wrong_secrets_and_grants_get_no_token() {
+    let server = Server::new().await;
+    for (body, status, message) in [
+        (
+            json!({"grantType": "client_credentials", "clientId": "elastane-admin", "clientSecret": "x"}),
+            401,
+            "client id and secret do not match",
+        ),
+        (json!({"grantType": "password", "username": "u"}), 400, "grantType `password` is not"),
+        (json!({"grantType": 1}), 400, "`grantType` must be a string"),
+        (json!([]), 400, "invalid type: sequence"),
+    ] {
+        let request = Request::builder().method(Method::POST).uri("/api/v1/token");
+        let request = request.header("host", "localhost").body(Body::from(body.to_string()));
+        let (got, answer) = read(server.send(request.unwrap()).await).await;
+        assert_eq!(got.as_u16(), status, "{body} {answer}");
+        assert!(answer["message"].as_str().unwrap().starts_with(message), "{body} {answer}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_hosts_are_not_served() {
+    let server = Server::new().await;
+    for (host, status) in [
+        (Some("localhost"), 200),
+        (Some("127.0.0.1:9"), 200),
+        (Some("GPU-box:9"), 200),
+        (Some("evil.example"), 403),
+        (Some("localhost.evil.example"), 403),
+        (Some("192.168.0.7"), 403),
+        (None, 403),
+    ] {
+        let mut request = Request::get("/healthz");
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        let (got, answer) = read(server.send(request.body(Body::empty()).unwrap()).await).await;
+        assert_eq!(got.as_u16(), status, "{host:?} {answer}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A server to send requests to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Shutdown, State};
+use auth::Authority;
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Request, Response, StatusCode};
+use control::{Clock, Handle, NodeGpu, NodeSpec, Options, Service, SystemClock};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::engine_double::EngineDouble;
+
+pub(crate) struct Server {
+    pub(crate) router: Router,
+    pub(crate) control: Handle,
+    pub(crate) engine: EngineDouble,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) token: String,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+fn node(name: &str, gpus: u32) -> NodeSpec {
+    let gpu = |index| NodeGpu { uuid: format!("GPU-{name}-{index}"), memory_bytes: 16 << 30 };
+    NodeSpec {
+        name: name.into(),
+        gpu_type: "simulated".into(),
+        simulated: true,
+        gpus: (0..gpus).map(gpu).collect(),
+        cpu_millis: 64_000,
+        memory_bytes: 64 << 30,
+    }
+}
+
+impl Server {
+    /// A server with one node of four GPUs and one without, and no project.
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store::Store::open(dir.path()).await.unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let authority = Authority::open(dir.path(), &store, clock.now()).await.unwrap();
+        let engine = EngineDouble::default();
+        let options = Options {
+            cluster_name: "local".into(),
+            version: "1.2.3".into(),
+            nodes: vec![node("node-1", 4), node("node-2", 0)],
+            engine: Arc::new(engine.clone()),
+            store,
+            policy: sched::Policy::default(),
+            clock: Arc::clone(&clock),
+        };
+        let (service, control) = Service::open(options).await.unwrap();
+        let shutdown = Shutdown::default();
+        let stop = shutdown.clone();
+        tokio::spawn(service.run(async move { stop.wait().await }));
+        let router = api::router(State {
+            control: control.clone(),
+            authority: Arc::new(authority),
+            clock,
+            hosts: Some(vec!["gpu-box".into()]),
+            shutdown: shutdown.clone(),
+        });
+        let token = std::fs::read_to_string(dir.path().join(auth::TOKEN_FILE)).unwrap();
+        let token = token.trim().to_owned();
+        Self { router, control, engine, shutdown, token, dir }
+    }
+
+    /// A server with the projects team-a (id 1) and team-b (id 2), two GPUs each.
+    pub(crate) async fn with_teams() -> Self {
+        let server = Self::new().await;
+        for name in ["team-a", "team-b"] {
+            let (status, made) = server.post("/api/v1/org-unit/projects", server.team(name)).await;
+            assert_eq!(status, StatusCode::CREATED, "{made}");
+        }
+        server
+    }
+
+    pub(crate) fn cluster_id(&self) -> String {
+        self.control.cluster().uuid.to_string()
+    }
+
+    pub(crate) fn team(&self, name: &str) -> Value {
+        json!({"name": name, "clusterId": self.cluster_id(), "resources": [{"gpu": {"deserved": 2}}]})
+    }
+
+    /// Body of a creation in team-a.
+    pub(crate) fn job(&self, name: &str, spec: &Value) -> Value {
+        json!({"name": name, "projectId": "1", "clusterId": self.cluster_id(), "spec": spec})
+    }
+
+    /// Creates a training in team-a and returns its id.
+    pub(crate) async fn train(&self, name: &str, gpus: u32) -> String {
+        let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": gpus}});
+        let (status, made) = self.post("/api/v1/workloads/trainings", self.job(name, &spec)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        made["workloadId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Response<Body> {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str) -> axum::http::request::Builder {
+        Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost:8080")
+            .header("authorization", format!("Bearer {}", self.token))
+    }
+
+    /// Sends a body as it is and reads the JSON answer; an empty answer is null.
+    pub(crate) async fn raw(&self, method: &str, path: &str, body: &str) -> (StatusCode, Value) {
+        let request = self.request(method, path).body(Body::from(body.to_owned())).unwrap();
+        read(self.send(request).await).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.raw("GET", path, "").await;
+        assert_eq!(status, StatusCode::OK, "GET {path}: {body}");
+        body
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        self.raw("POST", path, &body.to_string()).await
+    }
+
+    /// Waits until what a path shows is as wanted.
+    pub(crate) async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..5000 {
+            last = self.get(path).await;
+            if wanted(&last) {
+                return last;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        panic!("GET {path} stayed {last:#}");
+    }
+
+    pub(crate) async fn phase(&self, id: &str, phase: &str) -> Value {
+        self.until(&format!("/api/v1/workloads/{id}"), |workload| workload["phase"] == phase).await
+    }
+}
+
+pub(crate) async fn bytes(response: Response<Body>) -> Bytes {
+    to_bytes(response.into_body(), usize::MAX).await.unwrap()
+}
+
+pub(crate) async fn read(response: Response<Body>) -> (StatusCode, Value) {
+    let status = response.status();
+    let body = bytes(response).await;
+    let body = if body.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&body).unwrap_or_else(|_| panic!("not JSON: {body:?}"))
+    };
+    (status, body)
+}
