@@ -278,10 +278,15 @@ impl fmt::Display for Pending {
             Self::LargerThanAnyNode { request, demand, largest, nodes } => {
                 larger_than_any_node(f, *request, *demand, *largest, *nodes)
             }
+            Self::NotEnoughGpus { gpus: need, nodes, free_total: 0, .. } => write!(
+                f,
+                "needs {}; every GPU of the {nodes} node(s) is in use",
+                gpus(u64::from(*need) * units::GPU_MILLIS)
+            ),
             Self::NotEnoughGpus { gpus: need, nodes, free_on_one_node_max, free_total } => write!(
                 f,
-                "needs {} on one node; of {nodes} node(s) the one with most has \
-                 {free_on_one_node_max} free, {free_total} are free in all",
+                "needs {} on one node; {free_total} are free on {nodes} node(s), at most \
+                 {free_on_one_node_max} on one",
                 gpus(u64::from(*need) * units::GPU_MILLIS)
             ),
             Self::NoGpuShareFree { devices, millis, free_millis_max } => write!(

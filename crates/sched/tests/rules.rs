@@ -42,7 +42,7 @@ fn a_full_cluster_says_what_is_free() {
     let mut w = World::new("n1:2 n2:2", "a:4 b:0");
     w.run("submit a/x -g 2; submit a/y -g 1; submit b/z -g 2");
     expect![[r#"
-        P102 needs 2 GPUs on one node; of 2 node(s) the one with most has 1 free, 1 are free in all
+        P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
         P203 nothing is taken from others for 2 GPUs: b holds 0 GPUs (quota 0, fair share 1)
     "#]]
     .assert_eq(&w.why("z"));
