@@ -12,34 +12,38 @@ use crate::command::{GpuSpec, Restart, WorkloadSpec};
 use crate::state::{Ended, Pod, Project, Workload};
 use crate::view::{Event, Phase, ReasonView, Share, WorkloadKind};
 
-const PHASES: [(Phase, &str); 9] = [
-    (Phase::Pending, "pending"),
-    (Phase::Initializing, "initializing"),
-    (Phase::Running, "running"),
-    (Phase::Stopping, "stopping"),
-    (Phase::Stopped, "stopped"),
-    (Phase::Resuming, "resuming"),
-    (Phase::Deleting, "deleting"),
-    (Phase::Completed, "completed"),
-    (Phase::Failed, "failed"),
-];
-const KINDS: [(WorkloadKind, &str); 2] =
-    [(WorkloadKind::Training, "training"), (WorkloadKind::Workspace, "workspace")];
-const RESTARTS: [(Restart, &str); 3] =
-    [(Restart::Never, "never"), (Restart::OnFailure, "on-failure"), (Restart::Always, "always")];
-const ENDS: [(Ended, &str); 2] = [(Ended::Succeeded, "succeeded"), (Ended::Failed, "failed")];
+/// Words for the values of an enum, both ways: adding a value without a word does not compile.
+macro_rules! words {
+    ($of:ident, $to:ident, $from:ident, $what:literal: $($value:ident = $word:literal),+) => {
+        const fn $to(value: $of) -> &'static str {
+            match value {
+                $($of::$value => $word,)+
+            }
+        }
 
-fn word<T: PartialEq + std::fmt::Debug>(table: &[(T, &'static str)], value: &T) -> String {
-    let found = table.iter().find(|(known, _)| known == value);
-    found.expect("every value is in its table; a test looks").1.to_owned()
+        fn $from(word: &str) -> Result<$of, Error> {
+            match word {
+                $($word => Ok($of::$value),)+
+                _ => Err(Error::Internal {
+                    message: format!(
+                        "the database holds `{word}` as {}, which this program does not know",
+                        $what
+                    ),
+                }),
+            }
+        }
+    };
 }
 
-fn value<T: Copy>(table: &[(T, &str)], what: &str, word: &str) -> Result<T, Error> {
-    let found = table.iter().find(|(_, known)| *known == word);
-    found.map(|(value, _)| *value).ok_or_else(|| Error::Internal {
-        message: format!("the database holds `{word}` as {what}, which this program does not know"),
-    })
-}
+words!(Phase, phase_word, phase, "phase":
+    Pending = "pending", Initializing = "initializing", Running = "running",
+    Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
+    Completed = "completed", Failed = "failed");
+words!(WorkloadKind, kind_word, kind, "kind of workload":
+    Training = "training", Workspace = "workspace");
+words!(Restart, restart_word, restart, "restart policy":
+    Never = "never", OnFailure = "on-failure", Always = "always");
+words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
 
 pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
     let share = project.share;
@@ -84,7 +88,7 @@ pub(crate) fn workload_row(workload: &Workload) -> WorkloadRow {
 
 pub(crate) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -> WorkloadState {
     WorkloadState {
-        phase: word(&PHASES, &workload.phase),
+        phase: phase_word(workload.phase).to_owned(),
         phase_since: workload.phase_since,
         desired: workload.desired,
         restarts: workload.restarts,
@@ -110,7 +114,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         spec: std::sync::Arc::new(spec_from_body(row.spec)?),
         created_at: row.created_at,
         model: None,
-        phase: value(&PHASES, "phase", &state.phase)?,
+        phase: phase(&state.phase)?,
         phase_since: state.phase_since,
         desired: state.desired,
         restarts: state.restarts,
@@ -133,7 +137,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
 fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
     WorkloadSpecBody {
         name: spec.name.clone(),
-        kind: word(&KINDS, &spec.kind),
+        kind: kind_word(spec.kind).to_owned(),
         submitted_by: spec.submitted_by.clone(),
         source: spec.source.clone(),
         image: spec.image.clone(),
@@ -153,7 +157,7 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         priority_class: spec.priority_class.clone(),
         preemptible: spec.preemptible,
         backoff_limit: spec.backoff_limit,
-        restart: word(&RESTARTS, &spec.restart),
+        restart: restart_word(spec.restart).to_owned(),
         grace_ms: spec.grace_ms,
         command_line: spec.command_line.clone(),
         labels: spec.labels.clone(),
@@ -164,7 +168,7 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
 fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
     Ok(WorkloadSpec {
         name: body.name,
-        kind: value(&KINDS, "kind of workload", &body.kind)?,
+        kind: kind(&body.kind)?,
         submitted_by: body.submitted_by,
         source: body.source,
         image: body.image,
@@ -184,7 +188,7 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         priority_class: body.priority_class,
         preemptible: body.preemptible,
         backoff_limit: body.backoff_limit,
-        restart: value(&RESTARTS, "restart policy", &body.restart)?,
+        restart: restart(&body.restart)?,
         grace_ms: body.grace_ms,
         command_line: body.command_line,
         labels: body.labels,
@@ -217,7 +221,7 @@ pub(crate) fn pod_row(
             started_at_ms: ms(pod.started_at),
             resized_at_ms: ms(pod.resized_at),
             restart_at_ms: ms(pod.restart_at),
-            ended: pod.ended.as_ref().map(|ended| word(&ENDS, ended)),
+            ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
         },
     }
@@ -236,7 +240,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         started_at: at(body.started_at_ms),
         resized_at: at(body.resized_at_ms),
         restart_at: at(body.restart_at_ms),
-        ended: body.ended.as_deref().map(|word| value(&ENDS, "end of a pod", word)).transpose()?,
+        ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
         released_at: None,
         setbacks: 0,

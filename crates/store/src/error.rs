@@ -19,15 +19,14 @@ pub enum Error {
         pid: String,
     },
     /// The directory or a file in it cannot be used.
-    #[error("cannot {what} {path}; check that it exists, and that you own it and may write it")]
+    #[error("cannot {what} {path}: {cause}; check that you own it and may write it")]
     Access {
         /// What was tried.
         what: &'static str,
         /// On what.
         path: PathBuf,
         /// The cause.
-        #[source]
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file is not a whole database.
     #[error(
@@ -68,15 +67,14 @@ pub enum Error {
         value: String,
     },
     /// Anything else the database refused.
-    #[error("database {path} refused to {what}: {source}")]
+    #[error("could not {what} database {path}: {cause}")]
     Database {
         /// The file.
         path: PathBuf,
         /// What was tried.
         what: &'static str,
         /// The cause.
-        #[source]
-        source: sqlx::Error,
+        cause: sqlx::Error,
     },
 }
 
@@ -85,14 +83,14 @@ impl Error {
     pub(crate) fn from_sqlx(
         path: &std::path::Path,
         what: &'static str,
-        source: sqlx::Error,
+        cause: sqlx::Error,
     ) -> Self {
         const SQLITE_CORRUPT: u32 = 11;
         const SQLITE_FULL: u32 = 13;
         const SQLITE_CANTOPEN: u32 = 14;
         const SQLITE_NOTADB: u32 = 26;
         let path = path.to_owned();
-        let database = source.as_database_error();
+        let database = cause.as_database_error();
         let code = database.and_then(|e| e.code()?.parse::<u32>().ok());
         // Extended codes carry the primary one in the low byte.
         match (code.map(|code| code & 0xff), database) {
@@ -103,9 +101,9 @@ impl Error {
             (Some(SQLITE_CANTOPEN), Some(e)) => Self::Access {
                 what: "open database",
                 path,
-                source: std::io::Error::other(e.message().to_owned()),
+                cause: std::io::Error::other(e.message().to_owned()),
             },
-            _ => Self::Database { path, what, source },
+            _ => Self::Database { path, what, cause },
         }
     }
 }

@@ -18,13 +18,13 @@ pub(crate) struct Lock {
 impl Lock {
     /// Creates the directory if it is missing and takes its lock.
     pub(crate) fn take(dir: &Path) -> Result<Self, Error> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| {
-            Error::Access { what: "create state directory", path: dir.to_owned(), source }
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|cause| {
+            Error::Access { what: "create state directory", path: dir.to_owned(), cause }
         })?;
         let path = dir.join("lock");
         let access = |what| {
             let path = path.clone();
-            move |source| Error::Access { what, path, source }
+            move |cause| Error::Access { what, path, cause }
         };
         let mut file = OpenOptions::new()
             .read(true)

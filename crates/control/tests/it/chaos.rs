@@ -103,10 +103,9 @@ async fn history(seed: u64) {
         w.until(&format!("settled (seed {seed})"), settled).await;
     }
     let view = w.handle.view();
-    let listed: Vec<_> = view.workloads.values().map(|w| w.spec.name.clone()).collect();
-    let mut sorted = listed.clone();
-    sorted.sort();
-    assert_eq!(sorted, named.into_iter().collect::<Vec<_>>(), "seed {seed}");
+    let mut listed: Vec<_> = view.workloads.values().map(|w| w.spec.name.clone()).collect();
+    listed.sort();
+    assert_eq!(listed, named.into_iter().collect::<Vec<_>>(), "seed {seed}");
     let running = view.workloads.values().filter(|w| w.phase == Phase::Running);
     let mut running: Vec<_> =
         running.map(|w| (w.spec.name.clone(), w.pods[0].generation)).collect();

@@ -1,10 +1,12 @@
 //! The store over SQLite. Owns: one writer connection, a few readers, and how a failed
-//! transaction is left behind. The statements are in `sql`.
+//! transaction is left behind. The statements are in `read` and `write`.
 
+mod fault;
 mod open;
-mod sql;
+mod read;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use sqlx::{Connection, SqliteConnection, SqlitePool};
 use tokio::sync::Mutex;
 
+use self::fault::Fault;
 use crate::lock::Lock;
 use crate::{AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot};
 
@@ -94,7 +97,7 @@ impl Store {
     /// The database cannot be read, or holds what this program does not understand.
     pub async fn load(&self) -> Result<Snapshot, Error> {
         let mut reader = self.reader().await?;
-        sql::load(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
+        read::load(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
     }
 
     /// Reads events.
@@ -103,7 +106,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn events(&self, filter: &EventFilter) -> Result<Vec<EventRow>, Error> {
         let mut reader = self.reader().await?;
-        sql::events(&mut reader, filter).await.map_err(|fault| fault.named(&self.shared.path))
+        read::events(&mut reader, filter).await.map_err(|fault| fault.named(&self.shared.path))
     }
 
     /// All clients that may ask for tokens.
@@ -112,7 +115,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn credentials(&self) -> Result<Vec<CredentialRow>, Error> {
         let mut reader = self.reader().await?;
-        sql::credentials(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
+        read::credentials(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
     }
 
     /// The newest rows of the audit log, newest first.
@@ -121,7 +124,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn audit(&self, limit: u32) -> Result<Vec<AuditRow>, Error> {
         let mut reader = self.reader().await?;
-        sql::audit(&mut reader, limit).await.map_err(|fault| fault.named(&self.shared.path))
+        read::audit(&mut reader, limit).await.map_err(|fault| fault.named(&self.shared.path))
     }
 
     async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Sqlite>, Error> {
@@ -132,12 +135,12 @@ impl Store {
 }
 
 /// One transaction, from its beginning to its commit.
-async fn transact(writer: &mut SqliteConnection, changes: &[Change]) -> Result<(), sql::Fault> {
+async fn transact(writer: &mut SqliteConnection, changes: &[Change]) -> Result<(), Fault> {
     // IMMEDIATE: taking the write lock at once cannot fail half-way as an upgrade can.
     let mut transaction =
-        writer.begin_with("BEGIN IMMEDIATE").await.map_err(sql::Fault::during("begin"))?;
+        writer.begin_with("BEGIN IMMEDIATE").await.map_err(Fault::during("begin"))?;
     for change in changes {
-        sql::write(&mut transaction, change).await?;
+        write::write(&mut transaction, change).await?;
     }
-    transaction.commit().await.map_err(sql::Fault::during("commit"))
+    transaction.commit().await.map_err(Fault::during("commit"))
 }

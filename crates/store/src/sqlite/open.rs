@@ -50,15 +50,15 @@ pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
     let found = match std::fs::metadata(path) {
         Ok(found) => Some(found),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(source) => {
-            return Err(Error::Access { what: "read", path: path.to_owned(), source });
+        Err(cause) => {
+            return Err(Error::Access { what: "read", path: path.to_owned(), cause });
         }
     };
     match found {
         None => create(path).await?,
         Some(file) if !file.is_file() => {
-            let source = std::io::Error::other("it is not a regular file");
-            return Err(Error::Access { what: "open database", path: path.to_owned(), source });
+            let cause = std::io::Error::other("it is not a regular file");
+            return Err(Error::Access { what: "open database", path: path.to_owned(), cause });
         }
         Some(file) => check(path, file.len()).await?,
     }
@@ -73,7 +73,7 @@ async fn create(path: &Path) -> Result<(), Error> {
     let fresh = path.with_extension("db.new");
     let access = |what, path: &Path| {
         let path = path.to_owned();
-        move |source| Error::Access { what, path, source }
+        move |cause| Error::Access { what, path, cause }
     };
     for leftover in
         [fresh.clone(), beside(&fresh, "-wal"), beside(&fresh, "-shm"), beside(&fresh, "-journal")]
@@ -93,7 +93,7 @@ async fn create(path: &Path) -> Result<(), Error> {
     // No log file beside this one: it is a single file, whole once it is closed.
     let options = options(&fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
     let failed = |what| move |source| Error::from_sqlx(path, what, source);
-    let mut connection = options.connect().await.map_err(failed("be created"))?;
+    let mut connection = options.connect().await.map_err(failed("create"))?;
     migrate(path, &mut connection).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     for (key, value) in
@@ -104,9 +104,9 @@ async fn create(path: &Path) -> Result<(), Error> {
             .bind(value)
             .execute(&mut connection)
             .await
-            .map_err(failed("be created"))?;
+            .map_err(failed("create"))?;
     }
-    connection.close().await.map_err(failed("be created"))?;
+    connection.close().await.map_err(failed("create"))?;
     std::fs::rename(&fresh, path).map_err(access("create", path))
 }
 
@@ -121,7 +121,7 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     let damaged =
         |detail: &str| Error::Damaged { path: path.to_owned(), detail: detail.to_owned() };
     check_size(path, size_bytes)?;
-    let read = |source| Error::from_sqlx(path, "be read", source);
+    let read = |source| Error::from_sqlx(path, "read", source);
     let mut reader = options(path).read_only(true).connect().await.map_err(read)?;
     let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
     let found: Option<i64> = match sqlx::query_scalar(version).fetch_one(&mut reader).await {
@@ -158,7 +158,7 @@ fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
         100.. => file.read_exact(&mut header),
         _ => Ok(()),
     });
-    read.map_err(|source| Error::Access { what: "read", path: path.to_owned(), source })?;
+    read.map_err(|cause| Error::Access { what: "read", path: path.to_owned(), cause })?;
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(damaged(format!("its {size_bytes} bytes do not begin a database")));
     }
@@ -185,12 +185,12 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), E
     Migrator::with_migrations(migrations).run(connection).await.map_err(|error| match error {
         sqlx::migrate::MigrateError::Execute(source)
         | sqlx::migrate::MigrateError::ExecuteMigration(source, _) => {
-            Error::from_sqlx(path, "be migrated", source)
+            Error::from_sqlx(path, "migrate", source)
         }
         other => Error::Database {
             path: path.to_owned(),
-            what: "be migrated",
-            source: sqlx::Error::Migrate(Box::new(other)),
+            what: "migrate",
+            cause: sqlx::Error::Migrate(Box::new(other)),
         },
     })
 }

@@ -1,0 +1,201 @@
+//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
+//! and taking out of the books what has ended or is deleted.
+
+use store::{Change, Desired};
+use uuid::Uuid;
+
+use crate::command::Restart;
+use crate::lifecycle::RUNS_KEPT;
+use crate::persist;
+use crate::state::{Action, Ended, News, State, Workload};
+
+/// First delay after a failure; doubles with each.
+const BACK_OFF_MS_MIN: u64 = 1000;
+/// Longest delay after a failure.
+const BACK_OFF_MS_MAX: u64 = 300_000;
+/// A process that ran so long was well: what follows counts as its first failure.
+const WELL_MS: u64 = 600_000;
+
+/// How long to wait after the failure that follows so many others.
+fn back_off_ms(failures: u32) -> u64 {
+    (BACK_OFF_MS_MIN << failures.min(20)).min(BACK_OFF_MS_MAX)
+}
+
+impl State {
+    /// A run ended by itself, well or badly: what follows from the restart policy.
+    pub(crate) fn ended_by_itself(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        exit: &engine::Exit,
+        ran_ms: u64,
+    ) {
+        use engine::Exit;
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let spec = workload.spec.clone();
+        let restarts = workload.restarts;
+        match (spec.restart, exit) {
+            (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
+            // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
+            // cannot start processes at the moment. It uses up no retry.
+            (_, Exit::Lost) => {
+                let Some(pod) = self.pod_mut(id, number) else { return };
+                let delay_ms = back_off_ms(pod.setbacks);
+                pod.setbacks += 1;
+                self.retry(id, number, restarts, delay_ms);
+            }
+            (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
+                self.end(id, number, Ended::Succeeded);
+            }
+            (Restart::Never, _) if restarts >= spec.backoff_limit => {
+                self.end(id, number, Ended::Failed);
+            }
+            (Restart::Never, _) => self.retry(id, number, restarts + 1, back_off_ms(restarts)),
+            (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
+        }
+    }
+
+    /// The pod gives up its place and waits for another after a delay.
+    fn retry(&mut self, id: Uuid, number: usize, restarts: u32, delay_ms: u64) {
+        let until = self.now.plus_ms(delay_ms);
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let limit = workload.spec.backoff_limit;
+        workload.restarts = restarts;
+        workload.not_before = Some(until);
+        if let Some(model) = workload.model {
+            self.cluster.set_not_before(model, until);
+        }
+        if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
+            self.cluster.vacate(model);
+        }
+        self.touch(id);
+        let seconds = units::format_millis(delay_ms);
+        let message = format!("starts again in {seconds} s (retry {restarts} of {limit})");
+        self.say(id, News::new("BackOff", message).warning().pod(number));
+    }
+
+    /// The pod keeps its place and is started there again after a delay.
+    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        workload.restarts += 1;
+        let Some(pod) = workload.pods.get_mut(number) else { return };
+        if ran_ms >= WELL_MS {
+            pod.failures = 0;
+        }
+        let delay_ms = back_off_ms(pod.failures);
+        pod.failures += 1;
+        let at = now.plus_ms(delay_ms);
+        pod.restart_at = Some(at);
+        pod.started_at = None;
+        let pod_id = pod.id;
+        self.restarting.insert(pod_id, at);
+        self.touch(id);
+        let message = format!("starts again in its place in {} s", units::format_millis(delay_ms));
+        self.say(id, News::new("BackOff", message).warning().pod(number));
+    }
+
+    /// Starts what has waited long enough in its place.
+    pub(crate) fn restart_due(&mut self) {
+        if self.halted {
+            return;
+        }
+        let due: Vec<_> = self
+            .restarting
+            .iter()
+            .filter(|(_, at)| **at <= self.now)
+            .map(|(pod, _)| *pod)
+            .collect();
+        for pod in due {
+            self.restarting.remove(&pod);
+            if let Some(&(id, number)) = self.homes.get(&pod) {
+                self.start(id, number);
+            }
+        }
+    }
+
+    /// The pod is done; when all are, so is the workload.
+    pub(crate) fn end(&mut self, id: Uuid, number: usize, ended: Ended) {
+        let now = self.now;
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        pod.ended = Some(ended);
+        let model = pod.model;
+        self.touch(id);
+        if let Some(model) = model {
+            self.cluster.set_wants(model, false);
+            self.cluster.vacate(model);
+        }
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if ended == Ended::Succeeded && workload.pods.iter().any(|pod| pod.ended.is_none()) {
+            return;
+        }
+        workload.completed_at = Some(now);
+        workload.not_before = None;
+        if ended == Ended::Succeeded {
+            self.say(id, News::new("Completed", "ended well"));
+        } else {
+            let last = workload.pods[number].last_exit.clone().unwrap_or_default();
+            self.say(id, News::new("Failed", format!("failed for good: {last}")).warning());
+        }
+        self.release_all(id);
+        self.update_wants(id);
+        self.leave_if_ended(id);
+    }
+
+    /// Takes a workload that has ended out of the scheduler's sight, once nothing of it runs.
+    pub(crate) fn leave_if_ended(&mut self, id: Uuid) {
+        let ended = |w: &Workload| w.completed_at.is_some() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(ended) {
+            self.leave_model(id);
+        }
+    }
+
+    fn leave_model(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        for pod in &mut workload.pods {
+            if let Some(pod) = pod.model.take() {
+                self.cluster.set_wants(pod, false);
+            }
+        }
+        let Some(model) = workload.model.take() else { return };
+        self.by_model.remove(&model);
+        if let Err(error) = self.cluster.remove_workload(model) {
+            // Only reached with a pod in a place, which the callers have ruled out.
+            tracing::error!(workload = %id, %error, "a workload that ended is still in the model");
+        }
+    }
+
+    /// Deletes a workload for good once nothing of it runs.
+    pub(crate) fn finish_deletion(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let held = workload
+            .pods
+            .iter()
+            .any(|pod| self.occupancy(pod).current.is_some() || self.has_stray(pod.id));
+        if workload.desired != Desired::Delete || held {
+            return;
+        }
+        self.settle(id);
+        self.say(id, News::new("Deleted", "deleted"));
+        self.leave_model(id);
+        let Some(mut workload) = self.workloads.remove(&id) else { return };
+        workload.pending.clear();
+        let state = persist::workload_state(&workload, Some(self.now));
+        self.outbox.changes.push(Change::WorkloadState(id, state));
+        self.outbox.workloads.remove(&id);
+        self.outbox.projects.insert(workload.project_id);
+        if let Some(project) = self.projects.get_mut(&workload.project_id) {
+            project.names.remove(&workload.spec.name);
+        }
+        for pod in &workload.pods {
+            self.homes.remove(&pod.id);
+            self.restarting.remove(&pod.id);
+            let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
+            for generation in oldest..=pod.generation {
+                let run = engine::RunKey { pod: pod.id, generation };
+                self.outbox.actions.push(Action::Remove(run));
+            }
+        }
+        self.outbox.deleted.insert(id, workload);
+    }
+}

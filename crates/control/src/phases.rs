@@ -1,0 +1,78 @@
+//! What a workload has, and what that is called. Owns: the phase that follows from places, processes
+//! and wishes, and the time spent in phases.
+
+use model::Placement;
+use store::Desired;
+use units::Resources;
+use uuid::Uuid;
+
+use crate::state::{Ended, Pod, State, Workload};
+use crate::view::Phase;
+
+impl State {
+    pub(crate) fn holds_any(&self, workload: &Workload) -> bool {
+        workload.pods.iter().any(|pod| self.occupancy(pod).current.is_some())
+    }
+
+    /// What a workload holds: the places of its pods, those being moved included.
+    pub(crate) fn allocated(&self, workload: &Workload) -> Resources {
+        let part = |pod: &Pod| {
+            let model = pod.model?;
+            let occupancy = &self.cluster.pods().get(model)?.occupancy;
+            occupancy.current.as_ref()?;
+            let place: &Placement = occupancy.effective()?;
+            Some(self.cluster.amounts(model, place))
+        };
+        workload.pods.iter().filter_map(part).sum()
+    }
+
+    fn phase(&self, workload: &Workload) -> Phase {
+        let places: Vec<_> = workload.pods.iter().map(|pod| self.occupancy(pod)).collect();
+        match workload.desired {
+            Desired::Delete => return Phase::Deleting,
+            _ if workload.completed_at.is_some() => {
+                let failed = workload.pods.iter().any(|pod| pod.ended == Some(Ended::Failed));
+                return if failed { Phase::Failed } else { Phase::Completed };
+            }
+            Desired::Suspend if places.iter().any(|place| place.current.is_some()) => {
+                return Phase::Stopping;
+            }
+            Desired::Suspend => return Phase::Stopped,
+            Desired::Run => {}
+        }
+        let holds = |place: &model::Occupancy| {
+            place.current.is_some() && (!place.releasing || place.next.is_some())
+        };
+        let runs = |(pod, place): (&Pod, &model::Occupancy)| {
+            pod.ended == Some(Ended::Succeeded)
+                || (pod.started_at.is_some() && holds(place) && !place.releasing)
+        };
+        if workload.pods.iter().zip(&places).all(runs) {
+            Phase::Running
+        } else if places.iter().any(holds) {
+            Phase::Initializing
+        } else {
+            Phase::Pending
+        }
+    }
+
+    /// Brings the phase of a workload up to date.
+    pub(crate) fn settle(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let phase = self.phase(workload);
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if phase == workload.phase {
+            return;
+        }
+        let span_ms = now.since_ms(workload.phase_since);
+        match workload.phase {
+            Phase::Pending | Phase::Resuming => workload.waited_ms += span_ms,
+            Phase::Running => workload.ran_ms += span_ms,
+            _ => {}
+        }
+        workload.phase = phase;
+        workload.phase_since = now;
+        self.touch(id);
+    }
+}
