@@ -191,6 +191,9 @@ pub enum Error {
     /// The engine knows no such run.
     #[error("no run {0}")]
     NoSuchRun(RunKey),
+    /// A run that was to be removed still has processes.
+    #[error("run {0} still has processes; stop it and wait for its end")]
+    StillRunning(RunKey),
     /// The specification cannot be run by this engine; trying again does not help.
     #[error("{0}")]
     Invalid(String),
@@ -224,7 +227,8 @@ pub trait Engine: Send + Sync + 'static {
     fn check(&self, spec: &RunSpec) -> Result<(), Error>;
 
     /// Every run this engine knows, dead ones included until they are removed: the truth after a
-    /// restart.
+    /// restart. A run whose start was cut short by a crash is in the list, or was never prepared
+    /// and does not exist; starting it again is right either way.
     ///
     /// # Errors
     /// The engine's records cannot be read.
@@ -248,6 +252,15 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The run still has processes, or its files cannot be deleted.
     async fn remove(&self, key: RunKey) -> Result<(), Error>;
+
+    /// Deletes what a pod kept from one run to the next (checkpoints, its working directory).
+    /// To be called when the workload is gone for good; an unknown pod is no error.
+    ///
+    /// # Errors
+    /// The files cannot be deleted.
+    async fn forget_pod(&self, _pod: Uuid) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Takes the stream of observations. May be taken once.
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>>;

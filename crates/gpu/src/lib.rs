@@ -1,1 +1,79 @@
-//! Placeholder.
+//! Which GPUs and how much CPU and memory a machine has, found or simulated.
+//!
+//! Owns: discovery through NVML, the notation of simulated machines (`4x16GiB`, `2x2x16GiB`),
+//! and this machine's capacity. Refuses to know: who gets a GPU.
+
+mod discover;
+mod host;
+mod simulate;
+
+pub use discover::discover;
+pub use host::{Capacity, host_capacity, host_name};
+pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_nodes};
+
+use thiserror::Error;
+
+/// One GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpu {
+    /// Index on its node, from 0, in PCI bus order.
+    pub index: u32,
+    /// What the driver calls it, or `GPU-sim-<node>-<index>`.
+    pub uuid: String,
+    /// Product name; `simulated` for one that is not there.
+    pub product: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Whether it exists only in the books.
+    pub simulated: bool,
+}
+
+/// A node and its GPUs; none for a CPU-only node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeGpus {
+    /// Name of the node.
+    pub name: String,
+    /// Its GPUs by index.
+    pub gpus: Vec<Gpu>,
+}
+
+/// Why GPUs could not be found or made up.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A driver is installed but does not answer.
+    #[error(
+        "the NVIDIA driver is installed but does not work ({0}); check `nvidia-smi`, \
+         or simulate GPUs with `--gpus 4x16GiB`"
+    )]
+    Driver(String),
+    /// The text is not in the notation at all.
+    #[error("`{text}` is not {what}; write {example}")]
+    Notation {
+        /// As typed.
+        text: String,
+        /// What was expected.
+        what: &'static str,
+        /// How it is written.
+        example: &'static str,
+    },
+    /// A number is outside its range.
+    #[error("`{text}` has {count} {what}; 1 to {max} are allowed")]
+    OutOfRange {
+        /// As typed.
+        text: String,
+        /// The number.
+        count: u64,
+        /// What was counted.
+        what: &'static str,
+        /// Largest allowed.
+        max: u32,
+    },
+    /// The memory size is wrong.
+    #[error("`{text}` has no usable memory size per GPU: {fault}")]
+    Size {
+        /// As typed.
+        text: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+}

@@ -1,0 +1,214 @@
+//! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat
+//! after a crash between any two.
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::{
+    Capabilities, Enforcement, Engine, Error, LogRange, Observation, RunKey, RunSpec, Shell,
+};
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::environment::{self, Folders};
+use crate::logs;
+use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
+use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
+use crate::watch::{self, Shared};
+
+#[async_trait]
+impl Engine for LocalEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            runtime: "process".to_owned(),
+            enforces_memory_fraction: Enforcement::Cooperative,
+        }
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        environment::check(spec, &self.shared.images.argv(spec)?)
+    }
+
+    async fn list(&self) -> Result<Vec<Observation>, Error> {
+        Ok(self.shared.states())
+    }
+
+    async fn start(&self, spec: RunSpec) -> Result<(), Error> {
+        self.in_turn(spec.key, move |shared| start(shared, &spec)).await
+    }
+
+    async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+        self.in_turn(key, move |shared| {
+            stop(shared, key, grace_ms)
+                .map_err(|source| io_error(format!("stop run {key}"), source))
+        })
+        .await
+    }
+
+    async fn remove(&self, key: RunKey) -> Result<(), Error> {
+        self.in_turn(key, move |shared| remove(shared, key)).await
+    }
+
+    async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            shared
+                .paths
+                .discard(&shared.paths.pod(pod))
+                .map_err(|source| io_error(format!("delete the files of pod {pod}"), source))
+        })
+        .await
+    }
+
+    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        self.take_observations()
+    }
+
+    async fn logs(
+        &self,
+        key: RunKey,
+        range: LogRange,
+    ) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, Error> {
+        logs::read(&self.shared, key, range)
+    }
+
+    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
+        self.shared.state(key).ok_or(Error::NoSuchRun(key))?;
+        let dir = self.shared.dir(key);
+        let read = move || dir.read_spec();
+        let spec = blocking(move || {
+            read().map_err(|source| io_error(format!("read the specification of {key}"), source))
+        })
+        .await?;
+        let Runtime::Process(ProcessSpec { env, working_dir, .. }) = spec.runtime;
+        Ok(Shell { env, working_dir })
+    }
+}
+
+impl LocalEngine {
+    /// Runs one verb of a run after the one before it, to its end even if the caller goes away.
+    async fn in_turn(
+        &self,
+        key: RunKey,
+        verb: impl FnOnce(&Arc<Shared>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let turn = self.shared.gate(key).lock_owned().await;
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            let _turn = turn;
+            verb(&shared)
+        })
+        .await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|fault| Err(io_error("finish a task".into(), io::Error::other(fault))))
+}
+
+/// Specification on disk, then a supervisor, which decides by itself whether it is the first.
+fn start(shared: &Arc<Shared>, spec: &RunSpec) -> Result<(), Error> {
+    let key = spec.key;
+    if shared.state(key).is_some() {
+        return Ok(());
+    }
+    let file = resolve(shared, spec)?;
+    let dir = shared.dir(key);
+    let fresh = !dir.exists();
+    let spawned = prepare(shared, &dir, key, &file).and_then(|()| {
+        spawn_supervisor(shared, &dir)
+            .map_err(|source| io_error("start the supervisor".into(), source))
+    });
+    match spawned {
+        Ok(supervisor) => {
+            shared.know(key, StateFile::Starting);
+            watch::spawn_started(shared, key, supervisor);
+            Ok(())
+        }
+        Err(error) => {
+            // A directory that was there before may have a supervisor on its way to it.
+            if fresh && let Err(left) = shared.paths.discard(dir.path()) {
+                tracing::warn!("cannot delete {}: {left}", dir.path().display());
+            }
+            Err(error)
+        }
+    }
+}
+
+fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
+    let argv = shared.images.argv(spec)?;
+    environment::check(spec, &argv)?;
+    let shims = shared.paths.shims();
+    let folders = Folders { checkpoint: shared.paths.checkpoint(spec.key.pod), shims: &shims };
+    let env = environment::environment(&shared.inherited, spec, &folders)?;
+    let working_dir = spec.working_dir.clone().unwrap_or_else(|| shared.paths.work(spec.key.pod));
+    Ok(SpecFile {
+        key: spec.key.to_string(),
+        grace_ms: spec.grace_ms,
+        runtime: Runtime::Process(ProcessSpec { argv, env, working_dir }),
+    })
+}
+
+fn prepare(shared: &Shared, dir: &RunDir, key: RunKey, file: &SpecFile) -> Result<(), Error> {
+    make_dir(&shared.paths.work(key.pod))?;
+    make_dir(&shared.paths.checkpoint(key.pod))?;
+    make_dir(dir.path())?;
+    dir.write_spec_once(file)
+        .map_err(|source| io_error(format!("write the specification of {key}"), source))
+}
+
+/// A run nobody has claimed is claimed as stopped, so that a supervisor on its way finds it
+/// ended; a claimed one has a supervisor with its signal handlers in place, or has lost it.
+fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
+    let dir = shared.dir(key);
+    if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
+        return Ok(());
+    }
+    let stopped = StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()));
+    let first = dir.claim(&stopped)?;
+    if shared.state(key).is_none() {
+        // Prepared by an earlier server, and perhaps claimed only after this one looked.
+        shared.know(key, StateFile::Starting);
+        if !first {
+            watch::spawn_adopted(shared, key);
+        }
+    }
+    if first {
+        shared.report(key, stopped);
+        return Ok(());
+    }
+    if let Err(error) = dir.write_grace(grace_ms) {
+        tracing::warn!("run {key} keeps the grace it was started with: {error}");
+    }
+    let Some(holder) = dir.holder()? else { return Ok(()) };
+    match watch::handle(&dir, holder)?.map(|handle| pidfd_send_signal(handle, Signal::TERM)) {
+        None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
+        Some(Err(error)) => Err(error.into()),
+    }
+}
+
+fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+    let dir = shared.dir(key);
+    let failed = |source| io_error(format!("remove run {key}"), source);
+    match shared.state(key) {
+        Some(StateFile::Exited { .. }) => {}
+        Some(_) => return Err(Error::StillRunning(key)),
+        None if !dir.exists() => return Ok(()),
+        // Never started: stopping it makes sure it never will be, or finds that it was.
+        None => {
+            stop(shared, key, 0).map_err(failed)?;
+            if !matches!(shared.state(key), Some(StateFile::Exited { .. })) {
+                return Err(Error::StillRunning(key));
+            }
+        }
+    }
+    shared.paths.discard(dir.path()).map_err(failed)?;
+    shared.forget(key);
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! What an image name stands for on a machine without containers. Owns: the image table, the
+//! comparison of image names, and the command line a specification comes to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use engine::{Error, RunSpec};
+
+/// What an image brings along.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Image {
+    /// What a command of the user replaces.
+    pub entrypoint: Vec<String>,
+    /// What arguments of the user replace.
+    pub default_args: Vec<String>,
+}
+
+/// Image names and what they stand for. Names are compared without tag, digest and the default
+/// registry, so `ubuntu:24.04` is `docker.io/library/ubuntu`.
+#[derive(Debug, Clone)]
+pub struct ImageTable(BTreeMap<String, Image>);
+
+/// The quickstart's names in the published guides.
+const QUICKSTARTS: [&str; 2] = ["gcr.io/run-ai-demo/quickstart", "runai.jfrog.io/demo/quickstart"];
+/// Images that are used as an environment to run a given command in. Started without one and
+/// without a terminal, their shell finds no input and ends well at once, here as in a container.
+const SHELLS: [&str; 9] =
+    ["ubuntu", "debian", "busybox", "alpine", "fedora", "python", "bash", "centos", "rockylinux"];
+
+impl ImageTable {
+    /// The built-in table. `binary` is the `elastane` program.
+    #[must_use]
+    pub fn new(binary: &Path) -> Self {
+        let binary = binary.display().to_string();
+        let quickstart =
+            Image { entrypoint: vec![binary, "quickstart-workload".into()], default_args: vec![] };
+        let shell = Image { entrypoint: vec![], default_args: vec!["/bin/sh".into()] };
+        let quickstarts = QUICKSTARTS.iter().map(|name| (normal(name), quickstart.clone()));
+        let shells = SHELLS.iter().map(|name| (normal(name), shell.clone()));
+        Self(quickstarts.chain(shells).collect())
+    }
+
+    /// Adds an image, or replaces what a name stands for.
+    #[must_use]
+    pub fn with(mut self, name: &str, image: Image) -> Self {
+        self.0.insert(normal(name), image);
+        self
+    }
+
+    /// The names in the table, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The command line of a specification: its own command, or what the image brings.
+    pub(crate) fn argv(&self, spec: &RunSpec) -> Result<Vec<String>, Error> {
+        let own = spec.command.as_deref().unwrap_or_default();
+        let argv = match (own, self.0.get(&normal(&spec.image))) {
+            ([], Some(image)) => {
+                let args = if spec.args.is_empty() { &image.default_args } else { &spec.args };
+                [image.entrypoint.as_slice(), args].concat()
+            }
+            ([], None) => return Err(self.unknown(&spec.image)),
+            (command, _) => [command, &spec.args].concat(),
+        };
+        match argv.first() {
+            Some(program) if !program.is_empty() => Ok(argv),
+            _ => Err(Error::Invalid(
+                "the command is empty; its first word must name a program".to_owned(),
+            )),
+        }
+    }
+
+    fn unknown(&self, image: &str) -> Error {
+        let known: Vec<&str> = self.names().collect();
+        Error::Invalid(format!(
+            "image `{image}` brings no command on this machine: without a container runtime, \
+             images are names in a table ({}). Give the command to run on the host \
+             (`--command -- <program> <arguments>`), or use one of these images",
+            known.join(", ")
+        ))
+    }
+}
+
+/// The name without digest, tag and default registry.
+fn normal(name: &str) -> String {
+    let name = name.trim();
+    let name = name.split_once('@').map_or(name, |(name, _digest)| name);
+    let name = match name.rsplit_once(':') {
+        // A colon before a slash belongs to the registry's port.
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => name,
+    };
+    let hub = name.strip_prefix("docker.io/").or_else(|| name.strip_prefix("index.docker.io/"));
+    let name = hub.unwrap_or(name);
+    name.strip_prefix("library/").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::tests::spec;
+
+    fn argv(image: &str, command: Option<&[&str]>, args: &[&str]) -> Result<Vec<String>, String> {
+        let own = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut spec = spec();
+        (spec.image, spec.command, spec.args) = (image.to_owned(), command.map(own), own(args));
+        ImageTable::new(Path::new("/bin/elastane")).argv(&spec).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tag_digest_and_default_registry_do_not_matter() {
+        for name in ["ubuntu", "ubuntu:24.04", "docker.io/library/ubuntu", "ubuntu@sha256:0a"] {
+            assert_eq!(normal(name), "ubuntu", "{name}");
+        }
+        assert_eq!(normal("localhost:5000/team/x:1"), "localhost:5000/team/x");
+    }
+
+    #[test]
+    fn the_quickstart_is_this_program() {
+        let line = ["/bin/elastane", "quickstart-workload"].map(str::to_owned).to_vec();
+        assert_eq!(argv("gcr.io/run-ai-demo/quickstart", None, &[]), Ok(line.clone()));
+        assert_eq!(argv("runai.jfrog.io/demo/quickstart:latest", None, &[]), Ok(line.clone()));
+        let with = [line, vec!["--steps".to_owned()]].concat();
+        assert_eq!(argv("gcr.io/run-ai-demo/quickstart", None, &["--steps"]), Ok(with));
+    }
+
+    #[test]
+    fn a_command_replaces_the_entrypoint_and_arguments_the_default_ones() {
+        assert_eq!(argv("ubuntu", None, &[]), Ok(vec!["/bin/sh".to_owned()]));
+        let line = Ok(vec!["sleep".to_owned(), "9".to_owned()]);
+        assert_eq!(argv("ubuntu", None, &["sleep", "9"]), line);
+        assert_eq!(argv("nobody/knows", Some(&["sleep"]), &["9"]), line);
+    }
+
+    #[test]
+    fn an_unknown_image_without_a_command_says_what_to_type() {
+        let error = argv("nobody/knows:3", None, &[]).expect_err("unknown");
+        for part in ["nobody/knows:3", "--command -- ", "gcr.io/run-ai-demo/quickstart"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(argv("ubuntu", Some(&[""]), &[]).expect_err("empty").contains("is empty"));
+    }
+}

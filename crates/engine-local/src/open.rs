@@ -1,0 +1,253 @@
+//! Opening the engine. Owns: the folders under the state directory, and the survey of what an
+//! earlier server left: which runs live, which ended, which lost their supervisor.
+//!
+//! ```text
+//! runs/<pod>.<generation>/     one run (`record`)
+//! pods/<pod>/work, checkpoint  what a pod keeps from one run to the next
+//! shims/nvidia-smi             put on the PATH of runs with simulated GPUs
+//! trash/                       removed, being deleted
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Error, Observation, RunKey};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::environment;
+use crate::image::ImageTable;
+use crate::process::kill_marked;
+use crate::record::{ExitFile, RunDir, StateFile};
+use crate::supervise;
+use crate::watch::{self, Shared};
+
+/// What the engine needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where runs and what they leave are kept. Used by one server at a time.
+    pub state_dir: PathBuf,
+    /// The `elastane` program; `<supervisor> supervise <run dir>` must call
+    /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi` [`nvidia_smi`](crate::nvidia_smi).
+    pub supervisor: PathBuf,
+    /// What image names stand for.
+    pub images: ImageTable,
+}
+
+/// The engine for this machine. Dropping it leaves every run running.
+#[derive(Debug)]
+pub struct LocalEngine {
+    pub(crate) shared: Arc<Shared>,
+    observations: Mutex<Option<mpsc::UnboundedReceiver<Observation>>>,
+}
+
+/// Where things are.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    root: PathBuf,
+}
+
+impl Paths {
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+    pub(crate) fn pod(&self, pod: Uuid) -> PathBuf {
+        self.root.join("pods").join(pod.to_string())
+    }
+    pub(crate) fn work(&self, pod: Uuid) -> PathBuf {
+        self.pod(pod).join("work")
+    }
+    pub(crate) fn checkpoint(&self, pod: Uuid) -> PathBuf {
+        self.pod(pod).join("checkpoint")
+    }
+    pub(crate) fn shims(&self) -> PathBuf {
+        self.root.join("shims")
+    }
+    fn trash(&self) -> PathBuf {
+        self.root.join("trash")
+    }
+
+    /// Takes a folder away in one step, then deletes it. A crash in between is made good by the
+    /// next opening. Absent is as good as deleted.
+    pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
+        let grave = self.trash().join(Uuid::new_v4().to_string());
+        match fs::rename(folder, &grave) {
+            Ok(()) => fs::remove_dir_all(grave),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn empty_trash(&self) {
+        for grave in fs::read_dir(self.trash()).into_iter().flatten().flatten() {
+            if let Err(error) = fs::remove_dir_all(grave.path()) {
+                tracing::warn!("cannot delete {}: {error}", grave.path().display());
+            }
+        }
+    }
+}
+
+/// Creates a folder that only its owner may look into.
+pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| io_error(format!("create {}", path.display()), source))
+}
+
+pub(crate) fn io_error(what: String, source: io::Error) -> Error {
+    Error::Io { what, source }
+}
+
+impl LocalEngine {
+    /// Opens the engine on a state directory, and adopts the runs of an earlier server. Must be
+    /// called in a tokio runtime; blocks for some milliseconds, longer if supervisors vanished
+    /// and left processes that are slow to die.
+    ///
+    /// # Errors
+    /// The state directory cannot be read or written.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let Options { state_dir, supervisor, images } = options;
+        make_dir(&state_dir)?;
+        let root = state_dir
+            .canonicalize()
+            .map_err(|source| io_error(format!("find {}", state_dir.display()), source))?;
+        let paths = Paths { root };
+        for folder in [paths.runs(), paths.root.join("pods"), paths.shims(), paths.trash()] {
+            make_dir(&folder)?;
+        }
+        write_shim(&paths.shims(), &supervisor)?;
+        let (events, observations) = mpsc::unbounded_channel();
+        let inherited = environment::inherited();
+        let shared = Arc::new(Shared::new(paths, supervisor, images, inherited, events));
+        adopt_all(&shared)?;
+        let trash = Arc::clone(&shared);
+        tokio::task::spawn_blocking(move || trash.paths.empty_trash());
+        Ok(Self { shared, observations: Mutex::new(Some(observations)) })
+    }
+
+    pub(crate) fn take_observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        self.observations.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for LocalEngine {
+    fn drop(&mut self) {
+        self.shared.end_tasks();
+    }
+}
+
+fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
+    let quoted = shell_words::quote(&binary.display().to_string()).into_owned();
+    let script = format!("#!/bin/sh\nexec {quoted} nvidia-smi \"$@\"\n");
+    let path = folder.join("nvidia-smi");
+    let write = || {
+        // A run may be executing the old one: replace, never rewrite.
+        let new = folder.join("nvidia-smi.new");
+        fs::write(&new, script)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+        fs::rename(&new, &path)
+    };
+    write().map_err(|source| io_error(format!("write {}", path.display()), source))
+}
+
+/// What a survey found about one run directory.
+enum Found {
+    Ended(StateFile),
+    Alive(StateFile),
+    Vanished,
+    /// Prepared and not claimed: the server died in the middle of a start, and a supervisor may
+    /// or may not be on its way.
+    Prepared,
+    /// Not even prepared, so no supervisor can be on its way.
+    Empty,
+}
+
+fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
+    let mut vanished = BTreeMap::new();
+    for (key, dir) in run_dirs(&shared.paths.runs())? {
+        match survey(&dir).map_err(|source| io_error(format!("read run {key}"), source))? {
+            Found::Ended(state) => shared.know(key, state),
+            Found::Alive(state) => {
+                shared.know(key, state);
+                watch::spawn_adopted(shared, key);
+            }
+            Found::Vanished => drop(vanished.insert(key, dir)),
+            Found::Prepared => finish_start(shared, key, &dir),
+            Found::Empty => shared
+                .paths
+                .discard(dir.path())
+                .map_err(|source| io_error(format!("delete {}", dir.path().display()), source))?,
+        }
+    }
+    let keys: BTreeSet<String> = vanished.keys().map(ToString::to_string).collect();
+    let resisting = kill_marked(&keys);
+    if resisting > 0 {
+        tracing::error!("{resisting} processes of lost runs cannot be killed");
+    }
+    for (key, dir) in vanished {
+        let lost = StateFile::exited(ExitFile::Lost);
+        if let Err(error) = dir.write_state(&lost) {
+            tracing::warn!("cannot record that run {key} is lost: {error}");
+        }
+        shared.know(key, lost);
+    }
+    Ok(())
+}
+
+/// Finishing an interrupted start is the one way to know who runs: should the first supervisor
+/// be on its way after all, this one finds the run taken and leaves. Whoever no longer wants the
+/// run finds it in the list, and stops it.
+fn finish_start(shared: &Arc<Shared>, key: RunKey, dir: &RunDir) {
+    match spawn_supervisor(shared, dir) {
+        Ok(supervisor) => {
+            shared.know(key, StateFile::Starting);
+            watch::spawn_started(shared, key, supervisor);
+        }
+        // Not in the books, so that `start` tries it again.
+        Err(error) => tracing::warn!("cannot start the supervisor of run {key}: {error}"),
+    }
+}
+
+/// Starts a supervisor, which decides by itself whether it is the first.
+pub(crate) fn spawn_supervisor(shared: &Shared, dir: &RunDir) -> io::Result<Child> {
+    let complaints: Stdio = dir.append("supervisor.log").map_or_else(|_| Stdio::null(), File::into);
+    Command::new(&shared.supervisor)
+        .arg(supervise::SUBCOMMAND)
+        .arg(dir.path())
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(complaints)
+        .spawn()
+}
+
+fn survey(dir: &RunDir) -> io::Result<Found> {
+    // The lock first: a supervisor that ends in between leaves a final state to be read.
+    let holder = dir.holder()?;
+    Ok(match (dir.read_state()?, holder) {
+        (Some(state @ StateFile::Exited { .. }), _) => Found::Ended(state),
+        (Some(state), Some(_)) => Found::Alive(state),
+        (None, Some(_)) => Found::Alive(StateFile::Starting),
+        (Some(_), None) => Found::Vanished,
+        (None, None) if dir.has_spec() => Found::Prepared,
+        (None, None) => Found::Empty,
+    })
+}
+
+fn run_dirs(runs: &Path) -> Result<Vec<(RunKey, RunDir)>, Error> {
+    let unreadable = |source| io_error(format!("read {}", runs.display()), source);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(runs).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        match entry.file_name().to_str().map(str::parse::<RunKey>) {
+            Some(Ok(key)) => found.push((key, RunDir::at(&entry.path()))),
+            _ => tracing::warn!("{} is no run; left alone", entry.path().display()),
+        }
+    }
+    Ok(found)
+}

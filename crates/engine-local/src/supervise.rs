@@ -1,0 +1,280 @@
+//! The supervisor: one small single-threaded process per run. Owns: starting the command, ending
+//! its whole process tree, and the truth about both, in `state.json` and on the pipe it was
+//! given as stdout. Refuses to know: the server, which may come and go.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait,
+};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use crate::process::signal_descendants;
+use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
+use crate::sys;
+
+/// How the server asks its own program to supervise: `<program> supervise <run dir>`.
+pub(crate) const SUBCOMMAND: &str = "supervise";
+/// Once the main process has ended by itself, what it left running gets at most this long.
+const REST_GRACE_MS_MAX: u64 = 2000;
+/// Between two rounds of SIGKILL, first and most: a process may be forking, or stuck in a driver.
+const KILL_ROUND_MS: (u64, u64) = (5, 1000);
+/// Between two attempts to record the end.
+const RECORD_RETRY: Duration = Duration::from_secs(1);
+
+/// Supervises the run in `run_dir` until every process of it is gone. Returns at once if another
+/// supervisor has the run, or had it.
+///
+/// To be called first thing in a process of its own, before any thread or runtime is started.
+/// States are printed on stdout, one JSON object a line; nobody needs to read them.
+#[must_use]
+pub fn supervise(run_dir: &Path) -> ExitCode {
+    match run(&RunDir::at(run_dir)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing was started. The state may be recorded by the server, which has the disk
+            // full too: it gets the text, and a later start may try again.
+            say(&StateFile::cannot_run(&format!("failed to supervise the run: {error}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(dir: &RunDir) -> io::Result<()> {
+    // Refused when started by hand as the leader of a job: then it has a group of its own.
+    let _leader = setsid();
+    set_child_subreaper(Some(getpid()))?;
+    sys::keep_descriptors();
+    std::env::set_current_dir("/")?;
+    let mut signals = Signals::register()?;
+    let Some(_lock) = dir.lock()? else { return Ok(()) };
+    let spec = dir.read_spec()?;
+    dir.reserve_states()?;
+    if !dir.claim(&StateFile::Starting)? {
+        return Ok(());
+    }
+    let last = match start(dir, &spec) {
+        Ok(main) => {
+            let running = StateFile::Running {
+                pid: main.as_raw_nonzero().get().unsigned_abs(),
+                started_at_ms: now_ms(),
+            };
+            // The file first: whoever was told of a state finds it after a restart.
+            if let Err(error) = dir.write_state(&running) {
+                complain(&format!("failed to record that the run started: {error}"));
+            }
+            say(&running);
+            let tree = Tree { dir, main, grace_ms: spec.grace_ms, exit: None, end: End::Unasked };
+            StateFile::exited(tree.watch(&mut signals))
+        }
+        Err(fault) => StateFile::cannot_run(&fault),
+    };
+    record(dir, &last);
+    Ok(())
+}
+
+/// Records the end, however long it takes: while the disk refuses, this process is the record.
+fn record(dir: &RunDir, last: &StateFile) {
+    let mut told = false;
+    loop {
+        let written = dir.write_state(last);
+        if !told {
+            say(last);
+            told = true;
+        }
+        match written {
+            Ok(()) => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return, // removed meanwhile
+            Err(error) => complain(&format!("failed to record the exit: {error}; trying again")),
+        }
+        std::thread::sleep(RECORD_RETRY);
+    }
+}
+
+fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, String> {
+    let Runtime::Process(process) = &spec.runtime;
+    let program = process.argv.first().map_or("", String::as_str);
+    let folder = process.working_dir.display();
+    if !process.working_dir.is_dir() {
+        return Err(format!("the working directory {folder} does not exist on this machine"));
+    }
+    let spawned = command(dir, process).and_then(|mut command| command.spawn());
+    let child = spawned.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("`{program}`: command not found on this machine"),
+        io::ErrorKind::PermissionDenied => {
+            format!("`{program}`: permission denied (is it executable, and {folder} accessible?)")
+        }
+        _ => format!("`{program}` cannot be started: {error}"),
+    })?;
+    // The handle is dropped: children are reaped together with the orphans, by `Tree::reap`.
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| "no process id".to_owned())
+}
+
+fn command(dir: &RunDir, spec: &ProcessSpec) -> io::Result<Command> {
+    let log = dir.append("output.log")?;
+    let (program, args) = spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(&spec.env).current_dir(&spec.working_dir);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    sys::in_own_session(&mut command);
+    Ok(command)
+}
+
+/// How far the run has been asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Not at all.
+    Unasked,
+    /// SIGTERM was sent; SIGKILL follows at this time.
+    Asked(Instant),
+    /// SIGKILL is sent again and again, this many milliseconds apart.
+    Forced(u64),
+}
+
+/// The processes of the run: as subreaper, everything below this process.
+#[derive(Debug)]
+struct Tree<'a> {
+    dir: &'a RunDir,
+    main: Pid,
+    grace_ms: u64,
+    exit: Option<ExitFile>,
+    end: End,
+}
+
+impl Tree<'_> {
+    /// Returns when the last process is gone, with how the main one ended.
+    fn watch(mut self, signals: &mut Signals) -> ExitFile {
+        while self.reap() {
+            if signals.stop_asked() {
+                self.ask(self.dir.read_grace().unwrap_or(self.grace_ms));
+            }
+            if self.exit.is_some() {
+                self.ask(self.grace_ms.min(REST_GRACE_MS_MAX));
+            }
+            let pause = self.force_when_due();
+            if let Err(error) = signals.wait(pause) {
+                complain(&format!("failed to wait for signals: {error}"));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        self.exit.unwrap_or(ExitFile::Lost)
+    }
+
+    /// Takes in whoever has died. False: no process of the run is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.main => self.exit = Some(exit_of(status)),
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(rustix::io::Errno::CHILD) => return false,
+                Err(error) => {
+                    complain(&format!("failed to reap: {error}"));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// SIGTERM to all, once; asked again, only an earlier end counts.
+    fn ask(&mut self, grace_ms: u64) {
+        let now = Instant::now();
+        // A grace beyond the clock's range is as good as a year.
+        let until = now
+            .checked_add(Duration::from_millis(grace_ms))
+            .unwrap_or(now + Duration::from_secs(365 * 24 * 3600));
+        self.end = match self.end {
+            End::Unasked => {
+                signal_descendants(self.main, Signal::TERM);
+                End::Asked(until)
+            }
+            End::Asked(before) => End::Asked(before.min(until)),
+            forced @ End::Forced(_) => forced,
+        };
+    }
+
+    /// SIGKILL to all once the grace is over. Returns how long nothing is due.
+    fn force_when_due(&mut self) -> Option<Duration> {
+        let pause_ms = match self.end {
+            End::Unasked => return None,
+            End::Asked(until) => match until.checked_duration_since(Instant::now()) {
+                Some(rest) if !rest.is_zero() => return Some(rest),
+                _ => KILL_ROUND_MS.0,
+            },
+            End::Forced(pause_ms) => pause_ms,
+        };
+        signal_descendants(self.main, Signal::KILL);
+        self.end = End::Forced((pause_ms * 2).min(KILL_ROUND_MS.1));
+        Some(Duration::from_millis(pause_ms))
+    }
+}
+
+fn exit_of(status: WaitStatus) -> ExitFile {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => ExitFile::Code(code),
+        (None, Some(signal)) => ExitFile::Signal(signal),
+        (None, None) => ExitFile::Lost, // only stops and continues, which are not asked for
+    }
+}
+
+/// Signals turned into bytes on a socket, so that one read waits for all of them.
+#[derive(Debug)]
+struct Signals {
+    wake: UnixStream,
+    stop: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn register() -> io::Result<Self> {
+        let (wake, sender) = UnixStream::pair()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT] {
+            // Before the wake-up below: handlers run in the order of their registration.
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        for signal in [SIGTERM, SIGINT, SIGCHLD, SIGHUP] {
+            // SIGHUP only wakes: a terminal that closes is no reason to stop a run.
+            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+        }
+        Ok(Self { wake, stop })
+    }
+
+    fn stop_asked(&self) -> bool {
+        self.stop.swap(false, Ordering::SeqCst)
+    }
+
+    /// Waits for the next signal, at most so long.
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        // The system refuses a timeout of zero.
+        self.wake.set_read_timeout(at_most.map(|pause| pause.max(Duration::from_millis(1))))?;
+        match self.wake.read(&mut [0; 64]) {
+            // How many signals came does not matter, only that one did.
+            Ok(_count) => Ok(()),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// One line for the server. It may be gone; the files stand for the message then.
+fn say(state: &StateFile) {
+    let Ok(mut line) = serde_json::to_vec(state) else { return };
+    line.push(b'\n');
+    let mut out = io::stdout().lock();
+    let _gone = out.write_all(&line).and_then(|()| out.flush());
+}
+
+/// A line in `supervisor.log`, which is this process's stderr. It may be on the full disk.
+fn complain(text: &str) {
+    let _refused = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,49 @@
+//! The system calls that need care. Owns: this crate's only unsafe code.
+//!
+//! Justification: leaving the supervisor's session and asking to die with the supervisor must
+//! happen in the child before it becomes the user's program; the standard library offers only
+//! the unsafe `pre_exec` for that. Marking inherited descriptors has no safe wrapper at all, and
+//! tokio's for waiting on a descriptor is deprecated in favour of an unsafe one.
+#![expect(unsafe_code, reason = "Linux process code, see above")]
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal, setsid};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Makes the command lead a session of its own and be killed if this thread ends: the kernel
+/// binds the death signal to the thread that forks, so this is for single-threaded programs.
+pub(crate) fn in_own_session(command: &mut Command) {
+    let parent = getpid();
+    let prepare = move || {
+        setsid()?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the signal was asked for.
+        if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    };
+    // SAFETY: the closure makes three system calls, captures a plain number and does not
+    // allocate, lock or panic, so it is sound between fork and exec.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Keeps every descriptor but 0, 1 and 2 from reaching programs started from now on. Ours are so
+/// marked already; this is for those a careless ancestor handed down. Kernels before 5.11 do
+/// not know the call, and keep what they were given.
+pub(crate) fn keep_descriptors() {
+    // SAFETY: marks descriptors close-on-exec and closes none; no memory is passed.
+    let rc =
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if rc != 0 {
+        tracing::debug!("close_range: {}", io::Error::last_os_error());
+    }
+}
+
+/// A process handle that can be awaited: it becomes readable when the process has ended.
+pub(crate) fn await_death(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` always names the same open descriptor, which only its drop closes.
+    unsafe { Ok(AsyncFd::register_with_interest(process, Interest::READABLE)?) }
+}

@@ -1,0 +1,240 @@
+//! Keeping up with runs while the server lives. Owns: what is known of each run, the tasks that
+//! follow supervisors (their pipe, or for adopted ones their death), and the judgement on a
+//! supervisor that vanished.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use engine::{Observation, RunKey};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+use tokio::sync::{Mutex as Gate, mpsc};
+use tokio::task::JoinSet;
+
+use crate::image::ImageTable;
+use crate::open::Paths;
+use crate::process::kill_marked;
+use crate::record::{ExitFile, RunDir, StateFile};
+use crate::sys;
+
+/// How often an adopted run that has not started its command yet is looked at: nothing tells a
+/// server that came later, and it is a matter of milliseconds.
+const STARTING_LOOK: Duration = Duration::from_millis(10);
+/// Before a run directory that could not be read is tried again.
+const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// What the engine and its tasks share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) paths: Paths,
+    pub(crate) supervisor: PathBuf,
+    pub(crate) images: ImageTable,
+    pub(crate) inherited: BTreeMap<String, String>,
+    events: mpsc::UnboundedSender<Observation>,
+    states: Mutex<BTreeMap<RunKey, StateFile>>,
+    gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
+    /// None once the engine is dropped.
+    tasks: Mutex<Option<JoinSet<()>>>,
+}
+
+/// None of these locks is held while anything can panic half-way through a change.
+fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(
+        paths: Paths,
+        supervisor: PathBuf,
+        images: ImageTable,
+        inherited: BTreeMap<String, String>,
+        events: mpsc::UnboundedSender<Observation>,
+    ) -> Self {
+        Self {
+            paths,
+            supervisor,
+            images,
+            inherited,
+            events,
+            states: Mutex::default(),
+            gates: Mutex::default(),
+            tasks: Mutex::new(Some(JoinSet::new())),
+        }
+    }
+
+    pub(crate) fn dir(&self, key: RunKey) -> RunDir {
+        RunDir::new(&self.paths.runs(), key)
+    }
+
+    /// The verbs of one run take turns, so that a stop cannot overtake its start.
+    pub(crate) fn gate(&self, key: RunKey) -> Arc<Gate<()>> {
+        let mut gates = open(&self.gates);
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {
+            return gate;
+        }
+        let gate = Arc::new(Gate::new(()));
+        gates.insert(key, Arc::downgrade(&gate));
+        gate
+    }
+
+    pub(crate) fn state(&self, key: RunKey) -> Option<StateFile> {
+        open(&self.states).get(&key).cloned()
+    }
+
+    /// Every known run.
+    pub(crate) fn states(&self) -> Vec<Observation> {
+        let seen =
+            |(&key, state): (&RunKey, &StateFile)| Observation { key, state: state.clone().into() };
+        open(&self.states).iter().map(seen).collect()
+    }
+
+    /// Takes a run into the books without reporting it.
+    pub(crate) fn know(&self, key: RunKey, state: StateFile) {
+        open(&self.states).insert(key, state);
+    }
+
+    pub(crate) fn forget(&self, key: RunKey) {
+        open(&self.states).remove(&key);
+    }
+
+    /// Takes in what was seen of a known run, and reports it if it is news. The first end stands.
+    pub(crate) fn report(&self, key: RunKey, state: StateFile) {
+        let mut states = open(&self.states);
+        let Some(known) = states.get_mut(&key) else { return };
+        let news = match (&*known, &state) {
+            (StateFile::Exited { .. }, _) | (_, StateFile::Starting) => false,
+            (known, state) => known != state,
+        };
+        if news {
+            *known = state.clone();
+            // Nobody listens while the server shuts down; `list` tells the next one.
+            let _unheard = self.events.send(Observation { key, state: state.into() });
+        }
+    }
+
+    /// Runs a task for as long as the engine lives.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(tasks) = &mut *open(&self.tasks) {
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(task);
+        }
+    }
+
+    pub(crate) fn end_tasks(&self) {
+        // Dropped outside the lock: a task's end may want it.
+        let tasks = open(&self.tasks).take();
+        drop(tasks);
+    }
+}
+
+/// Follows a supervisor this server started: its states come through the pipe.
+pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: Child) {
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        if let Some(pipe) = supervisor.stdout.take() {
+            let mut lines = BufReader::new(pipe).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                match serde_json::from_str(&line) {
+                    Ok(state) => own.report(key, state),
+                    Err(error) => tracing::warn!("supervisor of {key} said `{line}`: {error}"),
+                }
+            }
+        }
+        if let Err(error) = supervisor.wait().await {
+            tracing::warn!("cannot wait for the supervisor of {key}: {error}");
+        }
+        // Usually all is told now; but another supervisor may have had the run before this one.
+        follow(&own, key).await;
+    });
+}
+
+/// Follows a supervisor that an earlier server started.
+pub(crate) fn spawn_adopted(shared: &Arc<Shared>, key: RunKey) {
+    let own = Arc::clone(shared);
+    shared.spawn(async move { follow(&own, key).await });
+}
+
+async fn follow(shared: &Arc<Shared>, key: RunKey) {
+    loop {
+        match follow_once(shared, key).await {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!("cannot follow run {key}: {error}; trying again");
+                tokio::time::sleep(READ_RETRY).await;
+            }
+        }
+    }
+}
+
+/// Waits for the end of whoever supervises the run now. True: nobody does, and the end is known.
+async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<bool> {
+    let dir = shared.dir(key);
+    let Some(holder) = dir.holder()? else {
+        let own = Arc::clone(shared);
+        let settled = tokio::task::spawn_blocking(move || settle(&own, key)).await;
+        return settled.map_err(io::Error::other)?;
+    };
+    let Some(death) = handle(&dir, holder)? else { return Ok(false) };
+    let death = sys::await_death(death)?;
+    loop {
+        let state = dir.read_state()?.unwrap_or(StateFile::Starting);
+        let starting = state == StateFile::Starting;
+        shared.report(key, state);
+        tokio::select! {
+            ended = death.readable() => return ended.map(|_| false),
+            () = tokio::time::sleep(STARTING_LOOK), if starting => {}
+        }
+    }
+}
+
+/// A handle on the lock's holder. None: it ended just now. The second look at the lock proves
+/// that the id was not given to another process before the handle was there.
+pub(crate) fn handle(dir: &RunDir, holder: Pid) -> io::Result<Option<OwnedFd>> {
+    match pidfd_open(holder, PidfdFlags::empty()) {
+        Ok(fd) => Ok((dir.holder()? == Some(holder)).then_some(fd)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Nobody supervises the run: finds out, or decides, how it ended. False: look again.
+fn settle(shared: &Shared, key: RunKey) -> io::Result<bool> {
+    let dir = shared.dir(key);
+    if !dir.exists() {
+        return Ok(true); // removed meanwhile
+    }
+    let told = shared.state(key).filter(|state| matches!(state, StateFile::Exited { .. }));
+    let last = || told.clone().unwrap_or_else(|| StateFile::exited(ExitFile::Lost));
+    match dir.read_state()? {
+        Some(state @ StateFile::Exited { .. }) => shared.report(key, state),
+        None => {
+            let last = last();
+            match dir.claim(&last) {
+                Ok(false) => return Ok(false),
+                Ok(true) => {}
+                Err(error) => tracing::warn!("cannot record the end of run {key}: {error}"),
+            }
+            shared.report(key, last);
+        }
+        Some(_) => {
+            let resisting = kill_marked(&BTreeSet::from([key.to_string()]));
+            if resisting > 0 {
+                tracing::error!("{resisting} processes of the lost run {key} cannot be killed");
+            }
+            let last = last();
+            if let Err(error) = dir.write_state(&last) {
+                tracing::warn!("cannot record the end of run {key}: {error}");
+            }
+            shared.report(key, last);
+        }
+    }
+    Ok(true)
+}

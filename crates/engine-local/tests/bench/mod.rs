@@ -1,0 +1,112 @@
+//! A local engine on a folder of its own, with the test supervisor. Owns: crashing the server
+//! and killing supervisors.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use engine::conformance::Fixture;
+use engine::{Engine, RunKey, RunSpec};
+use engine_local::{ImageTable, LocalEngine, Options};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// The fixture. Runs that a failed test leaves are killed when it is dropped.
+pub(crate) struct Bench {
+    folder: TempDir,
+    engine: Option<Arc<LocalEngine>>,
+    next: AtomicU32,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = Some(open(folder.path()));
+        Self { folder, engine, next: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn run_dir(&self, key: RunKey) -> PathBuf {
+        self.folder.path().join("runs").join(key.to_string())
+    }
+}
+
+fn open(folder: &Path) -> Arc<LocalEngine> {
+    let supervisor = PathBuf::from(env!("CARGO_BIN_EXE_elastane-test-supervisor"));
+    let images = ImageTable::new(&supervisor);
+    let options = Options { state_dir: folder.to_owned(), supervisor, images };
+    Arc::new(LocalEngine::open(options).expect("an engine"))
+}
+
+/// The supervisor's process, found by its command line.
+fn supervisors(run_dir: &Path) -> Vec<Pid> {
+    let run_dir = run_dir.canonicalize().unwrap_or_else(|_| run_dir.to_owned());
+    let own = |entry: std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let last = line.split(|byte| *byte == 0).rfind(|word| !word.is_empty())?;
+        let ours = last == run_dir.as_os_str().as_encoded_bytes();
+        if ours { Pid::from_raw(entry.file_name().to_str()?.parse().ok()?) } else { None }
+    };
+    std::fs::read_dir("/proc").expect("a /proc").flatten().filter_map(own).collect()
+}
+
+#[async_trait]
+impl Fixture for Bench {
+    fn engine(&self) -> Arc<dyn Engine> {
+        self.engine.clone().expect("open between calls of reopen")
+    }
+
+    async fn reopen(&mut self) {
+        // The one handle besides the scenario's, which it has dropped.
+        drop(self.engine.take());
+        self.engine = Some(open(self.folder.path()));
+    }
+
+    fn script(&self, text: &str) -> RunSpec {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        RunSpec {
+            key: RunKey { pod: Uuid::new_v4(), generation: 1 },
+            pod_name: format!("job{number}-0-1"),
+            workload_name: format!("job{number}"),
+            workload_id: Uuid::new_v4(),
+            project_name: "team-a".into(),
+            pod_index: 0,
+            node_name: "node-1".into(),
+            devices: vec![],
+            image: "ubuntu".into(),
+            command: Some(vec!["sh".into(), "-c".into(), text.into()]),
+            args: vec![],
+            env: std::collections::BTreeMap::new(),
+            working_dir: None,
+            grace_ms: 5000,
+            cpu_millis: 100,
+            memory_bytes: 1 << 20,
+        }
+    }
+
+    fn is_alive(&self, pid: u32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        state.is_some_and(|state| state != 'Z')
+    }
+
+    fn kill_supervisor(&self, key: RunKey) -> bool {
+        let found = supervisors(&self.run_dir(key));
+        assert_eq!(found.len(), 1, "one supervisor");
+        kill_process(found[0], Signal::KILL).expect("ours");
+        true
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let runs = std::fs::read_dir(self.folder.path().join("runs")).into_iter().flatten();
+        for run in runs.flatten() {
+            for supervisor in supervisors(&run.path()) {
+                // Ended meanwhile is fine; SIGTERM ends the processes of the run, too.
+                let _ended = kill_process(supervisor, Signal::TERM);
+            }
+        }
+    }
+}

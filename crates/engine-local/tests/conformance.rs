@@ -1,0 +1,7 @@
+//! The engine suite against real processes, and what only this engine promises.
+
+mod bench;
+
+use bench::Bench;
+
+engine::conformance_suite!(Bench::new());

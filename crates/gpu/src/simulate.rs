@@ -1,0 +1,161 @@
+//! Machines that exist only in the books. Owns: the notation `4x16GiB` and `2x2x16GiB`, its
+//! limits and its error texts. The same text always gives the same nodes and UUIDs.
+
+use units::parse_bytes;
+
+use crate::{Error, Gpu, NodeGpus};
+
+/// Most GPUs a node may have.
+pub const GPUS_PER_NODE_MAX: u32 = 64;
+/// Most simulated nodes.
+pub const NODES_MAX: u32 = 1024;
+
+const GPUS_EXAMPLE: &str = "a count and a size such as 4x16GiB, or 0 for none";
+const NODES_EXAMPLE: &str = "nodes, GPUs of each and a size such as 2x4x16GiB, or 3x0 for \
+                             three nodes without GPUs";
+
+/// One simulated node from `--gpus`: `4x16GiB`, or `0` for a node without GPUs.
+///
+/// # Errors
+/// The text is not in this notation, or a number is outside its range.
+pub fn simulate_gpus(text: &str, node_name: &str) -> Result<NodeGpus, Error> {
+    let notation =
+        || Error::Notation { text: text.to_owned(), what: "a set of GPUs", example: GPUS_EXAMPLE };
+    let (count, size) = match text.trim().split_once(['x', 'X']) {
+        Some((count, size)) => (count, Some(size)),
+        None => (text, None),
+    };
+    let count = parse_count(count).ok_or_else(notation)?;
+    // A bare `0` is no GPUs, but `0x16GiB` is more likely a slip than a wish.
+    match size {
+        None if count == 0 => Ok(NodeGpus { name: node_name.to_owned(), gpus: vec![] }),
+        None => Err(notation()),
+        Some(size) => Ok(node(node_name.to_owned(), gpu_count(text, count)?, memory(text, size)?)),
+    }
+}
+
+/// Simulated nodes from `--nodes`: `2x4x16GiB` is two nodes with four 16 GiB GPUs each, `3x0`
+/// three without GPUs. They are called `node-1`, `node-2`, ….
+///
+/// # Errors
+/// The text is not in this notation, or a number is outside its range.
+pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
+    let notation = || Error::Notation {
+        text: text.to_owned(),
+        what: "a set of nodes",
+        example: NODES_EXAMPLE,
+    };
+    let parts: Vec<&str> = text.trim().split(['x', 'X']).collect();
+    let (nodes, gpus, size) = match parts[..] {
+        [nodes, gpus] => (nodes, gpus, None),
+        [nodes, gpus, size] => (nodes, gpus, Some(size)),
+        _ => return Err(notation()),
+    };
+    let nodes = within(text, parse_count(nodes).ok_or_else(notation)?, "nodes", NODES_MAX)?;
+    let gpus = parse_count(gpus).ok_or_else(notation)?;
+    let (gpus, memory_bytes) = match size {
+        None if gpus == 0 => (0, 0),
+        None => return Err(notation()),
+        Some(size) => (gpu_count(text, gpus)?, memory(text, size)?),
+    };
+    Ok((1..=nodes).map(|number| node(format!("node-{number}"), gpus, memory_bytes)).collect())
+}
+
+/// A run of digits; a number too large to count is as wrong as the largest.
+fn parse_count(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+fn within(text: &str, count: u64, what: &'static str, max: u32) -> Result<u32, Error> {
+    match u32::try_from(count) {
+        Ok(small) if (1..=max).contains(&small) => Ok(small),
+        _ => Err(Error::OutOfRange { text: text.to_owned(), count, what, max }),
+    }
+}
+
+fn gpu_count(text: &str, count: u64) -> Result<u32, Error> {
+    within(text, count, "GPUs per node", GPUS_PER_NODE_MAX)
+}
+
+fn memory(text: &str, size: &str) -> Result<u64, Error> {
+    let fault = |fault| Error::Size { text: text.to_owned(), fault };
+    let bytes = parse_bytes(size).map_err(|error| fault(error.to_string()))?;
+    // Below this a fraction would be counted in bytes; it is nearly always a forgotten unit.
+    if bytes < 1 << 20 {
+        return Err(fault(format!(
+            "{bytes} bytes is less than 1MiB; was a unit such as GiB meant?"
+        )));
+    }
+    Ok(bytes)
+}
+
+fn node(name: String, count: u32, memory_bytes: u64) -> NodeGpus {
+    let gpu = |index| Gpu {
+        index,
+        uuid: format!("GPU-sim-{name}-{index}"),
+        product: "simulated".to_owned(),
+        memory_bytes,
+        simulated: true,
+    };
+    NodeGpus { gpus: (0..count).map(gpu).collect(), name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_node_is_written_as_count_and_size() {
+        let node = simulate_gpus("4x16GiB", "lab").expect("valid");
+        assert_eq!((node.name.as_str(), node.gpus.len()), ("lab", 4));
+        assert_eq!(node.gpus[3].uuid, "GPU-sim-lab-3");
+        assert!(node.gpus.iter().all(|gpu| gpu.simulated && gpu.memory_bytes == 16 << 30));
+        assert!(simulate_gpus("0", "lab").expect("valid").gpus.is_empty());
+        assert_eq!(
+            simulate_gpus(" 1X8G ", "lab").expect("valid").gpus[0].memory_bytes,
+            8_000_000_000
+        );
+    }
+
+    #[test]
+    fn several_nodes_are_numbered_from_one() {
+        let nodes = simulate_nodes("2x2x16GiB").expect("valid");
+        let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["node-1", "node-2"]);
+        assert_eq!(nodes[1].gpus[1].uuid, "GPU-sim-node-2-1");
+        assert_eq!(simulate_nodes("3x0").expect("valid").len(), 3);
+    }
+
+    #[test]
+    fn every_slip_has_its_own_text() {
+        for (text, part) in [
+            ("", "is not a set of GPUs; write"),
+            ("4", "write a count and a size such as 4x16GiB"),
+            ("-1x16GiB", "is not a set of GPUs"),
+            ("fourx16GiB", "is not a set of GPUs"),
+            ("0x16GiB", "has 0 GPUs per node; 1 to 64"),
+            ("65x16GiB", "has 65 GPUs per node; 1 to 64"),
+            ("99999999999999999999x16GiB", "1 to 64"),
+            ("4x16", "was a unit such as GiB meant?"),
+            ("4x", "no usable memory size"),
+            ("4x16GiBs", "no usable memory size"),
+            ("2x2x16GiB", "no usable memory size"),
+        ] {
+            let error = simulate_gpus(text, "lab").expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        for (text, part) in [
+            ("2", "is not a set of nodes"),
+            ("2x4", "is not a set of nodes"),
+            ("0x2x16GiB", "has 0 nodes; 1 to 1024"),
+            ("1025x2x16GiB", "has 1025 nodes"),
+            ("2x65x16GiB", "has 65 GPUs per node"),
+            ("2x2x2x16GiB", "is not a set of nodes"),
+        ] {
+            let error = simulate_nodes(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
