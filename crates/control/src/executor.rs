@@ -102,6 +102,10 @@ async fn start(
     }
     let Err(error) = engine.start(spec).await else { return };
     tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
+    // It says that nothing is left of it; if it is wrong, two runs would share a GPU.
+    if let Err(error) = engine.stop(key, 0).await {
+        tracing::error!(run = %key, error = %chain(&error), "nor make sure that nothing is left");
+    }
     let exit = match error {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
         // The machine's fault, and perhaps over soon: it uses up no retry.
@@ -125,10 +129,21 @@ async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) {
 }
 
 async fn remove(engine: &dyn Engine, key: RunKey) {
-    if let Err(error) = engine.remove(key).await {
-        // What is left is found and removed at the next start.
-        tracing::warn!(run = %key, error = %chain(&error), "what a run left is not removed");
+    for wait_ms in [50, 200, 1000, 5000] {
+        match engine.remove(key).await {
+            // Its end was reported a moment before the last of it was gone.
+            Err(engine::Error::StillRunning(_)) => {
+                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+            }
+            Ok(()) => return,
+            Err(error) => {
+                // What is left is found and removed at the next start.
+                tracing::warn!(run = %key, error = %chain(&error), "what a run left stays");
+                return;
+            }
+        }
     }
+    tracing::warn!(run = %key, "what a run left stays: it still has processes");
 }
 
 fn chain(error: &engine::Error) -> String {

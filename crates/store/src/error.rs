@@ -67,7 +67,7 @@ pub enum Error {
         value: String,
     },
     /// Anything else the database refused.
-    #[error("could not {what} database {path}: {cause}")]
+    #[error("database {path}: could not {what}: {cause}")]
     Database {
         /// The file.
         path: PathBuf,

@@ -38,7 +38,7 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
         let index = usize::try_from(dice.roll(named.len().max(1) as u64)).unwrap();
         named.iter().nth(index).cloned()
     };
-    match dice.roll(12) {
+    match dice.roll(13) {
         0..5 => {
             let name = format!("w{count}");
             let spec = any_workload(dice, &name);
@@ -73,6 +73,12 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
         10 => {
             w.engine.stubborn(dice.roll(2) == 0);
             w.engine.deaf(dice.roll(3) == 0);
+        }
+        11 => {
+            w.refuse_events(true).await;
+            let refused = w.handle.submit(1, training("never", 1)).await;
+            assert!(refused.is_err());
+            w.refuse_events(false).await;
         }
         _ => {
             w.crash().await;
@@ -117,9 +123,11 @@ async fn history(seed: u64) {
     }
 }
 
+/// More histories on demand: `ELASTANE_SEEDS=500 cargo test -p elastane-control chaos`.
 #[tokio::test]
 async fn random_histories_with_crashes_end_well() {
-    for seed in 1..=12 {
+    let seeds = std::env::var("ELASTANE_SEEDS").map_or(8, |count| count.parse().unwrap());
+    for seed in 1..=seeds {
         history(seed).await;
     }
 }

@@ -3,7 +3,6 @@
 use control::view::{Phase, PodState};
 use control::{Error, WorkloadSpec};
 use engine::{Exit, RunKey, RunState};
-use sqlx::Connection;
 use units::Instant;
 
 use crate::world::{World, nodes, project, training, workspace};
@@ -188,27 +187,13 @@ async fn suspended_and_ended_work_stays_so() {
     w.becomes("done Completed 0/1\nstill Running 1/1").await;
 }
 
-/// Makes the database refuse events, as a full disk would refuse everything.
-async fn refuse_events(w: &World, refuse: bool) {
-    let options =
-        sqlx::sqlite::SqliteConnectOptions::new().filename(w.dir.path().join("elastane.db"));
-    let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-    let sql = if refuse {
-        "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no space'); END"
-    } else {
-        "DROP TRIGGER full"
-    };
-    sqlx::query(sql).execute(&mut db).await.unwrap();
-    db.close().await.unwrap();
-}
-
 #[tokio::test]
 async fn nothing_acts_that_could_not_be_written() {
     let w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, training("t", 1)).await;
     let before = w.phase("t", Phase::Running).await;
     w.engine.calls();
-    refuse_events(&w, true).await;
+    w.refuse_events(true).await;
     for attempt in 0..3 {
         let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
@@ -217,7 +202,7 @@ async fn nothing_acts_that_could_not_be_written() {
     }
     assert_eq!(w.engine.calls(), [""; 0]);
     assert_eq!(w.picture(), "t Running 1/1");
-    refuse_events(&w, false).await;
+    w.refuse_events(false).await;
     w.submit(1, training("u", 1)).await;
     w.becomes("t Running 1/1\nu Running 1/1").await;
     assert_eq!(*w.get("t").unwrap(), *before, "it was never touched");
@@ -228,11 +213,11 @@ async fn what_happened_while_nothing_could_be_written_is_not_lost() {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
     w.phase("t", Phase::Running).await;
-    refuse_events(&w, true).await;
+    w.refuse_events(true).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
     let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     assert_eq!(w.picture(), "t Running 1/1");
-    refuse_events(&w, false).await;
+    w.refuse_events(false).await;
     w.becomes("t Completed 0/1").await;
 }

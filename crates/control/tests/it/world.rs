@@ -9,6 +9,7 @@ use control::{
     Error, EventFilter, GpuSpec, Handle, NodeGpu, NodeSpec, Options, ProjectSpec, Restart, Service,
     WorkloadSpec,
 };
+use sqlx::Connection;
 use store::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -149,6 +150,20 @@ impl World {
 
     pub(crate) fn set_nodes(&mut self, nodes: Vec<NodeSpec>) {
         self.nodes = nodes;
+    }
+
+    /// Makes the database refuse events, as a full disk would refuse everything.
+    pub(crate) async fn refuse_events(&self, refuse: bool) {
+        let file = self.dir.path().join("elastane.db");
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file);
+        let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+        let sql = if refuse {
+            "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no space'); END"
+        } else {
+            "DROP TRIGGER full"
+        };
+        sqlx::query(sql).execute(&mut db).await.unwrap();
+        db.close().await.unwrap();
     }
 
     pub(crate) async fn submit(&self, project: u64, spec: WorkloadSpec) -> Arc<WorkloadView> {
