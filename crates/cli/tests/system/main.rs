@@ -1,0 +1,11 @@
+//! Tests of the whole product: the built binaries, a real server, real processes.
+//!
+//! Owns: which scenarios there are. Refuses to know: anything inside the product; these tests use
+//! what a person at a terminal can use.
+
+mod crash;
+mod document;
+mod matching;
+mod quickstart;
+mod sandbox;
+mod walkthroughs;

@@ -1,0 +1,279 @@
+//! A person's machine in a folder: a home, a state directory, a port, and the built binaries on the
+//! PATH. Owns: every process that is started in it; none outlives it. Refuses to know: scenarios.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What a command printed (both streams, as a terminal shows them) and ended with.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// Everything it printed.
+    pub text: String,
+}
+
+/// A process that belongs to a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// Ticks since boot at its start: with the id, the identity of a process.
+    pub started: u64,
+    /// Program and arguments.
+    pub command: String,
+}
+
+/// The folder and what runs in it.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    root: tempfile::TempDir,
+    port: u16,
+    server: Option<Child>,
+}
+
+impl Sandbox {
+    /// An empty machine.
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("elastane-test-").tempdir().expect("a folder");
+        fs::create_dir(root.path().join("home")).expect("a home");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        Self { root, port, server: None }
+    }
+
+    /// Where the server keeps its state.
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.root.path().join("state")
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let binaries = Path::new(env!("CARGO_BIN_EXE_elastane")).parent().expect("a folder");
+        let path = std::env::var("PATH").expect("PATH");
+        let mut command = Command::new("timeout");
+        command
+            .args(["--signal=KILL", "600", "sh", "-c", line])
+            .env_clear()
+            .env("PATH", format!("{}:{path}", binaries.display()))
+            .env("HOME", self.root.path().join("home"))
+            .env("USER", "researcher")
+            .env("LANG", "C.UTF-8")
+            .env("ELASTANE_STATE_DIR", self.state_dir())
+            .current_dir(self.root.path().join("home"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command line in a shell and waits for it.
+    pub(crate) fn shell(&self, line: &str) -> Output {
+        finish(self.begin(line))
+    }
+
+    /// Runs a command line in a shell without waiting; see [`finish`].
+    pub(crate) fn begin(&self, line: &str) -> Child {
+        let merged = format!("exec 2>&1\n{line}");
+        self.command(&merged).stdout(Stdio::piped()).spawn().expect("a shell")
+    }
+
+    /// Starts the server with a command line like `elastane up --gpus 4x16GiB`, on this sandbox's
+    /// port, and waits until it answers.
+    pub(crate) fn start_server(&mut self, line: &str) {
+        assert!(self.server.is_none(), "a server runs already");
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.server_log())
+            .expect("a log file");
+        let child = self
+            .command(&format!("exec {line} --listen 127.0.0.1:{}", self.port))
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .expect("a server process");
+        self.server = Some(child);
+        let ready = wait_until(Duration::from_secs(30), || {
+            self.server_ended()
+                || self.get("/elastane/v1/status").is_some_and(|(code, _)| code == 200)
+        });
+        assert!(ready && !self.server_ended(), "the server did not start:\n{}", self.server_text());
+    }
+
+    fn server_ended(&mut self) -> bool {
+        self.server.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+
+    fn server_log(&self) -> PathBuf {
+        self.root.path().join("server.log")
+    }
+
+    /// Everything the server printed so far.
+    pub(crate) fn server_text(&self) -> String {
+        fs::read_to_string(self.server_log()).unwrap_or_default()
+    }
+
+    /// Kills the server the hard way; its workloads are left alone.
+    pub(crate) fn kill_server(&mut self) {
+        let Some(mut child) = self.server.take() else { return };
+        // `timeout` started the shell, which became the server: all in one process group.
+        let below: Vec<u32> = every_process()
+            .into_iter()
+            .filter(|it| it.parent == child.id())
+            .map(|it| it.pid)
+            .collect();
+        for pid in below {
+            kill(pid);
+        }
+        kill(child.id());
+        child.wait().expect("a child can be waited for");
+    }
+
+    /// One GET request with the token of the state directory: status and body.
+    pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+        let token = fs::read_to_string(self.state_dir().join("token")).ok()?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\n\r\n",
+            token.trim()
+        );
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let code = head.split_whitespace().nth(1)?.parse().ok()?;
+        Some((code, body.to_owned()))
+    }
+
+    /// The living processes of this sandbox: those whose command line, environment or working
+    /// directory is in it, and their children. The server itself and what the test runs count too.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let all: BTreeMap<u32, Process> =
+            every_process().into_iter().map(|process| (process.pid, process)).collect();
+        let root = self.root.path().display().to_string();
+        let ours = |mut pid: u32| loop {
+            if pid == std::process::id() {
+                return false;
+            }
+            if mentions(pid, &root) {
+                return true;
+            }
+            match all.get(&pid) {
+                Some(process) if process.parent > 1 => pid = process.parent,
+                _ => return false,
+            }
+        };
+        all.values().filter(|process| ours(process.pid)).cloned().collect()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.kill_server();
+        // A supervisor may be starting something at this very moment: look again until all is quiet.
+        for _ in 0..50 {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            left.iter().for_each(|process| kill(process.pid));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Waits for what [`Sandbox::begin`] began.
+pub(crate) fn finish(child: Child) -> Output {
+    let output = child.wait_with_output().expect("a child can be waited for");
+    Output {
+        code: output.status.code(),
+        text: String::from_utf8_lossy(&output.stdout).into_owned(),
+    }
+}
+
+/// The environment a process was started with; none when it is gone.
+pub(crate) fn environment(pid: u32) -> Option<BTreeMap<String, String>> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
+    Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// Asks again and again, for at most `patience`.
+pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let since = Instant::now();
+    loop {
+        if done() {
+            return true;
+        }
+        if since.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn kill(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // A process that is gone already is as dead as it should be.
+    let _ = kill_process(pid.expect("a process id"), Signal::KILL);
+}
+
+fn mentions(pid: u32, root: &str) -> bool {
+    let proc = PathBuf::from(format!("/proc/{pid}"));
+    let within = |name: &str| {
+        fs::read(proc.join(name)).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(root))
+    };
+    let works_in = fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(root));
+    works_in || within("cmdline") || within("environ")
+}
+
+/// Every living process of this machine.
+pub(crate) fn every_process() -> Vec<Process> {
+    let pids = fs::read_dir("/proc")
+        .expect("/proc")
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(read_process).collect()
+}
+
+/// Reads one process; none when it is gone, or dead and only not yet waited for.
+fn read_process(pid: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in brackets and may contain anything, brackets too.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    Some(Process {
+        pid,
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        command: command.trim_end().to_owned(),
+    })
+}
+
+#[test]
+fn nothing_outlives_a_sandbox() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.shell("setsid sleep 1000 > /dev/null 2>&1 & echo started; exit 3");
+    assert_eq!((output.code, output.text.as_str()), (Some(3), "started\n"));
+    let mut sleepers = Vec::new();
+    assert!(wait_until(Duration::from_secs(10), || {
+        sleepers = sandbox.processes();
+        sleepers.iter().any(|process| process.command == "sleep 1000")
+    }));
+    drop(sandbox);
+    let left = every_process();
+    assert!(sleepers.iter().all(|process| !left.contains(process)), "{sleepers:?}");
+}

@@ -1,0 +1,122 @@
+//! Every document in `docs/walkthroughs` is followed to the letter. Owns: running a document's
+//! steps in a sandbox. Refuses to know: what any document says.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::document::{self, Step};
+use crate::matching::compare;
+use crate::sandbox::Sandbox;
+
+/// How long a command that only looks is repeated until it shows what it should.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/walkthroughs"))
+}
+
+fn read(name: &str) -> String {
+    let path = folder().join(format!("{name}.md"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Follows a document on a fresh machine; the error says which line did not do what it says.
+fn follow(text: &str, patience: Duration) -> Result<(), String> {
+    let mut sandbox = Sandbox::new();
+    let steps = document::parse(text)?;
+    if !steps.iter().any(Step::is_server) {
+        return Err("no block starts a server with `$ elastane up`".to_owned());
+    }
+    for step in &steps {
+        take(step, &mut sandbox, patience).map_err(|what| {
+            format!(
+                "line {}: $ {}\n{what}server:\n{}",
+                step.line,
+                step.command,
+                sandbox.server_text()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn take(step: &Step, sandbox: &mut Sandbox, patience: Duration) -> Result<(), String> {
+    if step.is_server() {
+        sandbox.start_server(&step.command);
+        return repeat(patience, || compare(&step.expected, &sandbox.server_text()));
+    }
+    let once = || {
+        let output = sandbox.shell(&step.command);
+        match output.code {
+            Some(0) => compare(&step.expected, &output.text),
+            code => Err(format!("ended with {code:?} and printed:\n{}", output.text)),
+        }
+    };
+    if step.is_read_only() { repeat(patience, once) } else { once() }
+}
+
+/// Tries until it works; the last failure counts.
+fn repeat(
+    patience: Duration,
+    mut attempt: impl FnMut() -> Result<(), String>,
+) -> Result<(), String> {
+    let since = Instant::now();
+    loop {
+        let result = attempt();
+        if result.is_ok() || since.elapsed() > patience {
+            return result;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// One test per document, and the list of them.
+macro_rules! walkthroughs {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        const DOCUMENTS: &[&str] = &[$($name),*];
+        $(
+            #[test]
+            fn $test() {
+                if let Err(what) = follow(&read($name), PATIENCE) {
+                    panic!("docs/walkthroughs/{}.md, {what}", $name);
+                }
+            }
+        )*
+    };
+}
+
+walkthroughs! {
+    train: "train",
+    build: "build",
+    fractions: "fractions",
+    elasticity_2020: "elasticity-2020",
+    elasticity_2021: "elasticity-2021",
+    over_quota: "over-quota",
+    queue_fairness: "queue-fairness",
+}
+
+#[test]
+fn every_document_is_followed() {
+    let mut found: Vec<String> = fs::read_dir(folder())
+        .expect("the folder of the walk-throughs")
+        .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
+        .filter(|name| name != "README")
+        .collect();
+    let mut followed = DOCUMENTS.to_vec();
+    found.sort();
+    followed.sort_unstable();
+    assert_eq!(found, followed);
+}
+
+/// The proof that following a document checks something.
+#[test]
+fn a_wrong_state_in_a_document_is_noticed() {
+    let truth = read("train");
+    let lie = truth.replacen("train1  Running", "train1  Pending", 1);
+    assert_ne!(truth, lie, "the document shows train1 running");
+    let what = follow(&lie, Duration::from_secs(2)).expect_err("train1 is not pending");
+    assert!(what.contains("  > train1 Pending"), "{what}");
+    assert!(what.contains("    train1 Running"), "{what}");
+}
