@@ -233,3 +233,25 @@ async fn everything_can_be_stopped_and_comes_back_with_the_next_server() {
     w.becomes("t Running 1/1\nshell Running 1/1").await;
     assert_eq!(w.engine.alive(), [("shell".to_owned(), 2), ("t".to_owned(), 2)]);
 }
+
+#[tokio::test]
+async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(1));
+    w.phase("t", Phase::Pending).await;
+    w.clock.advance_ms(1000);
+    w.phase("t", Phase::Running).await;
+    for (name, output) in
+        [(None, "output of 2"), (Some("t-0-2"), "output of 2"), (Some("t-0-1"), "output of 1")]
+    {
+        let name = name.map(ToOwned::to_owned);
+        let mut chunks = w.handle.logs(w.id("t"), name, LogRange::default()).await.unwrap();
+        assert_eq!(chunks.next().await.unwrap().unwrap(), output.as_bytes());
+    }
+    for name in ["t-0-0", "t-0-3", "t-1-1", "other"] {
+        let found = w.handle.logs(w.id("t"), Some(name.to_owned()), LogRange::default()).await;
+        assert!(matches!(found, Err(control::Error::NotFound { .. })), "{name}");
+    }
+}

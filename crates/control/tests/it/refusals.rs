@@ -126,3 +126,28 @@ async fn requests_of_many_at_once_are_all_answered() {
     );
     assert_eq!(w.engine.most_in_use(), 1000);
 }
+
+#[tokio::test]
+async fn whoever_changes_something_is_on_record_and_so_is_the_refusal() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    w.delete("t").await;
+    w.becomes("").await;
+    w.crash().await;
+    let rows = store::Store::open(w.dir.path()).await.unwrap().audit(10).await.unwrap();
+    let rows: Vec<_> = rows
+        .iter()
+        .rev()
+        .map(|row| format!("{} {} {} {}", row.who, row.what, row.target, row.result == "ok"))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "admin project.create team-a true",
+            "alice workload.submit team-a/t true",
+            "alice workload.submit team-a/t false",
+            "alice workload.delete team-a/t true",
+        ]
+    );
+}
