@@ -37,7 +37,8 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
         }
         sleep(LOOK_EVERY).await;
     }
-    writeln!(std::io::stdout(), "elastane is down: its workloads were stopped")?;
+    let text = "its workloads were stopped, and run again with the next `elastane up`";
+    writeln!(std::io::stdout(), "elastane is down: {text}")?;
     Ok(())
 }
 

@@ -129,7 +129,7 @@ fn in_units(bytes: u64, units: Units) -> Number {
 fn description(project: &Project) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: String| {
-        text.push_str(format!("{:<18}{value}", format!("{key}:")).trim_end());
+        text.push_str(format!("{:<20}{value}", format!("{key}:")).trim_end());
         text.push('\n');
     };
     let used = &project.status.quota_status;

@@ -42,8 +42,11 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: Up) -> Result<(), Error> {
     // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
     // vanish may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
-    withdraw(&config.state_dir)?;
-    say(&served?)
+    let withdrawn = withdraw(&config.state_dir);
+    // A fault of the server matters more than one of tidying up after it.
+    let farewell = served?;
+    withdrawn?;
+    say(&farewell)
 }
 
 /// Takes `server.json` away, unless another server has written its own by now.

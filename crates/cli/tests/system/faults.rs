@@ -1,0 +1,117 @@
+//! What a person is told when something is wrong, by the built binaries: one text, one code.
+//! Owns the faults that need a real server or a real port.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use crate::sandbox::Sandbox;
+
+/// Runs a line; its code and a part of its text must be these.
+fn refused(sandbox: &Sandbox, line: &str, code: i32, part: &str) {
+    let output = sandbox.shell(line);
+    assert_eq!(output.code, Some(code), "{line}\n{}", output.text);
+    assert!(output.text.contains(part), "{line}\n{}", output.text);
+}
+
+#[test]
+fn without_a_server_the_command_to_start_it_is_named() {
+    let sandbox = Sandbox::new();
+    for line in ["runai list -A", "elastane status", "elastane project list", "runai whoami"] {
+        refused(&sandbox, line, 3, "is not running at http://");
+        refused(&sandbox, line, 3, "start it with `elastane up`");
+    }
+    refused(&sandbox, "elastane down", 0, "nothing was left running");
+    refused(&sandbox, "runai list", 2, "runai config project PROJECT");
+}
+
+#[test]
+fn a_port_in_use_is_answered_with_a_free_one() {
+    let sandbox = Sandbox::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let line = format!("elastane up --gpus 1x1GiB --listen {address}");
+    refused(&sandbox, &line, 1, "listens on");
+    refused(&sandbox, &line, 1, "for example `elastane up --listen 127.0.0.1:");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_which_value_is_wrong() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox, "elastane up --gpus 4", 2, "--gpus: `4` is not a set of GPUs");
+    refused(&sandbox, "elastane up --listen 0.0.0.0:0", 2, "--insecure-listen");
+    refused(&sandbox, "echo 'listn = 1' > c; elastane up --config c", 2, "did you mean `listen`?");
+    refused(&sandbox, "touch file; elastane up --state-dir file", 1, "state directory file");
+}
+
+#[test]
+fn a_state_directory_has_one_server() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    refused(
+        &sandbox,
+        "elastane up --gpus 1x1GiB --listen 127.0.0.1:0",
+        1,
+        "is in use by the server",
+    );
+    refused(&sandbox, "elastane down", 0, "elastane is down");
+    assert!(!sandbox.state_dir().join("server.json").exists());
+}
+
+#[test]
+fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 2x1GiB");
+    refused(&sandbox, "elastane project create team-a --gpu-quota 2", 0, "team-a created");
+    for (line, code, part) in [
+        ("elastane project create team-a --gpu-quota 2", 1, "already exists"),
+        ("elastane project create Bad", 1, "name `Bad` is not allowed"),
+        ("elastane project delete nope", 4, "project nope was not found"),
+        ("runai config project nope", 4, "project nope was not found"),
+        ("runai config project team-a", 0, "has been set as default project"),
+        ("runai submit j", 1, "-i, --image must be set"),
+        ("runai submit J -i ubuntu", 1, "name `J` is not allowed"),
+        ("runai submit j -i nobody/knows", 1, "image `nobody/knows`"),
+        ("runai submit j -i ubuntu --command -- sleep 1000", 0, "submitted successfully"),
+        ("runai submit j -i ubuntu", 1, "runai delete j"),
+        ("runai training submit j -i ubuntu", 1, "runai delete j"),
+        ("elastane project delete team-a", 1, "delete them first"),
+        ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
+        ("runai describe job big", 0, "P101"),
+        ("runai logs nope", 4, "The job nope does not exist in project team-a."),
+        ("runai bash nope", 4, "The job: 'nope' is not found"),
+        ("runai bash big", 1, "a pod that is not running"),
+        ("runai delete nope", 0, "Job nope does not exist in project team-a."),
+        ("runai training delete nope", 4, "Training nope does not exist"),
+        ("runai suspend nope", 0, "Job nope not found"),
+        ("runai list | head -1", 0, "Showing jobs for project team-a"),
+        ("RUNAI_TOKEN=wrong runai list", 5, "RUNAI_TOKEN"),
+        ("runai exec j -- sh -c 'exit 7'", 7, ""),
+    ] {
+        refused(&sandbox, line, code, part);
+    }
+}
+
+#[test]
+fn runs_that_a_server_left_behind_are_stopped_without_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    let lines = "elastane project create team-a --gpu-quota 1\n\
+                 runai submit left -i ubuntu -p team-a --command -- sleep 1000";
+    refused(&sandbox, lines, 0, "submitted successfully");
+    sandbox.kill_server();
+    let sleeps = |sandbox: &Sandbox| {
+        sandbox.processes().iter().filter(|process| process.command == "sleep 1000").count()
+    };
+    assert_eq!(sleeps(&sandbox), 1);
+    refused(&sandbox, "elastane down", 0, "stopped 1 left running");
+    assert_eq!(sleeps(&sandbox), 0);
+}
+
+#[test]
+fn a_damaged_settings_file_is_named_and_kept() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox, "mkdir .runai; echo '{' > .runai/config.json; runai list", 1, "config.json");
+    let kept = sandbox.shell("cat .runai/config.json");
+    assert_eq!(kept.text, "{\n");
+    let other = "RUNAI_CLI_CONFIG_PATH=. RUNAI_CLI_CONFIG_FILE=mine.json runai whoami";
+    refused(&sandbox, other, 3, "is not running");
+}
