@@ -54,17 +54,20 @@ pub fn find(
     token: Option<&str>,
     state_dir: Option<&Path>,
 ) -> Result<Found, Error> {
-    let url = match url {
-        Some(url) => url.to_owned(),
-        None => match state_dir.map(read_server_file).transpose()?.flatten() {
-            Some(file) => file.url,
-            None => DEFAULT_URL.to_owned(),
-        },
+    // Whatever address the state directory names: the server that wrote it is on this machine.
+    let file = state_dir.map(read_server_file).transpose()?.flatten();
+    let (url, local, own) = match (url, file) {
+        (Some(url), _) => {
+            let local = crate::request::is_loopback(url);
+            (url.to_owned(), local, local)
+        }
+        (None, Some(file)) => (file.url, true, true),
+        // Whoever listens there is not known to be this user's server.
+        (None, None) => (DEFAULT_URL.to_owned(), true, false),
     };
-    let local = crate::request::is_loopback(&url);
     let token = match token {
         Some(token) => Some(token.to_owned()),
-        None if local => state_dir.map(read_token).transpose()?.flatten(),
+        None if own => state_dir.map(read_token).transpose()?.flatten(),
         None => None,
     };
     Ok(Found { client: Client::new(&url, token)?, local })
@@ -148,6 +151,7 @@ mod tests {
         assert_eq!(token("http://[::1]:1").as_deref(), Some("secret"));
         assert_eq!(token("http://127.0.0.1.example.org"), None);
         assert_eq!(token("http://gpu.example.org"), None);
+        assert_eq!(find(None, None, Some(dir.path())).unwrap().client.token, None);
     }
 
     #[test]
@@ -159,6 +163,9 @@ mod tests {
         assert_eq!(read_server_file(dir.path()).unwrap(), Some(file));
         let found = find(None, None, Some(dir.path())).unwrap();
         assert_eq!((found.client.base.as_str(), found.local), ("http://127.0.0.1:9", true));
+        let wide = ServerFile { url: "http://192.0.2.7:9".into(), pid: 7 };
+        write_server_file(dir.path(), &wide).unwrap();
+        assert!(find(None, None, Some(dir.path())).unwrap().local);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ async fn serve(config: &Config) -> Result<String, Error> {
     let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines))?;
     let server = open(config, nodes.clone()).await?;
     let address = server.listener.local_addr()?;
-    let url = format!("http://{address}");
+    let url = format!("http://{}", reachable(address));
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     say(&banner(&url, &config.state_dir, &nodes, &server.state.control))?;
@@ -163,6 +163,16 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
         "another program listens on {address} already; \
          choose another port, for example `elastane up --listen {example}`"
     )))
+}
+
+/// An address that clients on this machine can use: "all of them" is none.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
 }
 
 /// Ends the server, and nothing else, on Ctrl-C or SIGTERM. Tells whether that is what happened.

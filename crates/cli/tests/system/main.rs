@@ -5,6 +5,7 @@
 
 mod crash;
 mod document;
+mod faults;
 mod matching;
 mod quickstart;
 mod sandbox;

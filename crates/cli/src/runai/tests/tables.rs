@@ -1,6 +1,6 @@
 //! The published tables, from the workloads of the published walk-throughs.
 
-use api_types::{Event2, Pod1};
+use api_types::{Event2, Pod1, Workload};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -137,15 +137,20 @@ fn events() -> Vec<Event2> {
     ]
 }
 
-#[test]
-fn a_job_is_described_in_the_published_order() {
+/// A job that was moved once.
+fn moved() -> Workload {
     let mut job = workload("train1 Training Running team-a asked=1 held=1 age=100 on=node1");
     job.additional_fields.last_eviction = Some(api_types::Reason {
         code: "E001".into(),
         message: "moved for a2 of team-b".into(),
         at: api_types::Time(units::Instant(NOW_MS - 60_000)),
     });
-    let (pods, events) = (pods(), events());
+    job
+}
+
+#[test]
+fn a_job_is_described_in_the_published_order() {
+    let (job, pods, events) = (moved(), pods(), events());
     let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS };
     expect![[r#"
         NAME: train1
@@ -185,6 +190,12 @@ fn a_job_is_described_in_the_published_order() {
 
     "#]]
     .assert_eq(&page.v1());
+}
+
+#[test]
+fn the_sections_of_the_second_dialect_tell_the_same() {
+    let (job, pods, events) = (moved(), pods(), events());
+    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS };
     expect![[r#"
         General
           Name:         train1
