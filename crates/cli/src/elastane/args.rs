@@ -21,7 +21,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start the server: interface, scheduler and engine in one process
     Up(Up),
-    /// Stop all workloads, then the server
+    /// Stop all workloads, then the server; the next `up` runs them again
     Down,
     /// Show whether the server runs, and what it has
     Status,

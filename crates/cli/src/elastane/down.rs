@@ -37,8 +37,7 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
         }
         sleep(LOOK_EVERY).await;
     }
-    let text = "its workloads were stopped, and run again with the next `elastane up`";
-    writeln!(std::io::stdout(), "elastane is down: {text}")?;
+    writeln!(std::io::stdout(), "elastane is down: its workloads were stopped")?;
     Ok(())
 }
 

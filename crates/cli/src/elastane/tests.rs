@@ -184,7 +184,7 @@ fn help_of_the_program() {
 
         Commands:
           up                   Start the server: interface, scheduler and engine in one process
-          down                 Stop all workloads, then the server
+          down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
           token                Print the access token of this installation
