@@ -124,7 +124,6 @@ impl Server {
             "name": "bench",
             "clusterId": self.cluster_id()?,
             "resources": [{
-                "nodePool": { "name": "default" },
                 "gpu": { "deserved": gpus, "overQuotaWeight": 2 },
             }],
         });
