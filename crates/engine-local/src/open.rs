@@ -77,16 +77,18 @@ impl Paths {
     /// next opening. Absent is as good as deleted.
     pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
         let grave = self.trash().join(Uuid::new_v4().to_string());
-        match fs::rename(folder, &grave) {
-            Ok(()) => fs::remove_dir_all(grave),
+        match fs::rename(folder, &grave).and_then(|()| fs::remove_dir_all(grave)) {
+            // Not there, or already being deleted by whoever empties the trash.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+            done => done,
         }
     }
 
     fn empty_trash(&self) {
         for grave in fs::read_dir(self.trash()).into_iter().flatten().flatten() {
-            if let Err(error) = fs::remove_dir_all(grave.path()) {
+            if let Err(error) = fs::remove_dir_all(grave.path())
+                && error.kind() != io::ErrorKind::NotFound
+            {
                 tracing::warn!("cannot delete {}: {error}", grave.path().display());
             }
         }

@@ -44,29 +44,53 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> usize {
     if keys.is_empty() {
         return 0;
     }
-    for round in 0..LEFTOVER_ROUNDS_MAX {
-        let marked: Vec<Entry> =
-            table().into_iter().filter(|entry| !entry.zombie && is_marked(entry, keys)).collect();
-        if marked.is_empty() {
+    let (mut clean_rounds, mut resisting) = (0, 0);
+    for _ in 0..LEFTOVER_ROUNDS_MAX {
+        let (marked, unclear) = look_for(keys);
+        resisting = marked.len();
+        marked.iter().for_each(|entry| send(entry, Signal::KILL));
+        // One look may miss a process whose parent ended while the table was read.
+        clean_rounds = if marked.is_empty() && !unclear { clean_rounds + 1 } else { 0 };
+        if clean_rounds == 2 {
             return 0;
         }
-        marked.iter().for_each(|entry| send(entry, Signal::KILL));
-        // Dying takes the kernel a moment; the first look again is nearly at once.
-        std::thread::sleep(Duration::from_millis(if round == 0 { 1 } else { 10 }));
+        // Dying, or finishing an exec, takes the kernel a moment.
+        std::thread::sleep(Duration::from_millis(if clean_rounds == 1 { 1 } else { 10 }));
     }
-    table().iter().filter(|entry| !entry.zombie && is_marked(entry, keys)).count()
+    resisting
 }
 
-fn is_marked(entry: &Entry, keys: &BTreeSet<String>) -> bool {
+/// The processes that carry one of these keys, and whether one could not be told yet.
+fn look_for(keys: &BTreeSet<String>) -> (Vec<Entry>, bool) {
+    let (mut marked, mut unclear) = (Vec::new(), false);
+    for entry in table().into_iter().filter(|entry| !entry.zombie) {
+        match is_marked(&entry, keys) {
+            Some(true) => marked.push(entry),
+            Some(false) => {}
+            None => unclear = true,
+        }
+    }
+    (marked, unclear)
+}
+
+/// None: the process is in the middle of an exec, where it shows neither arguments nor
+/// environment, though it has a program (which sets it apart from the kernel's own threads).
+fn is_marked(entry: &Entry, keys: &BTreeSet<String>) -> Option<bool> {
     let folder = format!("/proc/{}", entry.pid.as_raw_nonzero());
-    let ours = fs::metadata(&folder).is_ok_and(|meta| meta.uid() == getuid().as_raw());
-    // Unreadable is another user's, or gone: not ours either way.
-    let environment =
-        if ours { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { Vec::new() };
-    environment.split(|&byte| byte == 0).any(|variable| {
+    // Another user's, or gone: not ours either way.
+    if !fs::metadata(&folder).is_ok_and(|meta| meta.uid() == getuid().as_raw()) {
+        return Some(false);
+    }
+    let Ok(environment) = fs::read(format!("{folder}/environ")) else { return Some(false) };
+    if environment.is_empty() {
+        let bare = fs::read(format!("{folder}/cmdline")).is_ok_and(|line| line.is_empty());
+        let is_program = fs::read_link(format!("{folder}/exe")).is_ok();
+        return if bare && is_program { None } else { Some(false) };
+    }
+    Some(environment.split(|&byte| byte == 0).any(|variable| {
         let key = variable.strip_prefix(RUN_VARIABLE.as_bytes()).and_then(|v| v.strip_prefix(b"="));
         key.and_then(|key| str::from_utf8(key).ok()).is_some_and(|key| keys.contains(key))
-    })
+    }))
 }
 
 /// All living processes below this one. None: `/proc` is hidden, or shows another namespace.

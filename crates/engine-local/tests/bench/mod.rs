@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use uuid::Uuid;
 
+/// The program that supervises.
+pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_elastane-test-supervisor");
+
 /// The fixture. Runs that a failed test leaves are killed when it is dropped.
 pub(crate) struct Bench {
     folder: TempDir,
@@ -22,9 +25,18 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with_supervisor(Path::new(SUPERVISOR))
+    }
+
+    pub(crate) fn with_supervisor(supervisor: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let engine = Some(open(folder.path()));
+        let engine = Some(open(folder.path(), supervisor));
         Self { folder, engine, next: AtomicU32::new(0) }
+    }
+
+    /// Drops the engine as a crash of the server would.
+    pub(crate) fn close(&mut self) {
+        drop(self.engine.take());
     }
 
     pub(crate) fn run_dir(&self, key: RunKey) -> PathBuf {
@@ -32,10 +44,10 @@ impl Bench {
     }
 }
 
-fn open(folder: &Path) -> Arc<LocalEngine> {
-    let supervisor = PathBuf::from(env!("CARGO_BIN_EXE_elastane-test-supervisor"));
-    let images = ImageTable::new(&supervisor);
-    let options = Options { state_dir: folder.to_owned(), supervisor, images };
+fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
+    let images = ImageTable::new(supervisor);
+    let options =
+        Options { state_dir: folder.to_owned(), supervisor: supervisor.to_owned(), images };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
 
@@ -59,8 +71,8 @@ impl Fixture for Bench {
 
     async fn reopen(&mut self) {
         // The one handle besides the scenario's, which it has dropped.
-        drop(self.engine.take());
-        self.engine = Some(open(self.folder.path()));
+        self.close();
+        self.engine = Some(open(self.folder.path(), Path::new(SUPERVISOR)));
     }
 
     fn script(&self, text: &str) -> RunSpec {

@@ -1,0 +1,291 @@
+//! What only this engine promises: what a run sees, and that no crash in the middle of a verb
+//! leads to two copies of a run or to none.
+
+mod bench;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use bench::{Bench, SUPERVISOR};
+use engine::conformance::Fixture;
+use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState};
+
+/// The whole output, once the run has ended.
+async fn output(engine: &dyn Engine, key: RunKey) -> String {
+    let range = LogRange { tail_lines: None, follow: true };
+    let mut chunks = engine.logs(key, range).await.expect("a known run");
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.recv().await {
+        bytes.extend(chunk.expect("readable"));
+    }
+    String::from_utf8(bytes).expect("text")
+}
+
+async fn run(bench: &Bench, spec: RunSpec) -> String {
+    let key = spec.key;
+    let engine = bench.engine();
+    engine.start(spec).await.expect("started");
+    output(&*engine, key).await
+}
+
+async fn state(engine: &dyn Engine, key: RunKey) -> Option<RunState> {
+    let list = engine.list().await.expect("a list");
+    list.into_iter().find(|seen| seen.key == key).map(|seen| seen.state)
+}
+
+/// The end of a run, reported or listed.
+async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
+    let mut seen = engine.observations().expect("taken once in each test");
+    if let Some(RunState::Exited { exit, .. }) = state(engine, key).await {
+        return exit;
+    }
+    loop {
+        let next = seen.recv().await.expect("the engine lives");
+        if let (true, RunState::Exited { exit, .. }) = (next.key == key, next.state) {
+            return exit;
+        }
+    }
+}
+
+/// Brings a run to where a server left it that died after preparing it, before spawning.
+async fn prepared_only(bench: &mut Bench, spec: &RunSpec) {
+    let run = bench.run_dir(spec.key);
+    bench.engine().start(spec.clone()).await.expect("started");
+    output(&*bench.engine(), spec.key).await;
+    bench.close();
+    for entry in std::fs::read_dir(&run).expect("a run directory").flatten() {
+        if entry.file_name() != "spec.json" {
+            std::fs::remove_file(entry.path()).expect("removed");
+        }
+    }
+}
+
+fn supervise(run_dir: &Path) -> Output {
+    let mut command = Command::new(SUPERVISOR);
+    command.arg("supervise").arg(run_dir).stdin(Stdio::null());
+    command.output().expect("a supervisor")
+}
+
+#[tokio::test]
+async fn nothing_of_the_servers_surroundings_leaks_in() {
+    let bench = Bench::new();
+    let spec = bench.script(
+        "env | cut -d= -f1; echo; ls /proc/self/fd; echo; cat
+         [ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own session",
+    );
+    let text = run(&bench, spec).await;
+    let (names, rest) = text.split_once("\n\n").expect("two parts");
+    assert_eq!(rest, "0\n1\n2\n3\n\nown session\n", "3 is ls's own");
+    // Of this test's many variables (cargo's, to begin with) only a person's surroundings; the
+    // platform's; and what the shell sets itself.
+    let known = |name: &str| {
+        let person = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "HOME"];
+        let own = ["PWD", "OLDPWD", "SHLVL", "_", "jobUUID", "podUUID", "NODE_NAME"];
+        let families =
+            ["JOB_", "POD_", "RUNAI_", "GPU_", "CUDA_", "NVIDIA_VISIBLE_DEVICES", "ELASTANE_"];
+        person.contains(&name)
+            || own.contains(&name)
+            || families.iter().any(|family| name.starts_with(family))
+    };
+    let leaked: Vec<&str> = names.lines().filter(|name| !known(name)).collect();
+    assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+#[tokio::test]
+async fn a_descriptor_an_ancestor_forgot_does_not_reach_the_run() {
+    let mut bench = Bench::new();
+    let spec = bench.script("ls /proc/self/fd");
+    prepared_only(&mut bench, &spec).await;
+    let script = r#"exec 7</dev/null; exec "$0" supervise "$1""#;
+    let status = Command::new("sh")
+        .args(["-c", script, SUPERVISOR])
+        .arg(bench.run_dir(spec.key))
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("a shell").success());
+    bench.reopen().await;
+    assert_eq!(output(&*bench.engine(), spec.key).await, "0\n1\n2\n3\n");
+}
+
+#[tokio::test]
+async fn a_start_cut_short_is_finished_by_the_next_server() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo once");
+    prepared_only(&mut bench, &spec).await;
+    bench.reopen().await;
+    let engine = bench.engine();
+    engine.start(spec.clone()).await.expect("starting again is right");
+    assert_eq!(end(&*engine, spec.key).await, Exit::Code(0));
+    assert_eq!(output(&*engine, spec.key).await, "once\n");
+}
+
+#[tokio::test]
+async fn a_directory_without_a_specification_was_never_a_run() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo once");
+    bench.close();
+    std::fs::create_dir(bench.run_dir(spec.key)).expect("created");
+    bench.reopen().await;
+    assert_eq!(state(&*bench.engine(), spec.key).await, None);
+    assert_eq!(run(&bench, spec).await, "once\n");
+}
+
+#[tokio::test]
+async fn of_several_supervisors_one_runs_the_command() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo once; sleep 0.1");
+    prepared_only(&mut bench, &spec).await;
+    let run_dir = bench.run_dir(spec.key);
+    let said: Vec<Output> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..6).map(|_| scope.spawn(|| supervise(&run_dir))).collect();
+        all.into_iter().map(|one| one.join().expect("no panic")).collect()
+    });
+    assert!(said.iter().all(|one| one.status.success()));
+    assert_eq!(said.iter().filter(|one| !one.stdout.is_empty()).count(), 1);
+    bench.reopen().await;
+    assert_eq!(output(&*bench.engine(), spec.key).await, "once\n");
+}
+
+#[tokio::test]
+async fn a_supervisor_that_comes_after_the_stop_or_the_removal_runs_nothing() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo once");
+    prepared_only(&mut bench, &spec).await;
+    let run_dir = bench.run_dir(spec.key);
+    // As `stop` leaves a run that nobody has claimed yet.
+    let stopped = r#"{"phase":"exited","exit":{"signal":15},"at_ms":1}"#;
+    std::fs::write(run_dir.join("state.json"), stopped).expect("written");
+    assert!(supervise(&run_dir).stdout.is_empty());
+    bench.reopen().await;
+    let engine = bench.engine();
+    assert_eq!(end(&*engine, spec.key).await, Exit::Signal(15));
+    assert_eq!(output(&*engine, spec.key).await, "", "nothing ran");
+    engine.remove(spec.key).await.expect("removed");
+    supervise(&run_dir);
+    assert!(!run_dir.exists(), "a late supervisor brings nothing back");
+}
+
+#[tokio::test]
+async fn a_stop_right_after_the_start_ends_the_run_or_keeps_it_from_starting() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let mut ends = engine.observations().expect("first taken");
+    for _ in 0..20 {
+        let spec = bench.script("exec sleep 600");
+        let key = spec.key;
+        engine.start(spec).await.expect("started");
+        engine.stop(key, 600_000).await.expect("stopped");
+        let exit = loop {
+            let seen = ends.recv().await.expect("the engine lives");
+            if let (true, RunState::Exited { exit, .. }) = (seen.key == key, seen.state) {
+                break exit;
+            }
+        };
+        assert_eq!(exit, Exit::Signal(15));
+    }
+}
+
+#[tokio::test]
+async fn an_end_the_disk_refuses_is_told_and_recorded_later() {
+    let mut bench = Bench::new();
+    let spec = bench.script("while [ ! -e go ]; do sleep 0.02; done; exit 9");
+    let key = spec.key;
+    let engine = bench.engine();
+    let mut seen = engine.observations().expect("first taken");
+    engine.start(spec).await.expect("started");
+    while !matches!(state(&*engine, key).await, Some(RunState::Running { .. })) {
+        seen.recv().await.expect("the engine lives");
+    }
+    // A folder in the place of the file: writing fails, whoever asks.
+    let room = bench.run_dir(key).join("state.exited.room");
+    std::fs::remove_file(&room).expect("reserved at the start");
+    std::fs::create_dir(&room).expect("created");
+    let work = engine.shell(key).await.expect("a shell").working_dir;
+    std::fs::write(work.join("go"), "").expect("written");
+    while !matches!(state(&*engine, key).await, Some(RunState::Exited { .. })) {
+        seen.recv().await.expect("the engine lives");
+    }
+    drop((engine, seen));
+    bench.close();
+    std::fs::remove_dir(&room).expect("removed");
+    bench.reopen().await;
+    assert_eq!(end(&*bench.engine(), key).await, Exit::Code(9));
+}
+
+#[tokio::test]
+async fn a_start_without_a_supervisor_program_leaves_nothing() {
+    let bench = Bench::with_supervisor(Path::new("/no/such/program"));
+    let spec = bench.script("echo never");
+    let error = bench.engine().start(spec.clone()).await.expect_err("no program");
+    assert_eq!(error.to_string(), "failed to start the supervisor");
+    assert!(!bench.run_dir(spec.key).exists());
+    assert_eq!(state(&*bench.engine(), spec.key).await, None);
+}
+
+#[tokio::test]
+async fn a_missing_working_directory_is_named() {
+    let bench = Bench::new();
+    let mut spec = bench.script("echo never");
+    spec.working_dir = Some("/no/such/place".into());
+    let key = spec.key;
+    bench.engine().start(spec).await.expect("prepared");
+    match end(&*bench.engine(), key).await {
+        Exit::CannotRun(fault) => assert!(fault.contains("/no/such/place"), "{fault}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_pod_finds_its_checkpoint_again_until_it_is_forgotten() {
+    let bench = Bench::new();
+    let first = bench.script("echo 41 >$ELASTANE_CHECKPOINT_DIR/step; echo mine >here");
+    let mut second = bench.script("cat $ELASTANE_CHECKPOINT_DIR/step here");
+    second.key = RunKey { pod: first.key.pod, generation: 2 };
+    let mut third = bench.script("ls $ELASTANE_CHECKPOINT_DIR . | grep -c step");
+    third.key = RunKey { pod: first.key.pod, generation: 3 };
+    run(&bench, first.clone()).await;
+    bench.engine().remove(first.key).await.expect("removed");
+    assert_eq!(run(&bench, second).await, "41\nmine\n");
+    bench.engine().forget_pod(first.key.pod).await.expect("forgotten");
+    assert_eq!(run(&bench, third).await, "0\n");
+}
+
+#[tokio::test]
+async fn half_a_simulated_gpu_shows_its_half() {
+    let bench = Bench::new();
+    let mut spec = bench.script("nvidia-smi; nvidia-smi -L; echo $CUDA_VISIBLE_DEVICES");
+    spec.devices = vec![Device {
+        index: 1,
+        uuid: "GPU-sim-node-1-1".into(),
+        simulated: true,
+        millis: 500,
+        memory_bytes: 16 << 30,
+    }];
+    let text = run(&bench, spec).await;
+    assert!(text.contains("SIMULATED") && text.contains("/ 8192MiB"), "{text}");
+    assert!(text.ends_with("(UUID: GPU-sim-node-1-1)\n1\n"), "{text}");
+}
+
+#[tokio::test]
+async fn an_image_without_a_command_ends_well_as_its_container_would() {
+    let bench = Bench::new();
+    let mut spec = bench.script("");
+    (spec.command, spec.image) = (None, "ubuntu:24.04".into());
+    let key = spec.key;
+    bench.engine().start(spec).await.expect("started");
+    assert_eq!(end(&*bench.engine(), key).await, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn secrets_in_the_environment_are_readable_by_their_owner_only() {
+    let bench = Bench::new();
+    let spec = bench.script("exit 0");
+    let run_dir = bench.run_dir(spec.key);
+    run(&bench, spec).await;
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&run_dir), 0o700);
+    for file in ["spec.json", "output.log", "state.json"] {
+        assert_eq!(mode(&run_dir.join(file)), 0o600, "{file}");
+    }
+}
