@@ -1,0 +1,97 @@
+//! Putting a state together. Owns: numbering and the shortest way to say "a one-GPU job runs
+//! here".
+
+use model::{
+    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, QueueId,
+    QueueSpec, Share, Weights, WorkloadId, WorkloadSpec,
+};
+use units::{GPU_MILLIS, Idx, Resources};
+
+pub(super) struct Builder {
+    pub(super) cluster: Cluster,
+    nodes: u32,
+    seq: u64,
+}
+
+impl Builder {
+    pub(super) fn new(nodes: u32) -> Self {
+        let mut cluster = Cluster::new();
+        for number in 0..nodes {
+            cluster.add_node(NodeSpec {
+                name: format!("node-{number:05}"),
+                gpu_memory_bytes: vec![80 << 30; 8],
+                cpu_millis: 20_000_000,
+                memory_bytes: 1 << 50,
+            });
+        }
+        Self { cluster, nodes, seq: 0 }
+    }
+
+    pub(super) fn queue(
+        &mut self,
+        name: &str,
+        parent: Option<QueueId>,
+        quota_gpus: u64,
+        weight: u64,
+    ) -> QueueId {
+        self.seq += 1;
+        let quota = Resources { gpu_millis: quota_gpus * GPU_MILLIS, ..Resources::UNLIMITED };
+        let share = Share {
+            quota,
+            limit: Resources::UNLIMITED,
+            over_quota_weight: Weights::all(weight),
+            priority: 100,
+        };
+        let spec = QueueSpec { name: name.into(), parent, share, seq: self.seq };
+        self.cluster.add_queue(spec).expect("states add queues under queues only")
+    }
+
+    fn workload(&mut self, queue: QueueId, pods: u32, gpus: u32) -> WorkloadId {
+        self.seq += 1;
+        let request = PodRequest { gpu: GpuRequest::Whole(gpus), cpu_millis: 0, memory_bytes: 0 };
+        let spec = WorkloadSpec {
+            name: format!("job-{}", self.seq),
+            queue,
+            seq: self.seq,
+            priority: 50,
+            preemptible: true,
+            elastic: false,
+            pods,
+            pods_min: pods,
+            request,
+        };
+        let id = self.cluster.add_workload(spec).expect("states add workloads to leaves only");
+        for pod in self.cluster.workloads()[id].pods.clone() {
+            self.cluster.set_wants(pod, true);
+        }
+        id
+    }
+
+    /// A gang that waits.
+    pub(super) fn pending(&mut self, queue: QueueId, pods: u32, gpus: u32) {
+        self.workload(queue, pods, gpus);
+    }
+
+    /// A one-GPU job on this GPU.
+    pub(super) fn running(&mut self, queue: QueueId, node: u32, gpu: u32) {
+        let id = self.workload(queue, 1, 1);
+        let device = DeviceShare { gpu, millis: GPU_MILLIS };
+        let place = Placement { node: Idx::new(node), devices: [device].into_iter().collect() };
+        let pod = self.cluster.workloads()[id].pods[0];
+        self.cluster.set_occupancy(pod, Occupancy::at(place));
+    }
+
+    /// Every GPU held by a one-GPU job of a queue with one quota; gangs pending in one with
+    /// another; left-over is for nobody.
+    pub(super) fn full_with_pending(&mut self, held: u64, deserved: u64, gangs: &[(u32, u32)]) {
+        let running = self.queue("queue-0", None, held, 0);
+        let pending = self.queue("queue-1", None, deserved, 0);
+        // Jobs are dealt out to the nodes one by one, as the published benchmark does.
+        for gpu in 0..8 {
+            (0..self.nodes).for_each(|node| self.running(running, node, gpu));
+        }
+        for &(pods, gpus) in gangs {
+            self.pending(pending, pods, gpus);
+        }
+    }
+}
