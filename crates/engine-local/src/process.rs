@@ -121,7 +121,13 @@ fn pid_of(entry: &Entry) -> i32 {
 }
 
 fn table() -> Vec<Entry> {
-    let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };
+    let folder = match fs::read_dir("/proc") {
+        Ok(folder) => folder,
+        Err(error) => {
+            tracing::warn!("cannot see processes, so none can be found: /proc: {error}");
+            return Vec::new();
+        }
+    };
     let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     folder.flatten().filter_map(pid).filter_map(look_up).collect()
 }
