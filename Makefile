@@ -39,12 +39,14 @@ run: build ## Build what is missing and start the product
 test: need ## Run every test, the walk-throughs included
 	cargo xtask tidy
 	@mkdir -p target
-	cargo test --locked --workspace --no-fail-fast 2>&1 | tee target/test.log
-	@awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
-	  / \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
+	@echo "cargo test --locked --workspace --no-fail-fast"; status=0; \
+	cargo test --locked --workspace --no-fail-fast 2>&1 | tee target/test.log || status=$$?; \
+	awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
+	  /^test .* \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
 	  END { printf "\n%d tests passed, %d failed, %d skipped\n%s", passed, failed, ignored, skipped }' \
-	  target/test.log
-	@echo "  the crash test ran its short form; \`make soak\` runs $(SOAK_ROUNDS) rounds"
+	  target/test.log; \
+	echo "  the crash test ran its short form; \`make soak\` runs $(SOAK_ROUNDS) rounds"; \
+	exit $$status
 
 lint: need ## Check formatting, lints, the rules of the code base, and dependencies
 	@for part in fmt clippy; do \
