@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use units::{Instant, Resources, Table};
 
+use crate::free::FreeIndex;
 use crate::workload::amounts;
 use crate::{
     GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod, PodId, PodRequest, Queue,
@@ -55,6 +56,7 @@ pub struct Cluster {
     pub(crate) workloads: Table<Workload>,
     pub(crate) pods: Table<Pod>,
     pub(crate) capacity: Resources,
+    pub(crate) free: FreeIndex,
     /// Pods that need a place and have none.
     pub(crate) waiting: BTreeSet<PodId>,
     /// Pods with a reserved place.
@@ -109,6 +111,15 @@ impl Cluster {
         self.waiting.iter().map(|&pod| self.pods[pod].workload).collect()
     }
 
+    /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
+    pub fn nodes_with_free(
+        &self,
+        gpus: u32,
+        now: bool,
+    ) -> impl DoubleEndedIterator<Item = NodeId> + use<'_> {
+        self.free.at_least(gpus, now)
+    }
+
     /// Pods with a reserved place, in id order.
     #[must_use]
     pub const fn reserved(&self) -> &BTreeSet<PodId> {
@@ -139,7 +150,9 @@ impl Cluster {
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
         let node = Node::new(spec);
         self.capacity += node.capacity;
-        self.nodes.insert(node)
+        let id = self.nodes.insert(node);
+        self.free.insert(id, &self.nodes[id]);
+        id
     }
 
     /// Adds a queue.
@@ -395,19 +408,25 @@ impl Cluster {
             (spec.request, spec.preemptible, spec.queue)
         };
         if let Some(place) = &occupancy.current {
-            let node = &mut self.nodes[place.node];
-            apply(&mut node.used, amounts(place, request));
-            for share in &place.devices {
-                millis(&mut node.gpus[share.index()].used_millis, share.millis);
-            }
+            self.change_node(place, |node| {
+                apply(&mut node.used, amounts(place, request));
+                for share in &place.devices {
+                    node.change_gpu(share.index(), |gpu| {
+                        millis(&mut gpu.used_millis, share.millis);
+                    });
+                }
+            });
         }
         if let Some(place) = occupancy.effective() {
             let part = amounts(place, request);
-            let node = &mut self.nodes[place.node];
-            apply(&mut node.committed, part);
-            for share in &place.devices {
-                millis(&mut node.gpus[share.index()].committed_millis, share.millis);
-            }
+            self.change_node(place, |node| {
+                apply(&mut node.committed, part);
+                for share in &place.devices {
+                    node.change_gpu(share.index(), |gpu| {
+                        millis(&mut gpu.committed_millis, share.millis);
+                    });
+                }
+            });
             let mut queue = Some(leaf);
             while let Some(id) = queue {
                 let row = &mut self.queues[id];
@@ -428,6 +447,13 @@ impl Cluster {
                 here.remove(&pod)
             };
         }
+    }
+
+    fn change_node(&mut self, place: &Placement, change: impl FnOnce(&mut Node)) {
+        let node = &mut self.nodes[place.node];
+        let before = (node.whole_free_now, node.whole_free_soon);
+        change(node);
+        self.free.update(place.node, before, node);
     }
 
     fn index(&mut self, id: PodId) {

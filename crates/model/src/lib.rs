@@ -6,6 +6,7 @@
 //! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
 
 mod cluster;
+mod free;
 mod node;
 mod queue;
 mod request;

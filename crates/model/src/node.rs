@@ -35,8 +35,9 @@ impl Gpu {
     /// Thousandths that can be given out: at once (`now`), or when what is being released is gone.
     #[must_use]
     pub fn free_millis(&self, now: bool) -> u64 {
-        let soon = GPU_MILLIS - self.committed_millis;
-        if now { soon.min(GPU_MILLIS - self.used_millis) } else { soon }
+        // While a rollback is half done a device can be over-committed for a moment.
+        let soon = GPU_MILLIS.saturating_sub(self.committed_millis);
+        if now { soon.min(GPU_MILLIS.saturating_sub(self.used_millis)) } else { soon }
     }
 }
 
@@ -55,12 +56,16 @@ pub struct Node {
     pub committed: Resources,
     /// Pods that are here, or will be.
     pub pods: BTreeSet<PodId>,
+    /// Devices that are wholly free at once, and when what is being released is gone.
+    pub(crate) whole_free_now: u32,
+    pub(crate) whole_free_soon: u32,
 }
 
 impl Node {
     pub(crate) fn new(spec: NodeSpec) -> Self {
         let gpu = |memory_bytes| Gpu { memory_bytes, used_millis: 0, committed_millis: 0 };
         let gpus: Vec<_> = spec.gpu_memory_bytes.into_iter().map(gpu).collect();
+        let count = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
         let capacity = Resources {
             gpu_millis: gpus.len() as u64 * GPU_MILLIS,
             cpu_millis: spec.cpu_millis,
@@ -73,6 +78,8 @@ impl Node {
             used: Resources::ZERO,
             committed: Resources::ZERO,
             pods: BTreeSet::new(),
+            whole_free_now: count,
+            whole_free_soon: count,
         }
     }
 
@@ -86,8 +93,19 @@ impl Node {
 
     /// Number of devices that are wholly free.
     #[must_use]
-    pub fn whole_free(&self, now: bool) -> usize {
-        self.gpus.iter().filter(|gpu| gpu.free_millis(now) == GPU_MILLIS).count()
+    pub const fn whole_free(&self, now: bool) -> u32 {
+        if now { self.whole_free_now } else { self.whole_free_soon }
+    }
+
+    /// Changes a device's accounts, and with them the counts of free devices.
+    pub(crate) fn change_gpu(&mut self, at: usize, change: impl FnOnce(&mut Gpu)) {
+        let gpu = &mut self.gpus[at];
+        let whole = |gpu: &Gpu, now| u32::from(gpu.free_millis(now) == GPU_MILLIS);
+        self.whole_free_now -= whole(gpu, true);
+        self.whole_free_soon -= whole(gpu, false);
+        change(gpu);
+        self.whole_free_now += whole(gpu, true);
+        self.whole_free_soon += whole(gpu, false);
     }
 
     /// Largest free share of one device, in thousandths.

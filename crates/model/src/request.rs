@@ -3,7 +3,7 @@
 use units::{GPU_MILLIS, Resources};
 
 /// GPUs of one pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GpuRequest {
     /// So many whole devices of one node; 0 for CPU-only work.
     Whole(u32),
@@ -57,7 +57,7 @@ impl GpuRequest {
 }
 
 /// What one pod asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRequest {
     /// GPUs.
     pub gpu: GpuRequest,

@@ -4,6 +4,7 @@
 use units::{GPU_MILLIS, Resources};
 
 use crate::Cluster;
+use crate::free::FreeIndex;
 
 impl Cluster {
     /// Compares every account and index with one computed from the occupancies alone.
@@ -19,6 +20,12 @@ impl Cluster {
             for gpu in &mut node.gpus {
                 (gpu.used_millis, gpu.committed_millis) = (0, 0);
             }
+            let count = u32::try_from(node.gpus.len()).unwrap_or(u32::MAX);
+            (node.whole_free_now, node.whole_free_soon) = (count, count);
+        }
+        fresh.free = FreeIndex::default();
+        for (id, node) in fresh.nodes.iter() {
+            fresh.free.insert(id, node);
         }
         for id in fresh.queues.ids().collect::<Vec<_>>() {
             let queue = &mut fresh.queues[id];
@@ -61,8 +68,9 @@ impl Cluster {
                 return differ("workload", &workload.spec.name);
             }
         }
-        if self.waiting != fresh.waiting || self.reserved != fresh.reserved {
-            return differ("index", "waiting or reserved");
+        let same = self.waiting == fresh.waiting && self.reserved == fresh.reserved;
+        if !same || self.free != fresh.free {
+            return differ("index", "waiting, reserved or free");
         }
         Ok(())
     }

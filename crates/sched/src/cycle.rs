@@ -62,7 +62,9 @@ fn finish(mut s: Session<'_>) -> Plan {
     }
     let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
     let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
-    let pending = waiting.into_iter().map(|id| (id, explain::reasons(&s, id))).collect();
+    let mut known = BTreeMap::new();
+    let pending =
+        waiting.into_iter().map(|id| (id, explain::reasons(&s, id, &mut known))).collect();
     if s.stats.exhausted {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));

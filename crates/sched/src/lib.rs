@@ -18,6 +18,7 @@
 //! happens in one transaction on the model; the plan is the difference it leaves.
 
 mod actions;
+mod class;
 mod cycle;
 mod fair_share;
 mod order;

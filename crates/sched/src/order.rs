@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cluster, Queue, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
+use crate::class::Class;
+
 /// Workloads that wait for their turn, ranked within each queue.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
@@ -30,22 +32,11 @@ impl Candidates {
         }
     }
 
-    /// Drops what follows from `id` as its equals: the same queue, shape and priority. What one
-    /// of them could not get, none of them can.
+    /// Drops a workload and its equals: what it could not get, none of them can.
     pub(crate) fn remove_equals(&mut self, cluster: &Cluster, id: WorkloadId) {
-        let spec = &cluster.workloads()[id].spec;
-        let placed = cluster.workloads()[id].placed;
-        if let Some(ranked) = self.by_queue.get_mut(&spec.queue) {
-            ranked.retain(|&(_, other)| {
-                let row = &cluster.workloads()[other];
-                let equal = row.spec.request == spec.request
-                    && row.spec.priority == spec.priority
-                    && row.spec.preemptible == spec.preemptible
-                    && row.spec.elastic == spec.elastic
-                    && (row.spec.pods, row.spec.pods_min) == (spec.pods, spec.pods_min)
-                    && row.placed == placed;
-                !equal
-            });
+        let class = Class::of(cluster, id);
+        if let Some(ranked) = self.by_queue.get_mut(&cluster.workloads()[id].spec.queue) {
+            ranked.retain(|&(_, other)| Class::of(cluster, other) != class);
         }
     }
 }
@@ -152,16 +143,6 @@ impl Shares<'_> {
             .map(|&kind| Ratio::new(held[kind], whole[kind]))
             .max()
             .unwrap_or(Ratio::ZERO)
-    }
-
-    /// Those to take from first come first: the most saturated queue, in it the lowest priority,
-    /// in it the youngest.
-    pub(crate) fn sort_victims(&self, victims: &mut [WorkloadId]) {
-        victims.sort_by_cached_key(|&id| {
-            let spec = &self.cluster.workloads()[id].spec;
-            let saturation = self.dominant(spec.queue, Resources::ZERO);
-            (Reverse(saturation), spec.priority, Reverse(spec.seq))
-        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where one pod goes. Owns: which nodes and devices fit, and which of them is taken. Source:
 //! Run:ai reference D.6, scheduling reference §11 and §12.
 
-use model::{Cluster, DeviceShare, GpuRequest, Node, PodRequest};
+use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
 use units::{GPU_MILLIS, Resources};
 
 use crate::policy;
@@ -14,12 +14,42 @@ pub(crate) fn find(
     now: bool,
     strategy: policy::Placement,
 ) -> Option<model::Placement> {
+    if let GpuRequest::Whole(gpus @ 1..) = request.gpu {
+        return find_whole(cluster, request, gpus, now, strategy);
+    }
     let fits = cluster.nodes().iter().filter_map(|(id, node)| {
         let devices = devices(node, request, now)?;
         let key = score(node, request, &devices, now, strategy);
         Some((key, id, devices))
     });
     let (_, node, devices) = fits.min_by_key(|&(key, id, _)| (key, id))?;
+    Some(model::Placement { node, devices: devices.into_iter().collect() })
+}
+
+/// Whole GPUs: the index already has the nodes in the order wanted.
+fn find_whole(
+    cluster: &Cluster,
+    request: PodRequest,
+    gpus: u32,
+    now: bool,
+    strategy: policy::Placement,
+) -> Option<model::Placement> {
+    let mut nodes = cluster.nodes_with_free(gpus, now);
+    let fitting = |id| on_node(cluster, id, request, now);
+    match strategy {
+        policy::Placement::BinPack => nodes.find_map(fitting),
+        policy::Placement::Spread => nodes.rev().find_map(fitting),
+    }
+}
+
+/// The place the pod would get on this node; none when it does not fit.
+pub(crate) fn on_node(
+    cluster: &Cluster,
+    node: NodeId,
+    request: PodRequest,
+    now: bool,
+) -> Option<model::Placement> {
+    let devices = devices(&cluster.nodes()[node], request, now)?;
     Some(model::Placement { node, devices: devices.into_iter().collect() })
 }
 
@@ -30,6 +60,9 @@ fn devices(node: &Node, request: PodRequest, now: bool) -> Option<Vec<DeviceShar
         return None;
     }
     let wanted = request.gpu.devices() as usize;
+    if wanted == 0 {
+        return Some(Vec::new());
+    }
     let mut fitting: Vec<(u64, DeviceShare)> = (0..)
         .zip(&node.gpus)
         .filter_map(|(gpu, device)| {
@@ -55,8 +88,7 @@ fn score(
 ) -> (usize, u64) {
     let free = node.free(now);
     let (first, free) = match request.gpu {
-        GpuRequest::Whole(0) => (node.gpus.len().min(1), free.cpu_millis),
-        GpuRequest::Whole(_) => (0, free.gpu_millis),
+        GpuRequest::Whole(_) => (node.gpus.len().min(1), free.cpu_millis),
         GpuRequest::Share { .. } | GpuRequest::Memory { .. } => {
             let opened =
                 |share: &&DeviceShare| node.gpus[share.gpu as usize].free_millis(now) == GPU_MILLIS;

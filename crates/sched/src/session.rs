@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, DeviceShare, GpuRequest, Occupancy, Placement, PodId, QueueId, WorkloadId};
-use units::{Instant, Kind, Resources};
+use units::{Instant, Kind, Ratio, Resources};
 
 use crate::order::Shares;
 use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, place};
@@ -119,7 +119,7 @@ impl Session<'_> {
     }
 
     /// A gang never starts in part: if one pod has to wait for its place, all of them do.
-    fn reserve_together(&mut self, pods: &[PodId]) {
+    pub(crate) fn reserve_together(&mut self, pods: &[PodId]) {
         let waits = |pod: &PodId| self.cluster.pods()[*pod].occupancy.next.is_some();
         if !pods.iter().any(waits) {
             return;
@@ -146,7 +146,7 @@ impl Session<'_> {
     }
 
     /// Limit and quota at every level of the tree. Source: scheduling reference §9.
-    fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
+    pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
         let spec = &self.cluster.workloads()[id].spec;
         for queue in self.cluster.lineage(spec.queue).map(|id| &self.cluster.queues()[id]) {
             let held = queue.allocated;
@@ -189,6 +189,17 @@ impl Session<'_> {
             each.gpu_millis = u64::from(gpus) * units::GPU_MILLIS;
         }
         self.next_pods(id).iter().map(|_| each).sum()
+    }
+
+    /// How much of what it may come to hold a queue holds.
+    pub(crate) fn saturation(&self, queue: QueueId) -> Ratio {
+        self.shares().dominant(queue, Resources::ZERO)
+    }
+
+    /// Whether a workload has a place and may be stopped for others.
+    pub(crate) fn can_give_way(&self, id: WorkloadId) -> bool {
+        let workload = &self.cluster.workloads()[id];
+        workload.spec.preemptible && workload.placed > 0
     }
 
     pub(crate) fn reference(&self, id: WorkloadId) -> WorkloadRef {

@@ -1,19 +1,35 @@
 //! Making room for a workload at the expense of others. Owns: the search over whom to ask, the
-//! proof that it helps (the placement is made before anybody is asked), and keeping the set as
+//! proof that it helps (the placement is made before anybody is told), and keeping the loss as
 //! small as it can be. Refuses to know what is just: that is each action's [`Rule`].
+//!
+//! Each node is priced on its own: the cheapest set of its pods whose going would make room for
+//! one pod of the workload. The cheapest node is taken, priced anew, and so on until every pod
+//! has a place. A price is an estimate that reads the state and changes nothing; the taking is
+//! done in the transaction, where each piece is judged by the rule.
 
-use std::collections::BTreeSet;
+mod price;
+mod take;
 
-use model::{NodeId, PodId, WorkloadId};
-use units::Resources;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use model::{GpuRequest, NodeId, PodId, PodRequest, QueueId, WorkloadId};
+use units::{Ratio, Resources};
 
 use crate::Cause;
+use crate::place;
 use crate::session::Session;
+pub(crate) use take::{Taking, freed, halvings, whole_workload};
 
 /// What an action may take, and why.
 pub(crate) trait Rule {
-    /// Who may be asked, in the order to ask.
-    fn victims(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> Vec<WorkloadId>;
+    /// Whether the workload may ask anybody at all.
+    fn may_ask(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> bool {
+        true
+    }
+
+    /// Whether this one may be asked.
+    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
     /// In what pieces this one gives, each on top of the one before.
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -34,279 +50,270 @@ pub(crate) trait Rule {
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause;
 }
 
-/// One piece taken from a victim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taking {
-    /// Shrink an elastic pod to so many GPUs.
-    Shrink(PodId, usize),
-    /// Stop a pod above the workload's minimum.
-    One(PodId),
-    /// Stop all its pods.
-    All(WorkloadId),
+/// What a node costs; the least is taken. In this order: the most important workload that loses
+/// its place, how much is lost, how many pods restart, how many belong to other queues; then the
+/// least saturated queue asked goes last, and the oldest workload asked.
+pub(crate) type Price = (u32, u64, u32, u32, Reverse<Ratio>, Reverse<u64>);
+
+/// Nodes by price. Prices change as the search goes on; one is believed when it still holds at
+/// the moment its node is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Market {
+    nodes: BinaryHeap<Reverse<(Price, NodeId)>>,
 }
 
-/// What a solution costs; the least is taken. In this order: the most important workload that
-/// loses its place, how much is lost, how many pods restart, how many belong to others, how far
-/// down the order of victims it reaches.
-type Cost = (u32, u64, usize, usize, usize);
+/// Who is not asked again in this deal. What a queue could not justly lose once, it cannot lose
+/// later: it only gets less, and the taker more.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    victims: BTreeSet<WorkloadId>,
+    /// The smallest piece each queue could not lose, in GPU thousandths.
+    queues: BTreeMap<QueueId, u64>,
+}
+
+/// A workload that needs room.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) id: WorkloadId,
+    /// What each pod asks for, at the size it is tried with.
+    pub(crate) request: PodRequest,
+    /// What the pods without a place ask for together.
+    pub(crate) asked: Resources,
+}
 
 /// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
-/// when it returns false.
+/// when it returns false. `markets` keeps the prices between equal workloads of one action.
 pub(crate) fn make_room(
     s: &mut Session<'_>,
     rule: &dyn Rule,
+    markets: &mut Markets,
     id: WorkloadId,
     gpus: Option<u32>,
 ) -> bool {
     let asked = s.ask(id, gpus);
-    let mut victims = rule.victims(s, id, asked);
-    if s.queue_reason(id).is_some() {
-        // Its own queue is the obstacle, so only that queue can remove it.
-        let leaf = s.cluster.workloads()[id].spec.queue;
-        victims.retain(|&victim| s.cluster.workloads()[victim].spec.queue == leaf);
-    }
-    let mut best: Option<(Cost, Vec<WorkloadId>)> = None;
-    for group in groups(s, id, &victims) {
-        let Some(chosen) = solve(s, rule, id, gpus, asked, &group) else { continue };
-        let start = s.cluster.checkpoint();
-        if attempt(s, rule, id, gpus, asked, &chosen) {
-            let cost = cost(s, id, &victims, &chosen);
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, chosen));
-            }
-        }
-        s.cluster.rollback(start);
-    }
-    let Some((_, chosen)) = best else { return false };
-    let causes: Vec<_> = chosen.iter().map(|&v| (v, rule.cause(s, id, v))).collect();
-    let before = s.cluster.checkpoint();
-    if !attempt(s, rule, id, gpus, asked, &chosen) {
-        // The same steps from the same state: it worked a moment ago.
-        s.cluster.rollback(before);
+    if !rule.may_ask(s, id, asked) {
         return false;
     }
-    for (victim, cause) in causes {
-        for pod in s.cluster.workloads()[victim].pods.clone() {
-            let cause = resize_cause(s, pod, id, &cause);
-            s.causes.entry(pod).or_insert(cause);
-        }
+    let mut request = s.cluster.workloads()[id].spec.request;
+    if let Some(gpus) = gpus {
+        request.gpu = GpuRequest::Whole(gpus);
     }
+    let need = Need { id, request, asked };
+    let start = s.cluster.checkpoint();
+    let mut deal = Deal { rule, need, givers: Vec::new(), causes: BTreeMap::new() };
+    let market = markets.of(s, &deal);
+    let done = deal.clear_queue(s) && deal.place_all(s, market) && deal.go_on(s);
+    if !done {
+        s.cluster.rollback(start);
+        markets.forget(s, &need);
+        return false;
+    }
+    deal.tell(s);
     true
 }
 
-/// A pod that only changes size is told so, whatever the rule.
-fn resize_cause(s: &Session<'_>, pod: PodId, id: WorkloadId, cause: &Cause) -> Cause {
-    let before = s.cluster.original(pod).current.as_ref();
-    let after = s.cluster.pods()[pod].occupancy.effective();
-    match (before, after) {
-        (Some(before), Some(after))
-            if before.node == after.node && before.devices.len() != after.devices.len() =>
-        {
-            Cause::Resized {
-                gpus_before: before.devices.len(),
-                gpus_after: after.devices.len(),
-                beneficiary: Some(s.reference(id)),
+/// Prices kept between equal workloads of one action.
+#[derive(Debug, Default)]
+pub(crate) struct Markets(Vec<(Need, Market)>);
+
+impl Markets {
+    fn of(&mut self, s: &mut Session<'_>, deal: &Deal<'_>) -> &mut Market {
+        let at = self.0.iter().position(|(other, _)| same_market(s, other, &deal.need));
+        let at = at.unwrap_or_else(|| {
+            let priced = s.cluster.nodes().ids().filter_map(|node| {
+                price::node(s, deal.rule, &deal.need, node, &Refused::default())
+                    .map(|offer| Reverse((offer.price, node)))
+            });
+            let nodes = priced.collect();
+            self.0.push((deal.need, Market { nodes }));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+
+    fn forget(&mut self, s: &Session<'_>, need: &Need) {
+        self.0.retain(|(other, _)| !same_market(s, other, need));
+    }
+}
+
+fn same_market(s: &Session<'_>, left: &Need, right: &Need) -> bool {
+    let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
+    let (l, r) = (spec(left.id), spec(right.id));
+    left.request == right.request && (l.queue, l.priority) == (r.queue, r.priority)
+}
+
+/// One attempt to make room.
+struct Deal<'r> {
+    rule: &'r dyn Rule,
+    need: Need,
+    /// Who was asked, in order.
+    givers: Vec<WorkloadId>,
+    /// What each is told: the numbers are of before anything was taken from it.
+    causes: BTreeMap<WorkloadId, Cause>,
+}
+
+impl Deal<'_> {
+    /// If the limit or quota of its own queue is the obstacle, only that queue can remove it:
+    /// takes from it, the least important and youngest first, until the queue may hold more.
+    fn clear_queue(&mut self, s: &mut Session<'_>) -> bool {
+        if s.check_queue(self.need.id, self.need.asked).is_ok() {
+            return true;
+        }
+        let leaf = s.cluster.workloads()[self.need.id].spec.queue;
+        let mut own: Vec<_> = s.cluster.queues()[leaf].workloads.iter().copied().collect();
+        own.retain(|&victim| self.rule.may_be_asked(s, self.need.id, victim));
+        own.sort_by_key(|&victim| Reverse(crate::order::by_rank(s.cluster, victim)));
+        for victim in own {
+            for taking in self.rule.takings(s, victim) {
+                if !self.take(s, victim, taking) {
+                    break;
+                }
+                if s.check_queue(self.need.id, self.need.asked).is_ok() {
+                    return true;
+                }
             }
         }
-        _ => cause.clone(),
+        false
     }
-}
 
-/// Sets of victims to try apart: a single pod needs one node, so each node's victims are a set
-/// of their own; a gang may need several nodes at once.
-fn groups(s: &Session<'_>, id: WorkloadId, victims: &[WorkloadId]) -> Vec<Vec<WorkloadId>> {
-    if s.next_pods(id).len() > 1 {
-        return vec![victims.to_vec()];
-    }
-    let on = |node: NodeId, victim: WorkloadId| {
-        s.cluster.workloads()[victim].pods.iter().any(|&pod| {
-            s.cluster.pods()[pod].occupancy.effective().is_some_and(|place| place.node == node)
-        })
-    };
-    let nodes = s.cluster.nodes().ids();
-    let per_node = nodes.map(|node| victims.iter().copied().filter(|&v| on(node, v)).collect());
-    per_node.filter(|group: &Vec<_>| !group.is_empty()).collect()
-}
-
-/// The fewest victims of this group, in their order, that make room. Leaves the state as it was.
-fn solve(
-    s: &mut Session<'_>,
-    rule: &dyn Rule,
-    id: WorkloadId,
-    gpus: Option<u32>,
-    asked: Resources,
-    group: &[WorkloadId],
-) -> Option<Vec<WorkloadId>> {
-    let start = s.cluster.checkpoint();
-    let most = rule.moves_max(s).unwrap_or(usize::MAX).min(group.len());
-    let mut chosen = None;
-    for count in 1..=most {
-        let works = attempt(s, rule, id, gpus, asked, &group[..count]);
-        s.cluster.rollback(start);
-        if works {
-            chosen = Some(group[..count].to_vec());
-            break;
-        }
-    }
-    let mut chosen = chosen?;
-    // Minimise: the last one asked was needed; perhaps some before were not.
-    for victim in chosen.clone() {
-        let fewer: Vec<_> = chosen.iter().copied().filter(|&v| v != victim).collect();
-        let works = !fewer.is_empty() && attempt(s, rule, id, gpus, asked, &fewer);
-        s.cluster.rollback(start);
-        if works {
-            chosen = fewer;
-        }
-    }
-    Some(chosen)
-}
-
-/// Takes from the victims piece by piece until the workload fits, then finds them other places.
-/// On false the caller rolls back.
-fn attempt(
-    s: &mut Session<'_>,
-    rule: &dyn Rule,
-    id: WorkloadId,
-    gpus: Option<u32>,
-    asked: Resources,
-    victims: &[WorkloadId],
-) -> bool {
-    let mut placed = false;
-    for (at, &victim) in victims.iter().enumerate() {
-        for taking in rule.takings(s, victim) {
-            if placed || !rule.just(s, id, asked, victim, taking) {
-                break;
+    /// Finds a place for every pod, one cheapest node at a time.
+    fn place_all(&mut self, s: &mut Session<'_>, market: &mut Market) -> bool {
+        let pods = s.next_pods(self.need.id);
+        let mut refused = Refused::default();
+        for &pod in &pods {
+            if !self.place_one(s, market, pod, &mut refused) {
+                return false;
             }
-            take(s, taking);
-            // Only the last victim can be the one that makes it fit; for the ones before it is
-            // known that they do not suffice, but their last piece may not be needed.
-            if at + 1 == victims.len() {
-                if !s.may_try() {
+        }
+        s.reserve_together(&pods);
+        true
+    }
+
+    fn place_one(
+        &mut self,
+        s: &mut Session<'_>,
+        market: &mut Market,
+        pod: PodId,
+        refused: &mut Refused,
+    ) -> bool {
+        while let Some(Reverse((believed, node))) = market.nodes.pop() {
+            if !s.may_try() {
+                return false;
+            }
+            let Some(offer) = price::node(s, self.rule, &self.need, node, refused) else {
+                continue;
+            };
+            if offer.price > believed {
+                market.nodes.push(Reverse((offer.price, node)));
+                continue;
+            }
+            let placed = self.accept(s, &offer, refused) && self.settle(s, pod, node);
+            // Whatever came of it, the node has another price now.
+            if let Some(offer) = price::node(s, self.rule, &self.need, node, refused) {
+                market.nodes.push(Reverse((offer.price, node)));
+            }
+            if placed {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes what a node's price is made of; false when a piece of it turned out to be unjust,
+    /// and what was taken was given back.
+    fn accept(&mut self, s: &mut Session<'_>, offer: &price::Offer, refused: &mut Refused) -> bool {
+        let start = s.cluster.checkpoint();
+        let before = self.givers.len();
+        for &(victim, pieces) in &offer.victims {
+            let takings = self.rule.takings(s, victim);
+            for &taking in takings.iter().take(pieces) {
+                if !self.take(s, victim, taking) {
+                    s.cluster.rollback(start);
+                    for victim in self.givers.drain(before..) {
+                        self.causes.remove(&victim);
+                    }
+                    let millis = freed(s, taking).gpu_millis;
+                    let queue = s.cluster.workloads()[victim].spec.queue;
+                    let least = refused.queues.entry(queue).or_insert(millis);
+                    *least = millis.min(*least);
+                    refused.victims.insert(victim);
                     return false;
                 }
-                placed = s.place(id, gpus).is_ok();
+            }
+        }
+        true
+    }
+
+    fn settle(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
+        let place = |now| place::on_node(s.cluster, node, self.need.request, now);
+        let found = place(true).map(|to| (to, true)).or_else(|| place(false).map(|to| (to, false)));
+        let Some((to, at_once)) = found else { return false };
+        // What has a place is on the accounts now, and no longer asked for.
+        let placed = s.cluster.amounts(pod, &to);
+        self.need.asked = self.need.asked.saturating_sub(placed);
+        s.settle(pod, Some(to), at_once);
+        true
+    }
+
+    /// One piece, if it is just.
+    fn take(&mut self, s: &mut Session<'_>, victim: WorkloadId, taking: Taking) -> bool {
+        if !self.rule.just(s, self.need.id, self.need.asked, victim, taking) {
+            return false;
+        }
+        if !self.causes.contains_key(&victim) {
+            let most = self.rule.moves_max(s);
+            if most.is_some_and(|most| self.givers.len() >= most) {
+                return false;
+            }
+            self.causes.insert(victim, self.rule.cause(s, self.need.id, victim));
+            self.givers.push(victim);
+        }
+        take::take(s, taking);
+        true
+    }
+
+    /// Finds other places for who was asked, the first by rank first. True unless the rule
+    /// demands that all of them find one and somebody did not.
+    fn go_on(&self, s: &mut Session<'_>) -> bool {
+        let mut order = self.givers.clone();
+        order.sort_by_key(|&victim| crate::order::by_rank(s.cluster, victim));
+        let mut all = true;
+        for victim in order {
+            while !s.next_pods(victim).is_empty() {
+                if !s.put_back(victim) && s.place(victim, None).is_err() {
+                    all = false;
+                    break;
+                }
+            }
+            if !all && self.rule.moves_max(s).is_some() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Records why each pod that is stopped is stopped. One that only changes size is told so,
+    /// whatever the rule.
+    fn tell(self, s: &mut Session<'_>) {
+        for (victim, cause) in self.causes {
+            for pod in s.cluster.workloads()[victim].pods.clone() {
+                let before = s.cluster.original(pod).current.as_ref();
+                let after = s.cluster.pods()[pod].occupancy.effective();
+                let cause = match (before, after) {
+                    (Some(before), Some(after))
+                        if before.node == after.node
+                            && before.devices.len() != after.devices.len() =>
+                    {
+                        Cause::Resized {
+                            gpus_before: before.devices.len(),
+                            gpus_after: after.devices.len(),
+                            beneficiary: Some(s.reference(self.need.id)),
+                        }
+                    }
+                    _ => cause.clone(),
+                };
+                s.causes.insert(pod, cause);
             }
         }
     }
-    if !placed {
-        return false;
-    }
-    let all_go_on = go_on(s, victims);
-    all_go_on || rule.moves_max(s).is_none()
-}
-
-/// The amounts a taking frees.
-pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
-    let held = |pod: PodId| {
-        let place = s.cluster.pods()[pod].occupancy.effective();
-        place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
-    };
-    match taking {
-        Taking::Shrink(pod, gpus) => {
-            let gpu_millis = held(pod).gpu_millis.saturating_sub(gpus as u64 * units::GPU_MILLIS);
-            Resources { gpu_millis, ..Resources::ZERO }
-        }
-        Taking::One(pod) => held(pod),
-        Taking::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
-    }
-}
-
-fn take(s: &mut Session<'_>, taking: Taking) {
-    match taking {
-        Taking::Shrink(pod, gpus) => {
-            let occupancy = s.cluster.pods()[pod].occupancy.clone();
-            if let Some(place) = occupancy.effective() {
-                let mut smaller = place.clone();
-                smaller.devices.truncate(gpus);
-                s.settle(pod, Some(smaller), occupancy.current.is_some());
-            }
-        }
-        Taking::One(pod) => s.settle(pod, None, false),
-        Taking::All(workload) => {
-            for pod in s.cluster.workloads()[workload].pods.clone() {
-                s.settle(pod, None, false);
-            }
-        }
-    }
-}
-
-/// Finds other places for what was stopped; true when all of it goes on.
-fn go_on(s: &mut Session<'_>, victims: &[WorkloadId]) -> bool {
-    let mut order = victims.to_vec();
-    order.sort_by_key(|&victim| crate::order::by_rank(s.cluster, victim));
-    let mut all = true;
-    for victim in order {
-        while all && !s.next_pods(victim).is_empty() {
-            all &= s.put_back(victim) || s.place(victim, None).is_ok();
-        }
-    }
-    all
-}
-
-fn cost(s: &Session<'_>, id: WorkloadId, order: &[WorkloadId], chosen: &[WorkloadId]) -> Cost {
-    let own = s.cluster.workloads()[id].spec.queue;
-    let (mut priority, mut lost_millis, mut restarts, mut foreign, mut rank) = (0, 0, 0, 0, 0);
-    for &victim in chosen {
-        let workload = &s.cluster.workloads()[victim];
-        rank = rank.max(order.iter().position(|&v| v == victim).unwrap_or(0));
-        foreign += usize::from(workload.spec.queue != own);
-        for &pod in &workload.pods {
-            let before = s.cluster.original(pod).current.as_ref();
-            let after = s.cluster.pods()[pod].occupancy.effective();
-            let millis =
-                |place: Option<&model::Placement>| place.map_or(0, model::Placement::gpu_millis);
-            if before.is_some() && after.is_none() {
-                priority = priority.max(workload.spec.priority + 1);
-            }
-            restarts += usize::from(before.is_some() && before != after);
-            lost_millis += millis(before).saturating_sub(millis(after));
-        }
-    }
-    (priority, lost_millis, restarts, foreign, rank)
-}
-
-/// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
-/// minimum one by one, then everything.
-pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
-    let workload = &s.cluster.workloads()[victim];
-    let placed: Vec<_> = workload
-        .pods
-        .iter()
-        .copied()
-        .filter(|&pod| s.cluster.pods()[pod].occupancy.effective().is_some())
-        .collect();
-    let mut takings = halvings(s, victim, 1);
-    let spare = placed.len().saturating_sub(workload.spec.pods_min as usize);
-    takings.extend(placed.iter().rev().take(spare).map(|&pod| Taking::One(pod)));
-    takings.push(Taking::All(victim));
-    takings
-}
-
-/// The steps by which an elastic workload shrinks, down to `floor` GPUs.
-pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<Taking> {
-    let workload = &s.cluster.workloads()[victim];
-    let mut takings = Vec::new();
-    if !workload.spec.elastic {
-        return takings;
-    }
-    for &pod in &workload.pods {
-        let place = s.cluster.pods()[pod].occupancy.effective();
-        let mut gpus = place.map_or(0, |place| place.devices.len()) / 2;
-        while gpus >= (floor as usize).max(1) {
-            takings.push(Taking::Shrink(pod, gpus));
-            gpus /= 2;
-        }
-    }
-    takings
-}
-
-/// Workloads with a place, other than `id`, that may be stopped.
-pub(crate) fn preemptible(s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
-    let placed = s.cluster.workloads().iter().filter(|&(other, workload)| {
-        other != id && workload.spec.preemptible && workload.placed > 0
-    });
-    let ids: BTreeSet<_> = placed.map(|(other, _)| other).collect();
-    let mut victims: Vec<_> = ids.into_iter().collect();
-    s.shares().sort_victims(&mut victims);
-    victims
 }

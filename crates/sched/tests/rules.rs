@@ -206,3 +206,20 @@ fn work_per_cycle_is_bounded_and_goes_on_next_time() {
     let reasons = w.plan.pending.values().flatten().map(|reason| reason.code().code);
     assert!(reasons.into_iter().any(|code| code == "P303"), "the reasons say so");
 }
+
+#[test]
+fn a_gang_reclaims_for_all_its_pods_at_once() {
+    let mut w = World::new("n1:2 n2:2 n3:2", "a:0 b:4");
+    w.run("submit a/t1; submit a/t2 -g 2; submit a/t3; submit a/t4; submit a/t5");
+    assert_eq!(w.gpus(), "n1[t1 t3] n2[t2 t2] n3[t4 t5]");
+    w.run("submit b/gang --pods 2 -g 2");
+    assert_eq!(w.gpus(), "n1[t1 t3] n2[gang gang] n3[gang gang]");
+    assert_eq!(w.waiting(), "t2 t4 t5");
+}
+
+#[test]
+fn one_small_victim_is_taken_before_a_larger_younger_one() {
+    let mut w = World::new("n1:4", "a:2 b:2");
+    w.run("submit a/a1; submit a/a2 -g 2; submit b/b1; submit b/b2");
+    assert_eq!(w.waiting(), "a1");
+}

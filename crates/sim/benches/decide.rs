@@ -1,6 +1,8 @@
 //! How long a decision takes, on the published states and sizes. Prints; asserts nothing about
 //! time. KAI's figures: benchmarks reference §1 (decision time, Go benchmark) and §2.
 
+#![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
+
 use std::time::Instant;
 
 use sim::states::{GPUS_PER_NODE, State};

@@ -5,7 +5,7 @@ use model::WorkloadId;
 
 use crate::order::Candidates;
 use crate::session::Session;
-use crate::victims::{Rule, make_room};
+use crate::victims::{Markets, Rule, make_room};
 
 /// Places whatever fits.
 pub(crate) fn run(s: &mut Session<'_>) {
@@ -14,7 +14,8 @@ pub(crate) fn run(s: &mut Session<'_>) {
 
 /// Makes room by a rule for what does not fit.
 pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
-    each_in_order(s, |s, id| make_room(s, rule, id, None));
+    let mut markets = Markets::default();
+    each_in_order(s, |s, id| make_room(s, rule, &mut markets, id, None));
 }
 
 /// Offers each waiting workload a turn, the neediest first. One that got something and wants

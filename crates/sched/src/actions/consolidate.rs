@@ -6,14 +6,18 @@ use units::Resources;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, Taking, preemptible};
+use crate::victims::{Rule, Taking};
 
 pub(crate) struct Consolidation;
 
 impl Rule for Consolidation {
-    fn victims(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> Vec<WorkloadId> {
+    fn may_ask(&self, s: &Session<'_>, _: WorkloadId, asked: Resources) -> bool {
         let free: Resources = s.cluster.nodes().iter().map(|(_, node)| node.free(false)).sum();
-        if asked.fits_in(free) { preemptible(s, id) } else { Vec::new() }
+        asked.fits_in(free)
+    }
+
+    fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
+        s.can_give_way(victim)
     }
 
     fn takings(&self, _: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {

@@ -2,27 +2,21 @@
 //! what nobody wants. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
 
 use model::{GpuRequest, PodId, WorkloadId};
-use units::Resources;
 
 use super::allocate::each_in_order;
 use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
 use crate::session::Session;
-use crate::victims::{Rule, Taking, halvings, make_room};
+use crate::victims::{Markets, Rule, Taking, halvings, make_room};
 use crate::{Cause, place};
 
 /// GPUs beyond the request are lent; whoever may start gets them back first of all.
 pub(crate) struct GiveBack;
 
 impl Rule for GiveBack {
-    fn victims(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> Vec<WorkloadId> {
-        let larger =
-            |&(other, _): &(WorkloadId, _)| !halvings(s, other, requested(s, other)).is_empty();
-        let lent = s.cluster.workloads().iter().filter(|&(other, _)| other != id).filter(larger);
-        let mut victims: Vec<_> = lent.map(|(other, _)| other).collect();
-        s.shares().sort_victims(&mut victims);
-        victims
+    fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
+        !halvings(s, victim, requested(s, victim)).is_empty()
     }
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -41,6 +35,8 @@ impl Rule for GiveBack {
 /// Starts elastic workloads with half of what they asked for, a quarter, and so on, by the same
 /// means and in the same order as the others were tried at full size.
 pub(crate) fn fit(s: &mut Session<'_>) {
+    let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
+    let mut markets: [Markets; 4] = Default::default();
     each_in_order(s, |s, id| {
         if !s.cluster.workloads()[id].spec.elastic {
             return false;
@@ -48,8 +44,10 @@ pub(crate) fn fit(s: &mut Session<'_>) {
         let mut gpus = requested(s, id) / 2;
         while gpus >= 1 {
             let size = Some(gpus);
-            let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
-            if s.place(id, size).is_ok() || rules.iter().any(|rule| make_room(s, *rule, id, size)) {
+            let mut means = rules.iter().zip(&mut markets);
+            if s.place(id, size).is_ok()
+                || means.any(|(rule, markets)| make_room(s, *rule, markets, id, size))
+            {
                 return true;
             }
             gpus /= 2;

@@ -1,38 +1,48 @@
 //! Why each waiting workload waits, after everything was tried. Owns: turning the final state
 //! into reasons. Changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, GpuRequest, Node, WorkloadId};
 use units::{GPU_MILLIS, Kind, Resources};
 
 use super::reclaim::entitled;
 use crate::Pending;
+use crate::class::Class;
 use crate::session::Session;
 
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
-pub(crate) fn reasons(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
-    let workload = &s.cluster.workloads()[id];
-    let mut reasons = Vec::new();
-    if let Some(reason) = waiting_for_release(s.cluster, id) {
-        reasons.push(reason);
-    }
+/// `known` keeps the reasons of each class.
+pub(crate) fn reasons(
+    s: &Session<'_>,
+    id: WorkloadId,
+    known: &mut BTreeMap<Class, Vec<Pending>>,
+) -> Vec<Pending> {
+    let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
         return reasons;
     }
-    if workload.not_before > s.now {
-        return vec![Pending::BackingOff { until: workload.not_before }];
+    let until = s.cluster.workloads()[id].not_before;
+    if until > s.now {
+        return vec![Pending::BackingOff { until }];
     }
-    reasons.extend(s.queue_reason(id));
+    let class = Class::of(s.cluster, id);
+    reasons.extend_from_slice(known.entry(class).or_insert_with(|| no_place(s, id)));
+    reasons
+}
+
+/// Why a workload found no place: the same for all of its class.
+fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
+    let spec = &s.cluster.workloads()[id].spec;
+    let mut reasons = Vec::from_iter(s.queue_reason(id));
     reasons.extend(no_room(s.cluster, id));
     if reasons.is_empty() {
-        let pods_min = workload.spec.pods_min;
-        reasons.push(Pending::GangIncomplete { pods_min });
+        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min });
     }
     let gpu_millis = s.ask(id, None).gpu_millis;
     let asked = Resources { gpu_millis, ..Resources::ZERO };
     if !entitled(s, id, asked) && !reasons.iter().any(is_final) {
-        let queue = s.numbers(workload.spec.queue);
+        let queue = s.numbers(spec.queue);
         reasons.push(Pending::NotEntitledToMore { queue, requested_millis: gpu_millis });
     }
     if s.stats.exhausted {
@@ -59,8 +69,9 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })?;
     let node = &cluster.nodes()[next];
     let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].occupancy.releasing);
+    let others = releasing.filter(|&&pod| cluster.pods()[pod].workload != id);
     let holders: BTreeSet<_> =
-        releasing.map(|&pod| cluster.workload_of(pod).spec.name.clone()).collect();
+        others.map(|&pod| cluster.workload_of(pod).spec.name.clone()).collect();
     Some(Pending::WaitingForRelease {
         node: node.name.clone(),
         holders: holders.into_iter().collect(),
@@ -115,7 +126,7 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
             gpus,
             nodes: nodes.len(),
             free_on_one_node_max: free.iter().copied().max().unwrap_or(0),
-            free_total: free.iter().sum(),
+            free_total: free.iter().copied().map(u64::from).sum(),
         };
     }
     let memories = nodes.iter().flat_map(|node| &node.gpus).map(|gpu| gpu.memory_bytes);

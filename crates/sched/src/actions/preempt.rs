@@ -2,23 +2,18 @@
 //! scheduling reference §16.
 
 use model::WorkloadId;
-use units::Resources;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, preemptible};
+use crate::victims::Rule;
 
 pub(crate) struct Preempt;
 
 impl Rule for Preempt {
-    fn victims(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> Vec<WorkloadId> {
-        let own = &s.cluster.workloads()[id].spec;
-        let mut victims = preemptible(s, id);
-        victims.retain(|&victim| {
-            let other = &s.cluster.workloads()[victim].spec;
-            other.queue == own.queue && other.priority < own.priority
-        });
-        victims
+    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+        let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
+        let (own, other) = (spec(id), spec(victim));
+        s.can_give_way(victim) && other.queue == own.queue && other.priority < own.priority
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {

@@ -6,19 +6,18 @@ use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, Taking, freed, preemptible};
+use crate::victims::{Rule, Taking, freed};
 
 pub(crate) struct Reclaim;
 
 impl Rule for Reclaim {
-    fn victims(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> Vec<WorkloadId> {
-        if !entitled(s, id, asked) {
-            return Vec::new();
-        }
-        let own = s.cluster.workloads()[id].spec.queue;
-        let mut victims = preemptible(s, id);
-        victims.retain(|&victim| s.cluster.workloads()[victim].spec.queue != own);
-        victims
+    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+        entitled(s, id, asked)
+    }
+
+    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+        let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
+        s.can_give_way(victim) && queue(victim) != queue(id)
     }
 
     /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota

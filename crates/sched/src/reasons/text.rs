@@ -1,0 +1,198 @@
+//! The one sentence of each reason and cause. Owns: wording. Lower-case fragments, numbers first
+//! class, what to do where there is something to do.
+
+use std::fmt;
+
+use model::GpuRequest;
+use units::{Resources, format_bytes, format_millis};
+
+use super::{Cause, Pending, QueueNumbers, WorkloadRef};
+
+/// `1 GPU`, `2 GPUs`, `0.5 GPU`.
+fn gpus(millis: u64) -> String {
+    let plural = if millis > units::GPU_MILLIS || millis == 0 { "s" } else { "" };
+    format!("{} GPU{plural}", amount(millis))
+}
+
+fn amount(millis: u64) -> String {
+    if millis == u64::MAX { "unlimited".to_owned() } else { format_millis(millis) }
+}
+
+impl fmt::Display for WorkloadRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.queue, self.name)
+    }
+}
+
+impl fmt::Display for QueueNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, allocated_millis, quota_millis, fair_share_millis } = self;
+        write!(
+            f,
+            "{name} holds {} (quota {}, fair share {})",
+            gpus(*allocated_millis),
+            amount(*quota_millis),
+            amount(*fair_share_millis)
+        )
+    }
+}
+
+impl fmt::Display for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LargerThanAnyNode { request, demand, largest, nodes } => {
+                larger_than_any_node(f, *request, *demand, *largest, *nodes)
+            }
+            Self::NotEnoughGpus { gpus: need, nodes, free_total: 0, .. } => write!(
+                f,
+                "needs {}; every GPU of the {nodes} node(s) is in use",
+                gpus(u64::from(*need) * units::GPU_MILLIS)
+            ),
+            Self::NotEnoughGpus { gpus: need, nodes, free_on_one_node_max, free_total } => write!(
+                f,
+                "needs {} on one node; {free_total} are free on {nodes} node(s), at most \
+                 {free_on_one_node_max} on one",
+                gpus(u64::from(*need) * units::GPU_MILLIS)
+            ),
+            Self::NoGpuShareFree { devices, millis, free_millis_max } => write!(
+                f,
+                "needs {} of {devices} GPU(s); the largest free share of a GPU is {}",
+                format_millis(*millis),
+                format_millis(*free_millis_max)
+            ),
+            Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
+                f,
+                "needs {} CPU core(s) beside its GPUs; at most {} are free on a node that has them",
+                format_millis(*cpu_millis),
+                format_millis(*free_millis_max)
+            ),
+            Self::NotEnoughMemory { memory_bytes, free_bytes_max } => write!(
+                f,
+                "needs {} of memory beside its GPUs; at most {} are free on a node that has them",
+                format_bytes(*memory_bytes),
+                format_bytes(*free_bytes_max)
+            ),
+            Self::GangIncomplete { .. }
+            | Self::OverLimit { .. }
+            | Self::NonPreemptibleOverQuota { .. }
+            | Self::NotEntitledToMore { .. }
+            | Self::WaitingForRelease { .. }
+            | Self::BackingOff { .. }
+            | Self::SearchCutShort { .. } => self.fmt_others(f),
+        }
+    }
+}
+
+impl Pending {
+    /// The reasons that have nothing to do with room on nodes.
+    fn fmt_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GangIncomplete { pods_min } => {
+                write!(f, "{pods_min} pods must start together; fewer fit at the moment")
+            }
+            Self::OverLimit { queue, limit_millis, allocated_millis, requested_millis } => write!(
+                f,
+                "{queue} may hold {} and holds {}; {} more would pass its limit",
+                gpus(*limit_millis),
+                amount(*allocated_millis),
+                amount(*requested_millis)
+            ),
+            Self::NonPreemptibleOverQuota {
+                queue,
+                quota_millis,
+                allocated_millis,
+                requested_millis,
+            } => write!(
+                f,
+                "non-preemptible workloads stay within the quota: {queue} has a quota of {}, its \
+                 non-preemptible workloads hold {}, this one asks for {}; submit it as preemptible \
+                 to go over quota",
+                gpus(*quota_millis),
+                amount(*allocated_millis),
+                amount(*requested_millis)
+            ),
+            Self::NotEntitledToMore { queue, requested_millis } => {
+                write!(f, "nothing is taken from others for {}: {queue}", gpus(*requested_millis))
+            }
+            Self::WaitingForRelease { node, holders } if holders.is_empty() => {
+                write!(f, "goes on at {node} as soon as its last run has stopped")
+            }
+            Self::WaitingForRelease { node, holders } => {
+                write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
+            }
+            Self::BackingOff { .. } => {
+                write!(f, "it failed; the next try waits for the end of the back-off")
+            }
+            Self::SearchCutShort { trials } => {
+                write!(
+                    f,
+                    "the search stopped after {trials} trial placements and goes on next time"
+                )
+            }
+            Self::LargerThanAnyNode { .. }
+            | Self::NotEnoughGpus { .. }
+            | Self::NoGpuShareFree { .. }
+            | Self::NotEnoughCpu { .. }
+            | Self::NotEnoughMemory { .. } => fmt::Display::fmt(self, f),
+        }
+    }
+}
+
+fn larger_than_any_node(
+    f: &mut fmt::Formatter<'_>,
+    request: GpuRequest,
+    demand: Resources,
+    largest: Resources,
+    nodes: usize,
+) -> fmt::Result {
+    if nodes == 0 {
+        return write!(f, "there are no nodes");
+    }
+    match request {
+        GpuRequest::Memory { bytes, .. } if largest.gpu_millis > 0 => {
+            write!(
+                f,
+                "asks for {} of GPU memory; no GPU of any node has that much",
+                format_bytes(bytes)
+            )
+        }
+        _ if demand.gpu_millis > largest.gpu_millis => write!(
+            f,
+            "asks for {} on one node; the largest node has {}",
+            gpus(demand.gpu_millis),
+            amount(largest.gpu_millis)
+        ),
+        _ => write!(
+            f,
+            "asks for {} core(s) and {} of memory; no node with the GPUs has that much (largest: {} \
+             core(s), {})",
+            format_millis(demand.cpu_millis),
+            format_bytes(demand.memory_bytes),
+            format_millis(largest.cpu_millis),
+            format_bytes(largest.memory_bytes)
+        ),
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reclaimed { beneficiary, loser, winner } => {
+                write!(f, "stopped so that {beneficiary} gets its share: {loser}; {winner}")
+            }
+            Self::Preempted { beneficiary, priority, beneficiary_priority } => write!(
+                f,
+                "stopped for {beneficiary} of higher priority ({beneficiary_priority} over {priority})"
+            ),
+            Self::Consolidated { beneficiary } => {
+                write!(f, "moved so that {beneficiary} finds its GPUs together on one node")
+            }
+            Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
+                write!(f, "shrunk from {gpus_before} to {gpus_after} GPU(s) for {who}")
+            }
+            Self::Resized { gpus_before, gpus_after, beneficiary: None } => {
+                write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that nobody needs")
+            }
+        }
+    }
+}

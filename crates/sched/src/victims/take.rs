@@ -1,0 +1,86 @@
+//! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
+//! state only in [`take`].
+
+use model::{PodId, WorkloadId};
+use units::Resources;
+
+use crate::session::Session;
+
+/// One piece taken from a victim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    /// Shrink an elastic pod to so many GPUs.
+    Shrink(PodId, usize),
+    /// Stop a pod above the workload's minimum.
+    One(PodId),
+    /// Stop all its pods.
+    All(WorkloadId),
+}
+
+/// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
+/// minimum one by one, then everything.
+pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+    let workload = &s.cluster.workloads()[victim];
+    let mut takings = halvings(s, victim, 1);
+    let spare = workload.placed.saturating_sub(workload.spec.pods_min);
+    if spare > 0 {
+        let placed = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
+        let last_first = workload.pods.iter().rev().copied().filter(placed);
+        takings.extend(last_first.take(spare as usize).map(Taking::One));
+    }
+    takings.push(Taking::All(victim));
+    takings
+}
+
+/// The steps by which an elastic workload shrinks, down to `floor` GPUs.
+pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<Taking> {
+    let workload = &s.cluster.workloads()[victim];
+    let mut takings = Vec::new();
+    if !workload.spec.elastic {
+        return takings;
+    }
+    for &pod in &workload.pods {
+        let place = s.cluster.pods()[pod].occupancy.effective();
+        let mut gpus = place.map_or(0, |place| place.devices.len()) / 2;
+        while gpus >= (floor as usize).max(1) {
+            takings.push(Taking::Shrink(pod, gpus));
+            gpus /= 2;
+        }
+    }
+    takings
+}
+
+/// The amounts a taking frees.
+pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
+    let held = |pod: PodId| {
+        let place = s.cluster.pods()[pod].occupancy.effective();
+        place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
+    };
+    match taking {
+        Taking::Shrink(pod, gpus) => {
+            let gpu_millis = held(pod).gpu_millis.saturating_sub(gpus as u64 * units::GPU_MILLIS);
+            Resources { gpu_millis, ..Resources::ZERO }
+        }
+        Taking::One(pod) => held(pod),
+        Taking::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
+    }
+}
+
+pub(super) fn take(s: &mut Session<'_>, taking: Taking) {
+    match taking {
+        Taking::Shrink(pod, gpus) => {
+            let occupancy = s.cluster.pods()[pod].occupancy.clone();
+            if let Some(place) = occupancy.effective() {
+                let mut smaller = place.clone();
+                smaller.devices.truncate(gpus);
+                s.settle(pod, Some(smaller), occupancy.current.is_some());
+            }
+        }
+        Taking::One(pod) => s.settle(pod, None, false),
+        Taking::All(workload) => {
+            for pod in s.cluster.workloads()[workload].pods.clone() {
+                s.settle(pod, None, false);
+            }
+        }
+    }
+}
