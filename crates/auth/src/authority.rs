@@ -75,11 +75,17 @@ impl Authority {
     }
 
     /// The authority of the installation in `dir`, which is set up on the first start. The store
-    /// must be the one of `dir`: its lock keeps other servers away from the files as well.
+    /// must be the one of `dir`: its lock keeps other servers away from the files as well. The
+    /// token in it speaks for `local_user`, who can read the directory.
     ///
     /// # Errors
     /// A file or the store cannot be read or written, or a secret could be read by others.
-    pub async fn open(dir: &Path, store: &Store, now: Instant) -> Result<Self, Error> {
+    pub async fn open(
+        dir: &Path,
+        store: &Store,
+        local_user: &str,
+        now: Instant,
+    ) -> Result<Self, Error> {
         let mut authority = Self::new(open_key(&dir.join(KEY_FILE))?);
         for row in store.credentials().await? {
             authority.add_client(&row.client_id, &row.secret_sha256, &row.subject);
@@ -100,7 +106,7 @@ impl Authority {
             let row = CredentialRow { client_id, secret_sha256: hash, subject, created_at: now };
             store.apply(&[Change::Credential(row)]).await?;
         }
-        let token = authority.keys.issue(ADMIN_CLIENT_ID, now, LOCAL_TOKEN_S) + "\n";
+        let token = authority.keys.issue(local_user, now, LOCAL_TOKEN_S) + "\n";
         files::write(&dir.join(TOKEN_FILE), token.as_bytes())?;
         Ok(authority)
     }
@@ -167,7 +173,7 @@ mod tests {
 
     async fn open(dir: &Path) -> Result<Authority, Error> {
         let store = Store::open(dir).await.unwrap();
-        Authority::open(dir, &store, NOW).await
+        Authority::open(dir, &store, "ada", NOW).await
     }
 
     fn credentials(dir: &Path) -> Credentials {
@@ -179,7 +185,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let authority = open(dir.path()).await.unwrap();
         let token = fs::read_to_string(dir.path().join(TOKEN_FILE)).unwrap();
-        assert_eq!(authority.verify(token.trim(), NOW).unwrap().sub, ADMIN_CLIENT_ID);
+        assert_eq!(authority.verify(token.trim(), NOW).unwrap().sub, "ada");
         let own = credentials(dir.path());
         let granted =
             authority.grant("app_token", &own.client_id, &own.client_secret, NOW).unwrap();

@@ -195,6 +195,7 @@ impl State {
                 let run = engine::RunKey { pod: pod.id, generation };
                 self.outbox.actions.push(Action::Remove(run));
             }
+            self.outbox.actions.push(Action::Forget(pod.id));
         }
         self.outbox.deleted.insert(id, workload);
     }

@@ -56,6 +56,7 @@ impl Executor {
         let pod = match &action {
             Action::Start(spec) => spec.key.pod,
             Action::Stop(key, _) | Action::Remove(key) => key.pod,
+            Action::Forget(pod) => *pod,
         };
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
@@ -73,6 +74,11 @@ impl Executor {
                 Action::Start(spec) => start(&*engine, &*clock, *spec, &faults, &open).await,
                 Action::Stop(key, grace_ms) => stop(&*engine, key, grace_ms, &open).await,
                 Action::Remove(key) => remove(&*engine, key).await,
+                Action::Forget(pod) => {
+                    if let Err(error) = engine.forget_pod(pod).await {
+                        tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
+                    }
+                }
             }
         });
         self.last.insert(pod, task);

@@ -126,6 +126,8 @@ pub(crate) enum Action {
     Start(Box<RunSpec>),
     Stop(RunKey, u64),
     Remove(RunKey),
+    /// The pod will not run again.
+    Forget(Uuid),
 }
 
 /// What the present batch has to write, say and do.

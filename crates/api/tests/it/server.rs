@@ -41,7 +41,7 @@ impl Server {
         let dir = tempfile::tempdir().unwrap();
         let store = store::Store::open(dir.path()).await.unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let authority = Authority::open(dir.path(), &store, clock.now()).await.unwrap();
+        let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
         let engine = EngineDouble::default();
         let options = Options {
             cluster_name: "local".into(),

@@ -114,7 +114,7 @@ async fn open(config: &Config, nodes: Vec<NodeSpec>) -> Result<Server, Error> {
     let store = store::Store::open(&dir).await.map_err(|error| failed(&error))?;
     let listener = listen(config.listen).await?;
     let clock = Arc::new(SystemClock);
-    let authority = auth::Authority::open(&dir, &store, clock.now()).await;
+    let authority = auth::Authority::open(&dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
     let engine = engine(&dir)?;
     let options = control::Options {
@@ -256,4 +256,13 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+/// Name of the user this process runs as: what the machine calls it, else its number.
+fn local_user() -> String {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let own = fields.find(|fields| fields.get(2) == Some(&uid.as_str()));
+    own.and_then(|fields| fields.first().map(ToString::to_string)).unwrap_or(uid)
 }

@@ -14,7 +14,7 @@ use crate::exit::{self, Error};
 /// How long the command stays to see its workload settle.
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
 /// How long it stays to see others settle that had to make room, or got some.
-const OTHERS_WAIT_MAX: Duration = Duration::from_millis(1000);
+const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// A change is decided within a few milliseconds of the event that caused it.

@@ -217,6 +217,14 @@ impl Engine for FakeEngine {
         Ok(())
     }
 
+    async fn forget_pod(&self, pod: uuid::Uuid) -> Result<(), Error> {
+        self.with(|m| {
+            assert!(m.runs.keys().all(|key| key.pod != pod), "its runs were removed before");
+            m.calls.push(format!("forget {pod}"));
+        });
+        Ok(())
+    }
+
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
         let (listener, stream) = mpsc::unbounded_channel();
         self.with(|m| m.listener = Some(listener));
