@@ -24,15 +24,13 @@ impl State {
         let spec = &workload.spec;
         let pods = u32::try_from(workload.pods.len()).unwrap_or(u32::MAX);
         let model = self.cluster.add_workload(model::WorkloadSpec {
-            name: spec.name.clone(),
-            queue: project.queue,
-            seq: workload.seq,
             priority: spec.priority,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             pods,
             pods_min: pods,
-            request: model_request(spec),
+            created_at: workload.created_at,
+            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, model_request(spec))
         });
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];

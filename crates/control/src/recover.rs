@@ -64,12 +64,13 @@ impl State {
 
     fn add_nodes(&mut self, nodes: &[NodeSpec]) {
         for spec in nodes {
-            let id = self.cluster.add_node(model::NodeSpec {
-                name: spec.name.clone(),
-                gpu_memory_bytes: spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
-                cpu_millis: spec.cpu_millis,
-                memory_bytes: spec.memory_bytes,
-            });
+            let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+            let id = self.cluster.add_node(model::NodeSpec::new(
+                &spec.name,
+                memories,
+                spec.cpu_millis,
+                spec.memory_bytes,
+            ));
             self.nodes.insert(id, Node { spec: spec.clone(), id });
         }
     }

@@ -309,15 +309,15 @@ pub(crate) fn pod_name(workload: &str, pod: &Pod) -> String {
 /// A share in the scheduler's terms.
 pub(crate) fn model_share(share: &Share) -> model::Share {
     let or_max = |value: Option<u64>| value.unwrap_or(u64::MAX);
+    let quota = Resources {
+        gpu_millis: share.gpu_quota_millis,
+        cpu_millis: or_max(share.cpu_quota_millis),
+        memory_bytes: or_max(share.memory_quota_bytes),
+    };
+    let limit = Resources { gpu_millis: or_max(share.gpu_limit_millis), ..Resources::UNLIMITED };
     model::Share {
-        quota: Resources {
-            gpu_millis: share.gpu_quota_millis,
-            cpu_millis: or_max(share.cpu_quota_millis),
-            memory_bytes: or_max(share.memory_quota_bytes),
-        },
-        limit: Resources { gpu_millis: or_max(share.gpu_limit_millis), ..Resources::UNLIMITED },
         over_quota_weight: model::Weights::all(share.over_quota_weight),
-        priority: 0,
+        ..model::Share::new(quota, limit)
     }
 }
 

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use units::{Instant, Resources, Table};
 
+use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
 use crate::workload::amounts;
 use crate::{
-    GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod, PodId, PodRequest, Queue,
-    QueueId, QueueSpec, Share, Workload, WorkloadId, WorkloadSpec,
+    Constraints, ConstraintsId, GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod,
+    PodId, PodRequest, Queue, QueueId, QueueSpec, Share, Taint, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -57,6 +58,7 @@ pub struct Cluster {
     pub(crate) pods: Table<Pod>,
     pub(crate) capacity: Resources,
     pub(crate) free: FreeIndex,
+    pub(crate) eligibility: Eligibility,
     /// Pods that need a place and have none.
     pub(crate) waiting: BTreeSet<PodId>,
     /// Pods with a reserved place.
@@ -137,6 +139,18 @@ impl Cluster {
         std::iter::successors(Some(queue), |&queue| self.queues[queue].parent)
     }
 
+    /// The constraints with this id.
+    #[must_use]
+    pub fn constraints(&self, id: ConstraintsId) -> &Constraints {
+        self.eligibility.constraints(id)
+    }
+
+    /// Whether a pod with these constraints may go to a node at all, room aside.
+    #[must_use]
+    pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
+        self.nodes[node].schedulable && self.eligibility.allows(constraints, node)
+    }
+
     /// The amounts a pod would take at a place.
     #[must_use]
     pub fn amounts(&self, pod: PodId, place: &Placement) -> Resources {
@@ -152,7 +166,25 @@ impl Cluster {
         self.capacity += node.capacity;
         let id = self.nodes.insert(node);
         self.free.insert(id, &self.nodes[id]);
+        self.eligibility.update(id, &self.nodes[id]);
         id
+    }
+
+    /// Says whether new pods may come to a node.
+    pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
+        self.nodes[node].schedulable = schedulable;
+    }
+
+    /// Gives a node other labels and taints. Pods that are there stay.
+    pub fn set_labels(
+        &mut self,
+        node: NodeId,
+        labels: BTreeMap<String, String>,
+        taints: Vec<Taint>,
+    ) {
+        let row = &mut self.nodes[node];
+        (row.labels, row.taints) = (labels, taints);
+        self.eligibility.update(node, &self.nodes[node]);
     }
 
     /// Adds a queue.
@@ -223,13 +255,17 @@ impl Cluster {
         }
         let pods = spec.pods;
         let demand = self.demand(spec.request);
+        let constraints = self.eligibility.intern(&spec.constraints, self.nodes.iter());
         let id = self.workloads.insert(Workload {
             spec,
             demand,
+            constraints,
             pods: Vec::new(),
             not_before: Instant::default(),
             last_start: None,
             last_resize: None,
+            last_eviction: None,
+            stale_since: None,
             placed: 0,
         });
         for index in 0..pods {
@@ -402,6 +438,7 @@ impl Cluster {
     fn account(&mut self, pod: PodId, occupancy: &Occupancy, add: bool) {
         let apply = |sum: &mut Resources, part| if add { *sum += part } else { *sum -= part };
         let millis = |sum: &mut u64, part| if add { *sum += part } else { *sum -= part };
+        let count = |n: &mut u32| if add { *n += 1 } else { *n -= 1 };
         let workload = self.pods[pod].workload;
         let (request, preemptible, leaf) = {
             let spec = &self.workloads[workload].spec;
@@ -410,6 +447,7 @@ impl Cluster {
         if let Some(place) = &occupancy.current {
             self.change_node(place, |node| {
                 apply(&mut node.used, amounts(place, request));
+                count(&mut node.pods_used);
                 for share in &place.devices {
                     node.change_gpu(share.index(), |gpu| {
                         millis(&mut gpu.used_millis, share.millis);
@@ -421,6 +459,7 @@ impl Cluster {
             let part = amounts(place, request);
             self.change_node(place, |node| {
                 apply(&mut node.committed, part);
+                count(&mut node.pods_committed);
                 for share in &place.devices {
                     node.change_gpu(share.index(), |gpu| {
                         millis(&mut gpu.committed_millis, share.millis);
@@ -436,8 +475,7 @@ impl Cluster {
                 }
                 queue = row.parent;
             }
-            let placed = &mut self.workloads[workload].placed;
-            if add { *placed += 1 } else { *placed -= 1 }
+            count(&mut self.workloads[workload].placed);
         }
         for place in occupancy.current.iter().chain(&occupancy.next) {
             let here = &mut self.nodes[place.node].pods;

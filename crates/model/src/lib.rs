@@ -6,6 +6,8 @@
 //! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
 
 mod cluster;
+mod constraint;
+mod eligible;
 mod free;
 mod node;
 mod queue;
@@ -14,6 +16,10 @@ mod verify;
 mod workload;
 
 pub use cluster::{Change, Checkpoint, Cluster, Error};
+pub use constraint::{
+    Constraints, Effect, Mismatch, Operator, Preference, Requirement, Taint, Term, Toleration,
+};
+pub use eligible::ConstraintsId;
 pub use node::{Gpu, Node, NodeSpec};
 pub use queue::{Queue, QueueSpec, Share, Weights};
 pub use request::{GpuRequest, PodRequest};

@@ -1,11 +1,11 @@
 //! Nodes and their GPUs. Owns: what is used now, and what will be used once everything that is
 //! being released is gone and everything reserved has moved in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, PodId};
+use crate::{DeviceShare, PodId, Taint};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,33 @@ pub struct NodeSpec {
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
     pub memory_bytes: u64,
+    /// Most pods at a time.
+    pub pods_max: u32,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    pub taints: Vec<Taint>,
+}
+
+impl NodeSpec {
+    /// A node without labels, taints and a limit on pods.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        gpu_memory_bytes: Vec<u64>,
+        cpu_millis: u64,
+        memory_bytes: u64,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            gpu_memory_bytes,
+            cpu_millis,
+            memory_bytes,
+            pods_max: u32::MAX,
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+        }
+    }
 }
 
 /// One GPU.
@@ -56,6 +83,18 @@ pub struct Node {
     pub committed: Resources,
     /// Pods that are here, or will be.
     pub pods: BTreeSet<PodId>,
+    /// Most pods at a time.
+    pub pods_max: u32,
+    /// Pods physically here, and pods that will be when everything under way is done.
+    pub pods_used: u32,
+    /// See `pods_used`.
+    pub pods_committed: u32,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    pub taints: Vec<Taint>,
+    /// Whether new pods may come: false when cordoned or lost.
+    pub schedulable: bool,
     /// Devices that are wholly free at once, and when what is being released is gone.
     pub(crate) whole_free_now: u32,
     pub(crate) whole_free_soon: u32,
@@ -78,6 +117,12 @@ impl Node {
             used: Resources::ZERO,
             committed: Resources::ZERO,
             pods: BTreeSet::new(),
+            pods_max: spec.pods_max,
+            pods_used: 0,
+            pods_committed: 0,
+            labels: spec.labels,
+            taints: spec.taints,
+            schedulable: true,
             whole_free_now: count,
             whole_free_soon: count,
         }
@@ -89,6 +134,12 @@ impl Node {
     pub fn free(&self, now: bool) -> Resources {
         let soon = self.capacity - self.committed;
         if now { soon.min(self.capacity.saturating_sub(self.used)) } else { soon }
+    }
+
+    /// Whether one more pod may come, as far as their number is limited.
+    #[must_use]
+    pub fn takes_one_more(&self, now: bool) -> bool {
+        self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }
 
     /// Number of devices that are wholly free.

@@ -47,6 +47,26 @@ pub struct Share {
     pub over_quota_weight: Weights,
     /// Queues of higher priority are served first.
     pub priority: u32,
+    /// How long its workloads run, in milliseconds, before a higher priority of the same queue
+    /// may stop them.
+    pub preempt_min_runtime_ms: u64,
+    /// How long its workloads run, in milliseconds, before another queue may take from them.
+    pub reclaim_min_runtime_ms: u64,
+}
+
+impl Share {
+    /// A share with the usual weight and priority, and no guaranteed run time.
+    #[must_use]
+    pub const fn new(quota: Resources, limit: Resources) -> Self {
+        Self {
+            quota,
+            limit,
+            over_quota_weight: Weights::all(1),
+            priority: 100,
+            preempt_min_runtime_ms: 0,
+            reclaim_min_runtime_ms: 0,
+        }
+    }
 }
 
 /// A queue to add.

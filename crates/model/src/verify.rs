@@ -17,6 +17,7 @@ impl Cluster {
             let node = &mut fresh.nodes[id];
             (node.used, node.committed) = (Resources::ZERO, Resources::ZERO);
             node.pods.clear();
+            (node.pods_used, node.pods_committed) = (0, 0);
             for gpu in &mut node.gpus {
                 (gpu.used_millis, gpu.committed_millis) = (0, 0);
             }

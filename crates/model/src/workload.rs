@@ -1,10 +1,12 @@
 //! Workloads, their pods, and where a pod is. Owns: the one description of a pod's place that
 //! every account is derived from.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 
-use crate::{NodeId, PodId, PodRequest, QueueId, WorkloadId};
+use crate::{Constraints, ConstraintsId, NodeId, PodId, PodRequest, QueueId, WorkloadId};
 
 /// A workload to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,33 @@ pub struct WorkloadSpec {
     pub pods_min: u32,
     /// What each pod asks for.
     pub request: PodRequest,
+    /// Which nodes its pods may go to.
+    pub constraints: Arc<Constraints>,
+    /// Nobody is stopped for it before it has waited so long, in milliseconds.
+    pub preemption_delay_ms: u64,
+    /// When it was submitted.
+    pub created_at: Instant,
+}
+
+impl WorkloadSpec {
+    /// One preemptible pod of the usual training priority that may go anywhere.
+    #[must_use]
+    pub fn new(name: impl Into<String>, queue: QueueId, seq: u64, request: PodRequest) -> Self {
+        Self {
+            name: name.into(),
+            queue,
+            seq,
+            priority: 50,
+            preemptible: true,
+            elastic: false,
+            pods: 1,
+            pods_min: 1,
+            request,
+            constraints: Arc::default(),
+            preemption_delay_ms: 0,
+            created_at: Instant::default(),
+        }
+    }
 }
 
 /// A workload and its state.
@@ -36,6 +65,8 @@ pub struct Workload {
     pub spec: WorkloadSpec,
     /// What each pod asks for, as amounts.
     pub demand: Resources,
+    /// Its constraints, as the cluster knows them.
+    pub constraints: ConstraintsId,
     /// Its pods, by number.
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
@@ -44,6 +75,10 @@ pub struct Workload {
     pub last_start: Option<Instant>,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
+    /// When its pods were last all stopped for others.
+    pub last_eviction: Option<Instant>,
+    /// Since when it has had fewer than its minimum of pods, with some still running.
+    pub stale_since: Option<Instant>,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
 }

@@ -2,7 +2,7 @@
 
 use model::{
     Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, QueueSpec, Share,
-    Weights, WorkloadSpec,
+    WorkloadSpec,
 };
 use proptest::prelude::*;
 use units::{Idx, Resources};
@@ -10,36 +10,19 @@ use units::{Idx, Resources};
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new();
     for name in ["n1", "n2"] {
-        cluster.add_node(NodeSpec {
-            name: name.into(),
-            gpu_memory_bytes: vec![1 << 34; 4],
-            cpu_millis: 64_000,
-            memory_bytes: 1 << 40,
-        });
+        cluster.add_node(NodeSpec::new(name, vec![1 << 34; 4], 64_000, 1 << 40));
     }
-    let share = Share {
-        quota: Resources::UNLIMITED,
-        limit: Resources::UNLIMITED,
-        over_quota_weight: Weights::all(1),
-        priority: 100,
-    };
+    let share = Share::new(Resources::UNLIMITED, Resources::UNLIMITED);
     let spec = QueueSpec { name: "d".into(), parent: None, share, seq: 1 };
     let parent = cluster.add_queue(spec).ok();
     let spec = QueueSpec { name: "a".into(), parent, share, seq: 2 };
     let queue = cluster.add_queue(spec).expect("a sound queue");
     for seq in 0..4_u64 {
         let request = PodRequest { gpu: GpuRequest::Whole(1), cpu_millis: 100, memory_bytes: 7 };
-        let preemptible = seq % 2 == 0;
         let spec = WorkloadSpec {
-            name: format!("w{seq}"),
-            queue,
-            seq,
-            priority: 50,
-            preemptible,
-            elastic: false,
+            preemptible: seq % 2 == 0,
             pods: 2,
-            pods_min: 1,
-            request,
+            ..WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
         };
         let workload = cluster.add_workload(spec).expect("a sound workload");
         for pod in cluster.workloads()[workload].pods.clone() {

@@ -10,35 +10,23 @@ type Line = (u64, u64, u32);
 /// The fair shares of sibling queues on `gpus` GPUs, in thousandths.
 fn divide(gpus: usize, lines: &[Line]) -> Vec<u64> {
     let mut cluster = Cluster::new();
-    cluster.add_node(NodeSpec {
-        name: "n".into(),
-        gpu_memory_bytes: vec![1 << 34; gpus],
-        cpu_millis: 0,
-        memory_bytes: 0,
-    });
+    cluster.add_node(NodeSpec::new("n", vec![1 << 34; gpus], 0, 0));
     let mut ids = Vec::new();
     for (seq, &(quota, weight, requested)) in (1..).zip(lines) {
+        let quota = Resources { gpu_millis: quota * 1000, ..Resources::UNLIMITED };
         let share = Share {
-            quota: Resources { gpu_millis: quota * 1000, ..Resources::UNLIMITED },
-            limit: Resources::UNLIMITED,
             over_quota_weight: Weights::all(weight),
-            priority: 100,
+            ..Share::new(quota, Resources::UNLIMITED)
         };
         let spec = QueueSpec { name: format!("q{seq}"), parent: None, share, seq };
         let queue = cluster.add_queue(spec).expect("a sound queue");
         ids.push(queue);
         if requested > 0 {
             let gpu = GpuRequest::Whole(1);
+            let request = PodRequest { gpu, cpu_millis: 0, memory_bytes: 0 };
             let workload = cluster.add_workload(WorkloadSpec {
-                name: format!("w{seq}"),
-                queue,
-                seq,
-                priority: 50,
-                preemptible: true,
-                elastic: false,
                 pods: requested,
-                pods_min: 1,
-                request: PodRequest { gpu, cpu_millis: 0, memory_bytes: 0 },
+                ..WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
             });
             let workload = workload.expect("a sound workload");
             for pod in cluster.workloads()[workload].pods.clone() {

@@ -186,16 +186,10 @@ fn work_per_cycle_is_bounded_and_goes_on_next_time() {
         model::PodRequest { gpu: model::GpuRequest::Whole(1), cpu_millis: 0, memory_bytes: 0 };
     let queue = w.cluster.workloads().iter().map(|(_, row)| row.spec.queue).next();
     for seq in 100..110 {
+        let queue = queue.expect("a project");
         let spec = model::WorkloadSpec {
-            name: format!("w{seq}"),
-            queue: queue.expect("a project"),
-            seq,
             priority: u32::try_from(seq).expect("small"),
-            preemptible: true,
-            elastic: false,
-            pods: 1,
-            pods_min: 1,
-            request,
+            ..model::WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
         };
         let id = w.cluster.add_workload(spec).expect("a sound workload");
         w.cluster.set_wants(w.cluster.workloads()[id].pods[0], true);

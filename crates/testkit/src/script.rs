@@ -1,5 +1,6 @@
 //! The words of a script. Owns: parsing one step.
 
+use model::{Constraints, Operator, Preference, Requirement, Toleration};
 use units::{parse_bytes, parse_cpu_millis, parse_gpu_millis};
 
 /// A workload as a script submits it.
@@ -15,10 +16,13 @@ pub(crate) struct Submit {
     pub(crate) priority: Option<u32>,
     pub(crate) pods: u32,
     pub(crate) pods_min: Option<u32>,
+    pub(crate) constraints: Constraints,
+    pub(crate) preemption_delay_ms: u64,
 }
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
-/// [--interactive] [--elastic] [--priority N] [--pods N] [--min N]`; one GPU if not said.
+/// [--interactive] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
+/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS]`; one GPU if not said.
 pub(crate) fn submit(words: &[&str]) -> Submit {
     let (project, name) = words[0].split_once('/').expect("project/name");
     let mut result = Submit {
@@ -32,6 +36,8 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
         priority: None,
         pods: 1,
         pods_min: None,
+        constraints: Constraints::default(),
+        preemption_delay_ms: 0,
     };
     let (mut devices, mut millis, mut memory) = (1, 1000, None);
     let mut rest = words[1..].iter();
@@ -48,6 +54,10 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
             "--priority" => result.priority = Some(value().parse().expect("a priority")),
             "--pods" => result.pods = value().parse().expect("a count"),
             "--min" => result.pods_min = Some(value().parse().expect("a count")),
+            "--on" => result.constraints.selector.extend([pair(value())]),
+            "--prefer" => result.constraints.preferred.push(preference(value())),
+            "--tolerate" => result.constraints.tolerations.push(toleration(value())),
+            "--delay" => result.preemption_delay_ms = value().parse().expect("milliseconds"),
             other => panic!("unknown flag {other}"),
         }
     }
@@ -59,4 +69,19 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
         None => model::GpuRequest::Share { devices, millis },
     };
     result
+}
+
+/// `label=value`.
+pub(crate) fn pair(text: &str) -> (String, String) {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    (key.to_owned(), value.to_owned())
+}
+
+fn preference(text: &str) -> Preference {
+    let (key, value) = pair(text);
+    Preference { weight: 10, term: vec![Requirement { key, operator: Operator::In(vec![value]) }] }
+}
+
+fn toleration(key: &str) -> Toleration {
+    Toleration { key: Some(key.to_owned()), value: None, effect: None }
 }

@@ -1,10 +1,11 @@
 //! A cluster under a scheduler, with an engine that obeys at once unless told to be slow.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{
-    Cluster, GpuRequest, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Weights, WorkloadId,
-    WorkloadSpec,
+    Cluster, Effect, GpuRequest, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, Weights,
+    WorkloadId, WorkloadSpec,
 };
 use sched::{Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
@@ -57,12 +58,12 @@ impl World {
             let name = parts.next().expect("a name").to_owned();
             let gpus = parts.next().expect("GPUs").parse().expect("a count");
             let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
-            world.cluster.add_node(NodeSpec {
+            world.cluster.add_node(NodeSpec::new(
                 name,
-                gpu_memory_bytes: vec![16 * GIB; gpus],
-                cpu_millis: cores * 1000,
-                memory_bytes: 1024 * GIB,
-            });
+                vec![16 * GIB; gpus],
+                cores * 1000,
+                1024 * GIB,
+            ));
         }
         let unlimited = share(u64::MAX, u64::MAX);
         let department = world.queue("department", None, unlimited);
@@ -93,7 +94,8 @@ impl World {
 
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
-    /// `gone` (what was being stopped is gone now).
+    /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
+    /// `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`.
     ///
     /// # Panics
     /// On a step it cannot read, and when an invariant of the model is broken.
@@ -108,6 +110,9 @@ impl World {
                 "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
                 "quota" => self.quota(words[1], words[2]),
                 "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
+                "cordon" => self.cordon(words[1], false),
+                "uncordon" => self.cordon(words[1], true),
+                "label" => self.label(words[1], &words[2..]),
                 "slow" => self.slow = true,
                 "gone" => self.vacate_all(),
                 other => panic!("unknown step {other}"),
@@ -170,22 +175,23 @@ impl World {
     fn submit(&mut self, submit: &Submit) {
         self.seq += 1;
         let priority = submit.priority.unwrap_or(if submit.interactive { 100 } else { 50 });
+        let request = model::PodRequest {
+            gpu: submit.gpu,
+            cpu_millis: submit.cpu_millis,
+            memory_bytes: submit.memory_bytes,
+        };
         let id = self
             .cluster
             .add_workload(WorkloadSpec {
-                name: submit.name.clone(),
-                queue: self.queues[&submit.project],
-                seq: self.seq,
                 priority,
                 preemptible: !submit.interactive,
                 elastic: submit.elastic,
                 pods: submit.pods,
                 pods_min: submit.pods_min.unwrap_or(submit.pods),
-                request: model::PodRequest {
-                    gpu: submit.gpu,
-                    cpu_millis: submit.cpu_millis,
-                    memory_bytes: submit.memory_bytes,
-                },
+                constraints: Arc::new(submit.constraints.clone()),
+                preemption_delay_ms: submit.preemption_delay_ms,
+                created_at: self.now,
+                ..WorkloadSpec::new(&submit.name, self.queues[&submit.project], self.seq, request)
             })
             .expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
@@ -199,6 +205,33 @@ impl World {
                 self.cluster.release(pod);
             }
         }
+    }
+
+    fn node(&self, name: &str) -> model::NodeId {
+        let mut nodes = self.cluster.nodes().iter();
+        nodes.find(|(_, node)| node.name == name).expect("a node of this name").0
+    }
+
+    fn cordon(&mut self, name: &str, schedulable: bool) {
+        let node = self.node(name);
+        self.cluster.set_schedulable(node, schedulable);
+    }
+
+    fn label(&mut self, name: &str, words: &[&str]) {
+        let taint = |word: &str| {
+            let effect = match word.chars().next()? {
+                '!' => Effect::NoSchedule,
+                '~' => Effect::PreferNoSchedule,
+                _ => return None,
+            };
+            let (key, value) = script::pair(&word[1..]);
+            Some(Taint { key, value, effect })
+        };
+        let taints = words.iter().filter_map(|word| taint(word)).collect();
+        let labels = words.iter().filter(|word| taint(word).is_none());
+        let labels = labels.map(|word| script::pair(word)).collect();
+        let node = self.node(name);
+        self.cluster.set_labels(node, labels, taints);
     }
 
     fn delete(&mut self, name: &str) {
@@ -283,10 +316,9 @@ impl World {
 }
 
 fn share(quota_millis: u64, limit_millis: u64) -> Share {
+    let gpus = |gpu_millis| Resources { gpu_millis, ..Resources::UNLIMITED };
     Share {
-        quota: Resources { gpu_millis: quota_millis, ..Resources::UNLIMITED },
-        limit: Resources { gpu_millis: limit_millis, ..Resources::UNLIMITED },
         over_quota_weight: Weights::all(2),
-        priority: 100,
+        ..Share::new(gpus(quota_millis), gpus(limit_millis))
     }
 }

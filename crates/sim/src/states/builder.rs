@@ -17,12 +17,8 @@ impl Builder {
     pub(super) fn new(nodes: u32) -> Self {
         let mut cluster = Cluster::new();
         for number in 0..nodes {
-            cluster.add_node(NodeSpec {
-                name: format!("node-{number:05}"),
-                gpu_memory_bytes: vec![80 << 30; 8],
-                cpu_millis: 20_000_000,
-                memory_bytes: 1 << 50,
-            });
+            let name = format!("node-{number:05}");
+            cluster.add_node(NodeSpec::new(name, vec![80 << 30; 8], 20_000_000, 1 << 50));
         }
         Self { cluster, nodes, seq: 0 }
     }
@@ -37,10 +33,8 @@ impl Builder {
         self.seq += 1;
         let quota = Resources { gpu_millis: quota_gpus * GPU_MILLIS, ..Resources::UNLIMITED };
         let share = Share {
-            quota,
-            limit: Resources::UNLIMITED,
             over_quota_weight: Weights::all(weight),
-            priority: 100,
+            ..Share::new(quota, Resources::UNLIMITED)
         };
         let spec = QueueSpec { name: name.into(), parent, share, seq: self.seq };
         self.cluster.add_queue(spec).expect("states add queues under queues only")
@@ -49,16 +43,11 @@ impl Builder {
     fn workload(&mut self, queue: QueueId, pods: u32, gpus: u32) -> WorkloadId {
         self.seq += 1;
         let request = PodRequest { gpu: GpuRequest::Whole(gpus), cpu_millis: 0, memory_bytes: 0 };
+        let name = format!("job-{}", self.seq);
         let spec = WorkloadSpec {
-            name: format!("job-{}", self.seq),
-            queue,
-            seq: self.seq,
-            priority: 50,
-            preemptible: true,
-            elastic: false,
             pods,
             pods_min: pods,
-            request,
+            ..WorkloadSpec::new(name, queue, self.seq, request)
         };
         let id = self.cluster.add_workload(spec).expect("states add workloads to leaves only");
         for pod in self.cluster.workloads()[id].pods.clone() {

@@ -1,0 +1,210 @@
+//! Which nodes a pod may go to, apart from room. Owns: labels, selectors, affinity, taints and
+//! tolerations, in the words and with the meaning of Kubernetes.
+
+use std::collections::BTreeMap;
+
+/// What a label must be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operator {
+    /// One of these.
+    In(Vec<String>),
+    /// None of these; a missing label is fine.
+    NotIn(Vec<String>),
+    /// There.
+    Exists,
+    /// Not there.
+    DoesNotExist,
+    /// A number above this.
+    Gt(i64),
+    /// A number below this.
+    Lt(i64),
+}
+
+/// A demand on one label.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Requirement {
+    /// Name of the label.
+    pub key: String,
+    /// What it must be.
+    pub operator: Operator,
+}
+
+/// Requirements that must all hold.
+pub type Term = Vec<Requirement>;
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// They are not placed here.
+    NoSchedule,
+    /// They are placed elsewhere if they can be.
+    PreferNoSchedule,
+    /// They are not placed here. Stopping those that run is the engine's matter.
+    NoExecute,
+}
+
+/// A mark on a node that keeps pods away.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taint {
+    /// Name.
+    pub key: String,
+    /// Value; may be empty.
+    pub value: String,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// What makes a pod ignore a taint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Toleration {
+    /// Name of the taint; none tolerates every name.
+    pub key: Option<String>,
+    /// Its value; none tolerates every value.
+    pub value: Option<String>,
+    /// Its effect; none tolerates every effect.
+    pub effect: Option<Effect>,
+}
+
+/// A term that is better kept than not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Preference {
+    /// How much better, 1–100.
+    pub weight: u32,
+    /// What should hold.
+    pub term: Term,
+}
+
+/// Everything a pod says about the nodes it may go to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Constraints {
+    /// Labels that must have these values.
+    pub selector: BTreeMap<String, String>,
+    /// One of these terms must hold; none given means every node will do.
+    pub required: Vec<Term>,
+    /// Terms that make a node better.
+    pub preferred: Vec<Preference>,
+    /// Taints that do not matter.
+    pub tolerations: Vec<Toleration>,
+}
+
+/// Why a node is out of the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mismatch {
+    /// A label of the selector is missing or different.
+    Selector,
+    /// No required term holds.
+    Affinity,
+    /// A taint is not tolerated.
+    Taint,
+}
+
+impl Requirement {
+    fn holds(&self, labels: &BTreeMap<String, String>) -> bool {
+        let value = labels.get(&self.key);
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match &self.operator {
+            Operator::In(values) => value.is_some_and(|value| values.contains(value)),
+            Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+            Operator::Gt(bound) => number().is_some_and(|number| number > *bound),
+            Operator::Lt(bound) => number().is_some_and(|number| number < *bound),
+        }
+    }
+}
+
+impl Toleration {
+    fn tolerates(&self, taint: &Taint) -> bool {
+        self.key.as_ref().is_none_or(|key| *key == taint.key)
+            && self.value.as_ref().is_none_or(|value| *value == taint.value)
+            && self.effect.is_none_or(|effect| effect == taint.effect)
+    }
+}
+
+fn all(term: &Term, labels: &BTreeMap<String, String>) -> bool {
+    term.iter().all(|requirement| requirement.holds(labels))
+}
+
+impl Constraints {
+    /// Whether a node with these labels and taints will do.
+    ///
+    /// # Errors
+    /// The first thing that rules it out.
+    pub fn check(
+        &self,
+        labels: &BTreeMap<String, String>,
+        taints: &[Taint],
+    ) -> Result<(), Mismatch> {
+        if self.selector.iter().any(|(key, value)| labels.get(key) != Some(value)) {
+            return Err(Mismatch::Selector);
+        }
+        if !self.required.is_empty() && !self.required.iter().any(|term| all(term, labels)) {
+            return Err(Mismatch::Affinity);
+        }
+        let keeps_away = |taint: &&Taint| taint.effect != Effect::PreferNoSchedule;
+        let hard = taints.iter().filter(keeps_away).any(|taint| !self.tolerates(taint));
+        if hard { Err(Mismatch::Taint) } else { Ok(()) }
+    }
+
+    /// How well a node suits: the weights of the preferences that hold, less one for each taint
+    /// that would rather keep the pod away.
+    #[must_use]
+    pub fn preference(&self, labels: &BTreeMap<String, String>, taints: &[Taint]) -> i64 {
+        let held = self.preferred.iter().filter(|preference| all(&preference.term, labels));
+        let weight: i64 = held.map(|preference| i64::from(preference.weight)).sum();
+        let soft = taints.iter().filter(|taint| taint.effect == Effect::PreferNoSchedule);
+        let away = soft.filter(|taint| !self.tolerates(taint)).count();
+        weight - i64::try_from(away).unwrap_or(i64::MAX)
+    }
+
+    fn tolerates(&self, taint: &Taint) -> bool {
+        self.tolerations.iter().any(|toleration| toleration.tolerates(taint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(text: &str) -> BTreeMap<String, String> {
+        let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    fn holds(key: &str, operator: Operator, on: &str) -> bool {
+        Requirement { key: key.into(), operator }.holds(&labels(on))
+    }
+
+    #[test]
+    fn operators_mean_what_kubernetes_means() {
+        assert!(holds("gpu", Operator::In(vec!["a100".into()]), "gpu=a100"));
+        assert!(!holds("gpu", Operator::In(vec!["a100".into()]), ""));
+        assert!(
+            holds("gpu", Operator::NotIn(vec!["a100".into()]), ""),
+            "a missing label is not in"
+        );
+        assert!(!holds("gpu", Operator::NotIn(vec!["a100".into()]), "gpu=a100"));
+        assert!(holds("gpu", Operator::Exists, "gpu=") && !holds("gpu", Operator::Exists, "cpu=x"));
+        assert!(holds("gen", Operator::Gt(7), "gen=8") && !holds("gen", Operator::Gt(8), "gen=8"));
+        assert!(!holds("gen", Operator::Lt(9), "gen=old"), "not a number");
+    }
+
+    #[test]
+    fn a_taint_keeps_away_whoever_does_not_tolerate_it() {
+        let taint =
+            Taint { key: "dedicated".into(), value: "a".into(), effect: Effect::NoSchedule };
+        let check = |tolerations: Vec<Toleration>| {
+            let constraints = Constraints { tolerations, ..Constraints::default() };
+            constraints.check(&BTreeMap::new(), std::slice::from_ref(&taint))
+        };
+        let named = |value: Option<&str>| Toleration {
+            key: Some("dedicated".into()),
+            value: value.map(Into::into),
+            effect: None,
+        };
+        assert_eq!(check(vec![]), Err(Mismatch::Taint));
+        assert_eq!(check(vec![named(Some("b"))]), Err(Mismatch::Taint));
+        assert_eq!(check(vec![named(Some("a"))]), Ok(()));
+        assert_eq!(check(vec![named(None)]), Ok(()));
+    }
+}

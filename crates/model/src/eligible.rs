@@ -1,0 +1,59 @@
+//! Which nodes satisfy which constraints. Owns: one bit per node and set of constraints, so that
+//! labels are compared once and not for every pod.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{Constraints, Node, NodeId};
+
+/// A set of constraints that some workload has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct ConstraintsId(u32);
+
+/// Every set of constraints in use, and the nodes that satisfy it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Eligibility {
+    ids: BTreeMap<Arc<Constraints>, ConstraintsId>,
+    sets: Vec<(Arc<Constraints>, Vec<bool>)>,
+}
+
+impl Eligibility {
+    /// The id of these constraints.
+    pub(crate) fn intern<'a>(
+        &mut self,
+        constraints: &Arc<Constraints>,
+        nodes: impl Iterator<Item = (NodeId, &'a Node)>,
+    ) -> ConstraintsId {
+        if let Some(&id) = self.ids.get(constraints) {
+            return id;
+        }
+        let id = ConstraintsId(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
+        self.ids.insert(constraints.clone(), id);
+        self.sets.push((constraints.clone(), Vec::new()));
+        for (node, row) in nodes {
+            set_bit(&mut self.sets[id.0 as usize], node, row);
+        }
+        id
+    }
+
+    /// Looks at a node again, after it came or changed.
+    pub(crate) fn update(&mut self, id: NodeId, node: &Node) {
+        self.sets.iter_mut().for_each(|set| set_bit(set, id, node));
+    }
+
+    pub(crate) fn constraints(&self, id: ConstraintsId) -> &Constraints {
+        &self.sets[id.0 as usize].0
+    }
+
+    pub(crate) fn allows(&self, id: ConstraintsId, node: NodeId) -> bool {
+        self.sets[id.0 as usize].1.get(node.raw() as usize).copied().unwrap_or(false)
+    }
+}
+
+fn set_bit(set: &mut (Arc<Constraints>, Vec<bool>), id: NodeId, node: &Node) {
+    let at = id.raw() as usize;
+    if set.1.len() <= at {
+        set.1.resize(at + 1, false);
+    }
+    set.1[at] = set.0.check(&node.labels, &node.taints).is_ok();
+}
