@@ -59,6 +59,10 @@ pub struct Cluster {
     pub(crate) capacity: Resources,
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
+    /// Whether any node would rather keep some pods away.
+    soft_taints: bool,
+    /// Workloads of which some pods are placed, but fewer than make sense together.
+    pub(crate) partial: BTreeSet<WorkloadId>,
     /// Pods that need a place and have none.
     pub(crate) waiting: BTreeSet<PodId>,
     /// Pods with a reserved place.
@@ -122,6 +126,12 @@ impl Cluster {
         self.free.at_least(gpus, now)
     }
 
+    /// Workloads of which some pods are placed, but fewer than make sense together.
+    #[must_use]
+    pub const fn partial(&self) -> &BTreeSet<WorkloadId> {
+        &self.partial
+    }
+
     /// Pods with a reserved place, in id order.
     #[must_use]
     pub const fn reserved(&self) -> &BTreeSet<PodId> {
@@ -145,6 +155,19 @@ impl Cluster {
         self.eligibility.constraints(id)
     }
 
+    /// Whether some nodes suit these constraints better than others.
+    #[must_use]
+    pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
+        self.soft_taints || !self.eligibility.constraints(constraints).preferred.is_empty()
+    }
+
+    /// How well a node suits these constraints; more is better.
+    #[must_use]
+    pub fn preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
+        let node = &self.nodes[node];
+        self.eligibility.constraints(constraints).preference(&node.labels, &node.taints)
+    }
+
     /// Whether a pod with these constraints may go to a node at all, room aside.
     #[must_use]
     pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
@@ -164,6 +187,7 @@ impl Cluster {
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
         let node = Node::new(spec);
         self.capacity += node.capacity;
+        self.soft_taints |= node.has_soft_taint();
         let id = self.nodes.insert(node);
         self.free.insert(id, &self.nodes[id]);
         self.eligibility.update(id, &self.nodes[id]);
@@ -185,6 +209,7 @@ impl Cluster {
         let row = &mut self.nodes[node];
         (row.labels, row.taints) = (labels, taints);
         self.eligibility.update(node, &self.nodes[node]);
+        self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }
 
     /// Adds a queue.
@@ -349,6 +374,16 @@ impl Cluster {
         workload.last_resize = last_resize;
     }
 
+    /// Records when a workload was last evicted.
+    pub fn set_evicted(&mut self, workload: WorkloadId, at: Instant) {
+        self.workloads[workload].last_eviction = Some(at);
+    }
+
+    /// Records since when a workload has had too few pods.
+    pub fn set_stale(&mut self, workload: WorkloadId, since: Option<Instant>) {
+        self.workloads[workload].stale_since = since;
+    }
+
     /// The pod's processes are gone: its current place is free.
     pub fn vacate(&mut self, pod: PodId) {
         let next = self.pods[pod].occupancy.next.clone();
@@ -475,7 +510,13 @@ impl Cluster {
                 }
                 queue = row.parent;
             }
-            count(&mut self.workloads[workload].placed);
+            let row = &mut self.workloads[workload];
+            count(&mut row.placed);
+            if row.is_partial() {
+                self.partial.insert(workload);
+            } else {
+                self.partial.remove(&workload);
+            }
         }
         for place in occupancy.current.iter().chain(&occupancy.next) {
             let here = &mut self.nodes[place.node].pods;

@@ -2,7 +2,6 @@
 //! labels are compared once and not for every pod.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::{Constraints, Node, NodeId};
 
@@ -13,15 +12,15 @@ pub struct ConstraintsId(u32);
 /// Every set of constraints in use, and the nodes that satisfy it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Eligibility {
-    ids: BTreeMap<Arc<Constraints>, ConstraintsId>,
-    sets: Vec<(Arc<Constraints>, Vec<bool>)>,
+    ids: BTreeMap<Constraints, ConstraintsId>,
+    sets: Vec<(Constraints, Vec<bool>)>,
 }
 
 impl Eligibility {
     /// The id of these constraints.
     pub(crate) fn intern<'a>(
         &mut self,
-        constraints: &Arc<Constraints>,
+        constraints: &Constraints,
         nodes: impl Iterator<Item = (NodeId, &'a Node)>,
     ) -> ConstraintsId {
         if let Some(&id) = self.ids.get(constraints) {
@@ -50,7 +49,7 @@ impl Eligibility {
     }
 }
 
-fn set_bit(set: &mut (Arc<Constraints>, Vec<bool>), id: NodeId, node: &Node) {
+fn set_bit(set: &mut (Constraints, Vec<bool>), id: NodeId, node: &Node) {
     let at = id.raw() as usize;
     if set.1.len() <= at {
         set.1.resize(at + 1, false);

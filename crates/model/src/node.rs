@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, PodId, Taint};
+use crate::{DeviceShare, Effect, PodId, Taint};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +140,10 @@ impl Node {
     #[must_use]
     pub fn takes_one_more(&self, now: bool) -> bool {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
+    }
+
+    pub(crate) fn has_soft_taint(&self) -> bool {
+        self.taints.iter().any(|taint| taint.effect == Effect::PreferNoSchedule)
     }
 
     /// Number of devices that are wholly free.

@@ -37,6 +37,7 @@ impl Cluster {
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
             fresh.workloads[id].placed = 0;
         }
+        fresh.partial.clear();
         fresh.waiting.clear();
         fresh.reserved.clear();
         for id in fresh.pods.ids().collect::<Vec<_>>() {
@@ -69,9 +70,11 @@ impl Cluster {
                 return differ("workload", &workload.spec.name);
             }
         }
-        let same = self.waiting == fresh.waiting && self.reserved == fresh.reserved;
+        let same = self.waiting == fresh.waiting
+            && self.reserved == fresh.reserved
+            && self.partial == fresh.partial;
         if !same || self.free != fresh.free {
-            return differ("index", "waiting, reserved or free");
+            return differ("index", "waiting, reserved, partial or free");
         }
         Ok(())
     }

@@ -1,8 +1,6 @@
 //! Workloads, their pods, and where a pod is. Owns: the one description of a pod's place that
 //! every account is derived from.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 
@@ -30,7 +28,7 @@ pub struct WorkloadSpec {
     /// What each pod asks for.
     pub request: PodRequest,
     /// Which nodes its pods may go to.
-    pub constraints: Arc<Constraints>,
+    pub constraints: Constraints,
     /// Nobody is stopped for it before it has waited so long, in milliseconds.
     pub preemption_delay_ms: u64,
     /// When it was submitted.
@@ -51,7 +49,7 @@ impl WorkloadSpec {
             pods: 1,
             pods_min: 1,
             request,
-            constraints: Arc::default(),
+            constraints: Constraints::default(),
             preemption_delay_ms: 0,
             created_at: Instant::default(),
         }
@@ -81,6 +79,12 @@ pub struct Workload {
     pub stale_since: Option<Instant>,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
+}
+
+impl Workload {
+    pub(crate) const fn is_partial(&self) -> bool {
+        self.placed > 0 && self.placed < self.spec.pods_min
+    }
 }
 
 /// A share of one device.

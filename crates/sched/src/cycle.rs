@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Cluster;
+use model::{Cluster, Share};
 use units::Instant;
 
 use crate::actions::consolidate::Consolidation;
 use crate::actions::elastic::{self, GiveBack};
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::actions::{allocate, explain, promote};
+use crate::actions::{allocate, explain, promote, stale};
 use crate::plan::step;
 use crate::session::Session;
 use crate::{Plan, Policy, Stats, Step, fair_shares};
@@ -36,13 +36,14 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         trials_left: 0,
         wake_at: None,
     };
-    let actions: [fn(&mut Session<'_>); 8] = [
+    let actions: [fn(&mut Session<'_>); 9] = [
         promote::run,
         allocate::run,
         |s| allocate::by_rule(s, &GiveBack),
         |s| allocate::by_rule(s, &Consolidation),
         |s| allocate::by_rule(s, &Reclaim),
         |s| allocate::by_rule(s, &Preempt),
+        stale::run,
         elastic::fit,
         elastic::grow,
     ];
@@ -60,6 +61,7 @@ fn finish(mut s: Session<'_>) -> Plan {
             s.wake(due);
         }
     }
+    wake_when_safety_ends(&mut s);
     let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
     let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
     let mut known = BTreeMap::new();
@@ -77,6 +79,25 @@ fn finish(mut s: Session<'_>) -> Plan {
     Plan { steps, pending, shares: fair, wake_at, stats }
 }
 
+/// Somebody waits: when the next guaranteed run time ends, others may be asked again.
+fn wake_when_safety_ends(s: &mut Session<'_>) {
+    let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
+    let any = s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > 0);
+    if !any || s.waiting().is_empty() {
+        return;
+    }
+    let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0).map(|(id, _)| id);
+    let ends = running.flat_map(|id| {
+        [
+            s.safe_until(id, |share| share.reclaim_min_runtime_ms),
+            s.safe_until(id, |share| share.preempt_min_runtime_ms),
+        ]
+    });
+    if let Some(next) = ends.filter(|&end| end > s.now).min() {
+        s.wake(next);
+    }
+}
+
 fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
     for step in steps {
         match *step {
@@ -84,6 +105,12 @@ fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
                 let id = cluster.pods()[pod].workload;
                 let last_resize = cluster.workloads()[id].last_resize;
                 cluster.set_starts(id, Some(now), last_resize);
+            }
+            Step::Evict { pod, .. } => {
+                let id = cluster.pods()[pod].workload;
+                if cluster.workloads()[id].placed == 0 {
+                    cluster.set_evicted(id, now);
+                }
             }
             Step::Resize { pod, .. } => {
                 let id = cluster.pods()[pod].workload;

@@ -11,6 +11,7 @@
 //!  consolidate  move pods so that free resources come together
 //!  reclaim    take from other queues what they hold above their share
 //!  preempt    take from lower priorities of the same queue
+//!  stale      stop what is left of gangs that lost too many pods
 //!  fit        start elastic pods with half of what they asked for, a quarter, ...
 //!  grow       double elastic pods into what nobody wants
 //! ```

@@ -1,56 +1,83 @@
 //! Where one pod goes. Owns: which nodes and devices fit, and which of them is taken. Source:
 //! Run:ai reference D.6, scheduling reference §11 and §12.
 
-use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
+use std::cmp::Reverse;
+
+use model::{
+    Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest, WorkloadId,
+};
 use units::{GPU_MILLIS, Resources};
 
 use crate::policy;
 
+/// What a pod needs of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    pub(crate) request: PodRequest,
+    pub(crate) constraints: ConstraintsId,
+}
+
+impl Ask {
+    /// What each pod of a workload needs; `gpus` stands in for the size of an elastic one.
+    pub(crate) fn of(cluster: &Cluster, id: WorkloadId, gpus: Option<u32>) -> Self {
+        let workload = &cluster.workloads()[id];
+        let mut request = workload.spec.request;
+        if let Some(gpus) = gpus {
+            request.gpu = GpuRequest::Whole(gpus);
+        }
+        Self { request, constraints: workload.constraints }
+    }
+}
+
 /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
-/// `gpus` stands in for the number of whole GPUs of an elastic pod.
 pub(crate) fn find(
     cluster: &Cluster,
-    request: PodRequest,
+    ask: Ask,
     now: bool,
     strategy: policy::Placement,
 ) -> Option<model::Placement> {
-    if let GpuRequest::Whole(gpus @ 1..) = request.gpu {
-        return find_whole(cluster, request, gpus, now, strategy);
+    if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
+        && !cluster.has_preferences(ask.constraints)
+    {
+        return find_whole(cluster, ask, gpus, now, strategy);
     }
     let fits = cluster.nodes().iter().filter_map(|(id, node)| {
-        let devices = devices(node, request, now)?;
-        let key = score(node, request, &devices, now, strategy);
-        Some((key, id, devices))
+        let place = on_node(cluster, id, ask, now)?;
+        let liking = Reverse(cluster.preference(ask.constraints, id));
+        Some(((liking, score(node, ask.request, &place.devices, now, strategy), id), place))
     });
-    let (_, node, devices) = fits.min_by_key(|&(key, id, _)| (key, id))?;
-    Some(model::Placement { node, devices: devices.into_iter().collect() })
+    fits.min_by_key(|(key, _)| *key).map(|(_, place)| place)
 }
 
 /// Whole GPUs: the index already has the nodes in the order wanted.
 fn find_whole(
     cluster: &Cluster,
-    request: PodRequest,
+    ask: Ask,
     gpus: u32,
     now: bool,
     strategy: policy::Placement,
 ) -> Option<model::Placement> {
     let mut nodes = cluster.nodes_with_free(gpus, now);
-    let fitting = |id| on_node(cluster, id, request, now);
+    let fitting = |id| on_node(cluster, id, ask, now);
     match strategy {
         policy::Placement::BinPack => nodes.find_map(fitting),
         policy::Placement::Spread => nodes.rev().find_map(fitting),
     }
 }
 
-/// The place the pod would get on this node; none when it does not fit.
+/// The place the pod would get on this node; none when it does not fit or may not go there.
 pub(crate) fn on_node(
     cluster: &Cluster,
-    node: NodeId,
-    request: PodRequest,
+    id: NodeId,
+    ask: Ask,
     now: bool,
 ) -> Option<model::Placement> {
-    let devices = devices(&cluster.nodes()[node], request, now)?;
-    Some(model::Placement { node, devices: devices.into_iter().collect() })
+    let node = &cluster.nodes()[id];
+    if !cluster.allows(ask.constraints, id) || !node.takes_one_more(now) {
+        return None;
+    }
+    let devices = devices(node, ask.request, now)?;
+    Some(model::Placement { node: id, devices: devices.into_iter().collect() })
 }
 
 /// The devices of this node the pod would get; none when it does not fit.
@@ -88,7 +115,8 @@ fn score(
 ) -> (usize, u64) {
     let free = node.free(now);
     let (first, free) = match request.gpu {
-        GpuRequest::Whole(_) => (node.gpus.len().min(1), free.cpu_millis),
+        GpuRequest::Whole(0) => (node.gpus.len().min(1), free.cpu_millis),
+        GpuRequest::Whole(_) => (0, free.gpu_millis),
         GpuRequest::Share { .. } | GpuRequest::Memory { .. } => {
             let opened =
                 |share: &&DeviceShare| node.gpus[share.gpu as usize].free_millis(now) == GPU_MILLIS;

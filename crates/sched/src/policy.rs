@@ -20,6 +20,9 @@ pub struct Policy {
     /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
     /// stream of short ones would do nothing but restart.
     pub grow_interval_ms_min: u64,
+    /// How long a gang may run with fewer pods than its minimum before the rest is stopped, in
+    /// milliseconds. KAI: 60 s.
+    pub stale_grace_ms: u64,
     /// Most trial placements of one action in one cycle: the bound on its work.
     pub trials_max: u64,
 }
@@ -30,6 +33,7 @@ impl Default for Policy {
             placement: Placement::BinPack,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
+            stale_grace_ms: 60_000,
             trials_max: 100_000,
         }
     }

@@ -17,13 +17,14 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 16] = [
+pub const CODES: [Code; 18] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
     Code { code: "P104", name: "NotEnoughCpu" },
     Code { code: "P105", name: "NotEnoughMemory" },
     Code { code: "P106", name: "GangIncomplete" },
+    Code { code: "P107", name: "NodesRuledOut" },
     Code { code: "P201", name: "OverLimit" },
     Code { code: "P202", name: "NonPreemptibleOverQuota" },
     Code { code: "P203", name: "NotEntitledToMore" },
@@ -34,6 +35,7 @@ pub const CODES: [Code; 16] = [
     Code { code: "E102", name: "Preempted" },
     Code { code: "E103", name: "Consolidated" },
     Code { code: "E104", name: "Resized" },
+    Code { code: "E105", name: "StaleGang" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.
@@ -88,6 +90,22 @@ pub enum Pending {
     GangIncomplete {
         /// Pods that must start together.
         pods_min: u32,
+        /// Pods it has, those that ended not counted.
+        pods: u32,
+    },
+    /// Nodes are out of the question for other reasons than room. Stands beside what the rest
+    /// lacks.
+    NodesRuledOut {
+        /// Number of nodes.
+        nodes: usize,
+        /// Closed for new pods.
+        cordoned: usize,
+        /// Without a label the selector wants.
+        selector: usize,
+        /// Without any of the terms the affinity wants.
+        affinity: usize,
+        /// With a taint it does not tolerate.
+        taint: usize,
     },
     /// The project, or one above it, would hold more than its limit.
     OverLimit {
@@ -196,6 +214,13 @@ pub enum Cause {
         /// Who gets the difference; none when it grew.
         beneficiary: Option<WorkloadRef>,
     },
+    /// Too few of its pods were left for too long.
+    StaleGang {
+        /// Pods that must run together.
+        pods_min: u32,
+        /// Pods that were left.
+        pods: u32,
+    },
 }
 
 impl Pending {
@@ -209,12 +234,13 @@ impl Pending {
             Self::NotEnoughCpu { .. } => 3,
             Self::NotEnoughMemory { .. } => 4,
             Self::GangIncomplete { .. } => 5,
-            Self::OverLimit { .. } => 6,
-            Self::NonPreemptibleOverQuota { .. } => 7,
-            Self::NotEntitledToMore { .. } => 8,
-            Self::WaitingForRelease { .. } => 9,
-            Self::BackingOff { .. } => 10,
-            Self::SearchCutShort { .. } => 11,
+            Self::NodesRuledOut { .. } => 6,
+            Self::OverLimit { .. } => 7,
+            Self::NonPreemptibleOverQuota { .. } => 8,
+            Self::NotEntitledToMore { .. } => 9,
+            Self::WaitingForRelease { .. } => 10,
+            Self::BackingOff { .. } => 11,
+            Self::SearchCutShort { .. } => 12,
         }]
     }
 }
@@ -224,10 +250,11 @@ impl Cause {
     #[must_use]
     pub const fn code(&self) -> Code {
         CODES[match self {
-            Self::Reclaimed { .. } => 12,
-            Self::Preempted { .. } => 13,
-            Self::Consolidated { .. } => 14,
-            Self::Resized { .. } => 15,
+            Self::Reclaimed { .. } => 13,
+            Self::Preempted { .. } => 14,
+            Self::Consolidated { .. } => 15,
+            Self::Resized { .. } => 16,
+            Self::StaleGang { .. } => 17,
         }]
     }
 
@@ -239,6 +266,7 @@ impl Cause {
             | Self::Preempted { beneficiary, .. }
             | Self::Consolidated { beneficiary } => Some(beneficiary),
             Self::Resized { beneficiary, .. } => beneficiary.as_ref(),
+            Self::StaleGang { .. } => None,
         }
     }
 }

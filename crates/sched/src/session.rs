@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, DeviceShare, GpuRequest, Occupancy, Placement, PodId, QueueId, WorkloadId};
+use model::{Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId};
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::order::Shares;
+use crate::place::Ask;
 use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, place};
 
 pub(crate) struct Session<'a> {
@@ -58,20 +59,12 @@ impl Session<'_> {
     /// that are free at once are taken; if one is not, all are reserved until the last is free.
     pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let pods = self.next_pods(id);
-        let mut request = self.cluster.workloads()[id].spec.request;
-        if let Some(gpus) = gpus {
-            request.gpu = GpuRequest::Whole(gpus);
-        }
-        let each = match gpus {
-            Some(_) => request.resources(1),
-            None => self.cluster.workloads()[id].demand,
-        };
-        let asked: Resources = pods.iter().map(|_| each).sum();
-        self.check_queue(id, asked).map_err(Blocked::Queue)?;
+        let ask = Ask::of(self.cluster, id, gpus);
+        self.check_queue(id, self.ask(id, gpus)).map_err(Blocked::Queue)?;
         let start = self.cluster.checkpoint();
         for &pod in &pods {
-            let now = place::find(self.cluster, request, true, self.policy.placement);
-            let soon = || place::find(self.cluster, request, false, self.policy.placement);
+            let now = place::find(self.cluster, ask, true, self.policy.placement);
+            let soon = || place::find(self.cluster, ask, false, self.policy.placement);
             match now.map(|to| (to, true)).or_else(|| soon().map(|to| (to, false))) {
                 Some((to, at_once)) => self.settle(pod, Some(to), at_once),
                 None => {
@@ -110,12 +103,14 @@ impl Session<'_> {
         true
     }
 
-    /// The pods to place next.
+    /// The pods to place next: all that lack of the minimum, or else one. None if too few are
+    /// left to reach the minimum.
     pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
         let workload = &self.cluster.workloads()[id];
         let lacking = workload.spec.pods_min.saturating_sub(workload.placed).max(1) as usize;
         let waits = |pod: &PodId| self.cluster.pods()[*pod].waits();
-        workload.pods.iter().copied().filter(waits).take(lacking).collect()
+        let pods: Vec<_> = workload.pods.iter().copied().filter(waits).take(lacking).collect();
+        if pods.len() < lacking { Vec::new() } else { pods }
     }
 
     /// A gang never starts in part: if one pod has to wait for its place, all of them do.
@@ -194,6 +189,24 @@ impl Session<'_> {
     /// How much of what it may come to hold a queue holds.
     pub(crate) fn saturation(&self, queue: QueueId) -> Ratio {
         self.shares().dominant(queue, Resources::ZERO)
+    }
+
+    /// Until when nobody is stopped for a workload: it waits so long from its submission, and
+    /// again after it was evicted.
+    pub(crate) fn patient_until(&self, id: WorkloadId) -> Instant {
+        let workload = &self.cluster.workloads()[id];
+        let since = workload.last_eviction.unwrap_or(workload.spec.created_at);
+        since.plus_ms(workload.spec.preemption_delay_ms)
+    }
+
+    /// Until when a running workload is safe from `what` its queue, or the nearest one above that
+    /// says anything, guarantees.
+    pub(crate) fn safe_until(&self, id: WorkloadId, what: impl Fn(&Share) -> u64) -> Instant {
+        let workload = &self.cluster.workloads()[id];
+        let lineage = self.cluster.lineage(workload.spec.queue);
+        let mut spans = lineage.map(|queue| what(&self.cluster.queues()[queue].share));
+        let span_ms = spans.find(|span_ms| *span_ms > 0).unwrap_or(0);
+        workload.last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
     /// Whether a workload has a place and may be stopped for others.

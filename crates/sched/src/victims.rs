@@ -13,13 +13,13 @@ mod take;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use model::{GpuRequest, NodeId, PodId, PodRequest, QueueId, WorkloadId};
+use model::{NodeId, PodId, QueueId, WorkloadId};
 use units::{Ratio, Resources};
 
 use crate::Cause;
-use crate::place;
+use crate::place::{self, Ask};
 use crate::session::Session;
-pub(crate) use take::{Taking, freed, halvings, whole_workload};
+pub(crate) use take::{Taking, above_minimum_while_safe, freed, halvings, whole_workload};
 
 /// What an action may take, and why.
 pub(crate) trait Rule {
@@ -34,6 +34,11 @@ pub(crate) trait Rule {
     /// In what pieces this one gives, each on top of the one before.
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
         whole_workload(s, victim)
+    }
+
+    /// Whether anybody's work is interrupted that was not on loan.
+    fn disrupts(&self) -> bool {
+        true
     }
 
     /// Whether one more taking from the victim is just, after what was already taken.
@@ -75,8 +80,8 @@ pub(crate) struct Refused {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need {
     pub(crate) id: WorkloadId,
-    /// What each pod asks for, at the size it is tried with.
-    pub(crate) request: PodRequest,
+    /// What each pod needs of a place, at the size it is tried with.
+    pub(crate) ask: Ask,
     /// What the pods without a place ask for together.
     pub(crate) asked: Resources,
 }
@@ -91,14 +96,15 @@ pub(crate) fn make_room(
     gpus: Option<u32>,
 ) -> bool {
     let asked = s.ask(id, gpus);
+    let patient_until = s.patient_until(id);
+    if rule.disrupts() && patient_until > s.now {
+        s.wake(patient_until);
+        return false;
+    }
     if !rule.may_ask(s, id, asked) {
         return false;
     }
-    let mut request = s.cluster.workloads()[id].spec.request;
-    if let Some(gpus) = gpus {
-        request.gpu = GpuRequest::Whole(gpus);
-    }
-    let need = Need { id, request, asked };
+    let need = Need { id, ask: Ask::of(s.cluster, id, gpus), asked };
     let start = s.cluster.checkpoint();
     let mut deal = Deal { rule, need, givers: Vec::new(), causes: BTreeMap::new() };
     let market = markets.of(s, &deal);
@@ -139,7 +145,7 @@ impl Markets {
 fn same_market(s: &Session<'_>, left: &Need, right: &Need) -> bool {
     let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
     let (l, r) = (spec(left.id), spec(right.id));
-    left.request == right.request && (l.queue, l.priority) == (r.queue, r.priority)
+    left.ask == right.ask && (l.queue, l.priority) == (r.queue, r.priority)
 }
 
 /// One attempt to make room.
@@ -245,7 +251,7 @@ impl Deal<'_> {
     }
 
     fn settle(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
-        let place = |now| place::on_node(s.cluster, node, self.need.request, now);
+        let place = |now| place::on_node(s.cluster, node, self.need.ask, now);
         let found = place(true).map(|to| (to, true)).or_else(|| place(false).map(|to| (to, false)));
         let Some((to, at_once)) = found else { return false };
         // What has a place is on the accounts now, and no longer asked for.

@@ -217,3 +217,101 @@ fn one_small_victim_is_taken_before_a_larger_younger_one() {
     w.run("submit a/a1; submit a/a2 -g 2; submit b/b1; submit b/b2");
     assert_eq!(w.waiting(), "a1");
 }
+
+#[test]
+fn a_selector_is_kept_and_what_it_rules_out_is_said() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("label n2 gpu=a100; submit a/t1 -g 2 --on gpu=a100; submit a/t2 --on gpu=a100");
+    assert_eq!(w.gpus(), "n1[. .] n2[t1 t1]");
+    expect![[r#"
+        P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+        P107 of 2 node(s) 1 without a label it selects
+    "#]]
+    .assert_eq(&w.why("t2"));
+    w.run("submit a/t3 --on gpu=h100");
+    expect!["P107 of 2 node(s) 2 without a label it selects\n"].assert_eq(&w.why("t3"));
+}
+
+#[test]
+fn a_preferred_node_wins_over_a_fuller_one_if_it_has_room() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("label n2 zone=b; submit a/t1; submit a/t2 --prefer zone=b");
+    assert_eq!(w.gpus(), "n1[t1 .] n2[t2 .]");
+    w.run("submit a/t3 --prefer zone=b; submit a/t4 --prefer zone=b");
+    assert_eq!(w.gpus(), "n1[t1 t4] n2[t2 t3]");
+}
+
+#[test]
+fn taints_keep_away_whoever_does_not_tolerate_them() {
+    let mut w = World::new("n1:1 n2:1", "a:4");
+    w.run("label n1 !dedicated; submit a/t1; submit a/t2; submit a/t3 --tolerate dedicated");
+    assert_eq!(w.gpus(), "n1[t3] n2[t1]");
+    w.run("label n1 ~busy; delete t1 t2 t3; submit a/t4");
+    assert_eq!(w.gpus(), "n1[.] n2[t4]");
+}
+
+#[test]
+fn a_cordoned_node_keeps_its_pods_and_gets_no_more() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/t1; cordon n1; submit a/t2");
+    assert_eq!(w.gpus(), "n1[t1 .]");
+    expect!["P107 of 1 node(s) 1 cordoned\n"].assert_eq(&w.why("t2"));
+    w.run("uncordon n1");
+    assert_eq!(w.gpus(), "n1[t1 t2]");
+}
+
+#[test]
+fn nothing_is_evicted_on_a_node_the_taker_may_not_use() {
+    let mut w = World::new("n1:1 n2:1", "a:0 b:2");
+    w.run("label n2 gpu=a100; submit a/t1; submit a/t2; submit b/b1 --on gpu=a100");
+    assert_eq!(w.gpus(), "n1[t1] n2[b1]");
+}
+
+#[test]
+fn guaranteed_run_time_protects_and_then_ends() {
+    let mut w = World::new("n1:1", "a:0 b:1");
+    w.run("min-runtime a 5000; submit a/t1; submit b/b1");
+    assert_eq!(w.waiting(), "b1");
+    assert!(w.plan.wake_at.is_some(), "it looks again when the guarantee ends");
+    w.run("wait 5000");
+    assert_eq!(w.gpus(), "n1[b1]");
+}
+
+#[test]
+fn guaranteed_run_time_does_not_keep_what_is_above_the_minimum() {
+    let mut w = World::new("n1:2", "a:0 b:1");
+    w.run("min-runtime a 5000; submit a/e --pods 2 --min 1; submit b/b1");
+    assert_eq!(w.gpus(), "n1[e b1]");
+}
+
+#[test]
+fn a_patient_workload_waits_before_anybody_is_stopped_for_it() {
+    let mut w = World::new("n1:1", "a:0 b:1");
+    w.run("submit a/t1; submit b/b1 --delay 3000");
+    assert_eq!(w.waiting(), "b1");
+    w.run("wait 3000");
+    assert_eq!(w.gpus(), "n1[b1]");
+}
+
+#[test]
+fn what_is_left_of_a_gang_is_stopped_after_a_grace() {
+    let mut w = World::new("n1:3", "a:3");
+    w.run("submit a/gang --pods 3; lose gang 1");
+    assert_eq!(w.gpus(), "n1[gang . gang]");
+    w.run("wait 60000");
+    assert_eq!(w.gpus(), "n1[. . .]");
+    expect!["P106 3 pods must run together and only 2 are left\n"].assert_eq(&w.why("gang"));
+    let text = "gang E105 stopped: 2 of the 3 pods that must run together were left\n";
+    assert_eq!(w.stopped(), text.repeat(2));
+}
+
+#[test]
+fn an_elastic_gang_gives_up_pods_above_its_minimum_one_by_one() {
+    let mut w = World::new("n1:4", "a:0 b:2");
+    w.run("submit a/e --pods 4 --min 2");
+    assert_eq!(w.gpus(), "n1[e e e e]");
+    w.run("submit b/b1");
+    assert_eq!(w.gpus(), "n1[e e e b1]");
+    w.run("submit b/b2");
+    assert_eq!(w.gpus(), "n1[e e b2 b1]");
+}

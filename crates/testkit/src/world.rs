@@ -1,7 +1,6 @@
 //! A cluster under a scheduler, with an engine that obeys at once unless told to be slow.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use model::{
     Cluster, Effect, GpuRequest, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, Weights,
@@ -95,7 +94,8 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`.
+    /// `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`, `min-runtime PROJECT MS`,
+    /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
     ///
     /// # Panics
     /// On a step it cannot read, and when an invariant of the model is broken.
@@ -113,6 +113,8 @@ impl World {
                 "cordon" => self.cordon(words[1], false),
                 "uncordon" => self.cordon(words[1], true),
                 "label" => self.label(words[1], &words[2..]),
+                "min-runtime" => self.min_runtime(words[1], words[2]),
+                "lose" => self.lose(words[1], words[2]),
                 "slow" => self.slow = true,
                 "gone" => self.vacate_all(),
                 other => panic!("unknown step {other}"),
@@ -188,7 +190,7 @@ impl World {
                 elastic: submit.elastic,
                 pods: submit.pods,
                 pods_min: submit.pods_min.unwrap_or(submit.pods),
-                constraints: Arc::new(submit.constraints.clone()),
+                constraints: submit.constraints.clone(),
                 preemption_delay_ms: submit.preemption_delay_ms,
                 created_at: self.now,
                 ..WorkloadSpec::new(&submit.name, self.queues[&submit.project], self.seq, request)
@@ -210,6 +212,21 @@ impl World {
     fn node(&self, name: &str) -> model::NodeId {
         let mut nodes = self.cluster.nodes().iter();
         nodes.find(|(_, node)| node.name == name).expect("a node of this name").0
+    }
+
+    fn min_runtime(&mut self, project: &str, ms: &str) {
+        let id = self.queues[project];
+        let ms = ms.parse().expect("milliseconds");
+        let share = self.cluster.queues()[id].share;
+        let share = Share { preempt_min_runtime_ms: ms, reclaim_min_runtime_ms: ms, ..share };
+        self.cluster.set_share(id, share).expect("a living queue");
+    }
+
+    fn lose(&mut self, name: &str, index: &str) {
+        let index: usize = index.parse().expect("a number");
+        let pod = self.cluster.workloads()[self.names[name]].pods[index];
+        self.cluster.set_wants(pod, false);
+        self.cluster.vacate(pod);
     }
 
     fn cordon(&mut self, name: &str, schedulable: bool) {

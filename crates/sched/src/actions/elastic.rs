@@ -23,6 +23,10 @@ impl Rule for GiveBack {
         halvings(s, victim, requested(s, victim))
     }
 
+    fn disrupts(&self) -> bool {
+        false
+    }
+
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
         Cause::Resized {
             gpus_before: gpus_of(s, victim) as usize,

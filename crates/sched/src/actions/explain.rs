@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, GpuRequest, Node, WorkloadId};
+use model::{Cluster, GpuRequest, Mismatch, Node, WorkloadId};
 use units::{GPU_MILLIS, Kind, Resources};
 
 use super::reclaim::entitled;
@@ -20,6 +20,7 @@ pub(crate) fn reasons(
 ) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
+        reasons.extend(too_few_left(s.cluster, id));
         return reasons;
     }
     let until = s.cluster.workloads()[id].not_before;
@@ -36,8 +37,9 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let spec = &s.cluster.workloads()[id].spec;
     let mut reasons = Vec::from_iter(s.queue_reason(id));
     reasons.extend(no_room(s.cluster, id));
+    reasons.extend(ruled_out(s.cluster, id));
     if reasons.is_empty() {
-        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min });
+        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min, pods: spec.pods });
     }
     let gpu_millis = s.ask(id, None).gpu_millis;
     let asked = Resources { gpu_millis, ..Resources::ZERO };
@@ -49,6 +51,15 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });
     }
     reasons
+}
+
+/// The workload waits, but cannot reach its minimum with the pods that are left.
+fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+    let workload = &cluster.workloads()[id];
+    let waiting = workload.pods.iter().filter(|&&pod| cluster.pods()[pod].waits()).count();
+    let pods = workload.placed.saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX));
+    let pods_min = workload.spec.pods_min;
+    (waiting > 0).then_some(Pending::GangIncomplete { pods_min, pods })
 }
 
 /// Whether nothing that others do can change it.
@@ -78,10 +89,38 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })
 }
 
+/// Nodes that are out of the question, room aside.
+fn ruled_out(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+    let constraints = cluster.constraints(cluster.workloads()[id].constraints);
+    let (mut cordoned, mut selector, mut affinity, mut taint) = (0, 0, 0, 0);
+    for (_, node) in cluster.nodes().iter() {
+        match constraints.check(&node.labels, &node.taints) {
+            _ if !node.schedulable => cordoned += 1,
+            Ok(()) => {}
+            Err(Mismatch::Selector) => selector += 1,
+            Err(Mismatch::Affinity) => affinity += 1,
+            Err(Mismatch::Taint) => taint += 1,
+        }
+    }
+    let nodes = cluster.nodes().len();
+    (cordoned + selector + affinity + taint > 0).then_some(Pending::NodesRuledOut {
+        nodes,
+        cordoned,
+        selector,
+        affinity,
+        taint,
+    })
+}
+
 fn no_room(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let (request, demand) = (workload.spec.request, workload.demand);
-    let nodes: Vec<_> = cluster.nodes().iter().map(|(_, node)| node).collect();
+    let allowed =
+        cluster.nodes().iter().filter(|(id, _)| cluster.allows(workload.constraints, *id));
+    let nodes: Vec<_> = allowed.map(|(_, node)| node).collect();
+    if nodes.is_empty() && !cluster.nodes().is_empty() {
+        return None;
+    }
     let could = |node: &&&Node| {
         let devices = node.gpus.iter().filter(|g| request.gpu.millis_on(g.memory_bytes).is_some());
         let host = Resources { gpu_millis: 0, ..demand };

@@ -7,3 +7,4 @@ pub(crate) mod explain;
 pub(crate) mod preempt;
 pub(crate) mod promote;
 pub(crate) mod reclaim;
+pub(crate) mod stale;

@@ -5,7 +5,7 @@ use model::WorkloadId;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::Rule;
+use crate::victims::{Rule, Taking, above_minimum_while_safe};
 
 pub(crate) struct Preempt;
 
@@ -14,6 +14,10 @@ impl Rule for Preempt {
         let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
         let (own, other) = (spec(id), spec(victim));
         s.can_give_way(victim) && other.queue == own.queue && other.priority < own.priority
+    }
+
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+        above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {

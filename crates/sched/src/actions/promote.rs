@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Occupancy, PodId, WorkloadId};
 
-use crate::place;
+use crate::place::{self, Ask};
 use crate::session::Session;
 
 /// Starts every workload whose reserved places are all free; one that has to wait but could
@@ -32,11 +32,10 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
         s.cluster.set_occupancy(pod, Occupancy::at(to.clone()));
         return true;
     }
-    let mut request = s.cluster.workload_of(pod).spec.request;
-    if let model::GpuRequest::Whole(gpus) = &mut request.gpu {
-        *gpus = u32::try_from(to.devices.len()).unwrap_or(*gpus);
-    }
-    let Some(elsewhere) = place::find(s.cluster, request, true, s.policy.placement) else {
+    let elastic = s.cluster.workload_of(pod).spec.elastic;
+    let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
+    let ask = Ask::of(s.cluster, s.cluster.pods()[pod].workload, gpus);
+    let Some(elsewhere) = place::find(s.cluster, ask, true, s.policy.placement) else {
         return false;
     };
     s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));

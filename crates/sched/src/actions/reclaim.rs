@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, Taking, freed};
+use crate::victims::{Rule, Taking, above_minimum_while_safe, freed};
 
 pub(crate) struct Reclaim;
 
@@ -18,6 +18,10 @@ impl Rule for Reclaim {
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
         s.can_give_way(victim) && queue(victim) != queue(id)
+    }
+
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+        above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 
     /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota

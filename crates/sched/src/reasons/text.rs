@@ -73,6 +73,7 @@ impl fmt::Display for Pending {
                 format_bytes(*free_bytes_max)
             ),
             Self::GangIncomplete { .. }
+            | Self::NodesRuledOut { .. }
             | Self::OverLimit { .. }
             | Self::NonPreemptibleOverQuota { .. }
             | Self::NotEntitledToMore { .. }
@@ -87,8 +88,22 @@ impl Pending {
     /// The reasons that have nothing to do with room on nodes.
     fn fmt_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GangIncomplete { pods_min } => {
+            Self::GangIncomplete { pods_min, pods } if pods < pods_min => {
+                write!(f, "{pods_min} pods must run together and only {pods} are left")
+            }
+            Self::GangIncomplete { pods_min, .. } => {
                 write!(f, "{pods_min} pods must start together; fewer fit at the moment")
+            }
+            Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
+                let parts = [
+                    (cordoned, "cordoned"),
+                    (selector, "without a label it selects"),
+                    (affinity, "outside its node affinity"),
+                    (taint, "with a taint it does not tolerate"),
+                ];
+                let said = parts.iter().filter(|(count, _)| **count > 0);
+                let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
+                write!(f, "of {nodes} node(s) {}", said.join(", "))
             }
             Self::OverLimit { queue, limit_millis, allocated_millis, requested_millis } => write!(
                 f,
@@ -189,6 +204,9 @@ impl fmt::Display for Cause {
             }
             Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
                 write!(f, "shrunk from {gpus_before} to {gpus_after} GPU(s) for {who}")
+            }
+            Self::StaleGang { pods_min, pods } => {
+                write!(f, "stopped: {pods} of the {pods_min} pods that must run together were left")
             }
             Self::Resized { gpus_before, gpus_after, beneficiary: None } => {
                 write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that nobody needs")

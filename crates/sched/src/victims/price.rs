@@ -22,12 +22,14 @@ pub(crate) struct Offer {
 struct Room {
     free_millis: Vec<u64>,
     host: Resources,
+    /// Pods that may still come.
+    pods: u32,
 }
 
 /// One who may be asked, with its pieces and what the first so many of them free here.
 struct Candidate {
     id: WorkloadId,
-    /// `after[n]` = what `n + 1` pieces free on each device, and of CPU and memory.
+    /// `after[n]` = what `n + 1` pieces free here.
     after: Vec<Vec<Freed>>,
     queue: QueueId,
     priority: u32,
@@ -49,15 +51,19 @@ impl Candidate {
 /// What a piece frees on this node.
 #[derive(Clone, Copy)]
 enum Freed {
-    Gpu { at: usize, millis: u64 },
-    Host(Resources),
+    Gpu {
+        at: usize,
+        millis: u64,
+    },
+    /// The pod goes, and with it its CPU and memory.
+    Pod(Resources),
 }
 
 impl Freed {
     const fn gpu_millis(self) -> u64 {
         match self {
             Self::Gpu { millis, .. } => millis,
-            Self::Host(_) => 0,
+            Self::Pod(_) => 0,
         }
     }
 }
@@ -70,9 +76,13 @@ pub(super) fn node(
     id: NodeId,
     refused: &Refused,
 ) -> Option<Offer> {
+    if !s.cluster.allows(need.ask.constraints, id) {
+        return None;
+    }
     let row = &s.cluster.nodes()[id];
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
-    let room = Room { free_millis, host: row.free(false) };
+    let pods = row.pods_max.saturating_sub(row.pods_committed);
+    let room = Room { free_millis, host: row.free(false), pods };
     if fits(s, need, id, &room) {
         return Some(Offer { price: price(s, rule, need, &[]), victims: Vec::new() });
     }
@@ -139,7 +149,10 @@ fn with(room: &Room, candidates: &[Candidate], chosen: &[(usize, usize)]) -> Roo
         for freed in &candidates[at].after[pieces - 1] {
             match *freed {
                 Freed::Gpu { at, millis } => room.free_millis[at] += millis,
-                Freed::Host(amounts) => room.host += amounts,
+                Freed::Pod(amounts) => {
+                    room.host += amounts;
+                    room.pods = room.pods.saturating_add(1);
+                }
             }
         }
     }
@@ -148,14 +161,14 @@ fn with(room: &Room, candidates: &[Candidate], chosen: &[(usize, usize)]) -> Roo
 
 fn fits(s: &Session<'_>, need: &Need, id: NodeId, room: &Room) -> bool {
     let gpus = &s.cluster.nodes()[id].gpus;
-    let host = Resources { gpu_millis: 0, ..need.request.resources(1) };
-    if !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
+    let host = Resources { gpu_millis: 0, ..need.ask.request.resources(1) };
+    if room.pods == 0 || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
         return false;
     }
     let fitting = gpus.iter().zip(&room.free_millis).filter(|(gpu, free)| {
-        need.request.gpu.millis_on(gpu.memory_bytes).is_some_and(|millis| **free >= millis)
+        need.ask.request.gpu.millis_on(gpu.memory_bytes).is_some_and(|millis| **free >= millis)
     });
-    fitting.count() >= need.request.gpu.devices() as usize
+    fitting.count() >= need.ask.request.gpu.devices() as usize
 }
 
 /// Who on this node may be asked: the least important first, of equals the youngest.
@@ -226,7 +239,7 @@ fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, freed: &mut 
     let devices = place.devices.iter().skip(gpus);
     freed.extend(devices.map(|d| Freed::Gpu { at: d.gpu as usize, millis: d.millis }));
     if gpus == 0 {
-        freed.push(Freed::Host(s.cluster.amounts(pod, place)));
+        freed.push(Freed::Pod(s.cluster.amounts(pod, place)));
     }
 }
 

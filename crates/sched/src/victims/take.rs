@@ -1,7 +1,7 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{PodId, WorkloadId};
+use model::{PodId, Share, WorkloadId};
 use units::Resources;
 
 use crate::session::Session;
@@ -29,6 +29,20 @@ pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking>
         takings.extend(last_first.take(spare as usize).map(Taking::One));
     }
     takings.push(Taking::All(victim));
+    takings
+}
+
+/// The pieces of [`whole_workload`], but only what it has beyond its minimum as long as its
+/// guaranteed run time lasts: pods above the minimum, GPUs above one.
+pub(crate) fn above_minimum_while_safe(
+    s: &Session<'_>,
+    victim: WorkloadId,
+    guaranteed: impl Fn(&Share) -> u64,
+) -> Vec<Taking> {
+    let mut takings = whole_workload(s, victim);
+    if s.safe_until(victim, guaranteed) > s.now {
+        takings.retain(|taking| !matches!(taking, Taking::All(_)));
+    }
     takings
 }
 

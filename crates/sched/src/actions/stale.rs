@@ -1,0 +1,34 @@
+//! Gangs that lost too many pods: what is left of them is stopped, since it holds resources and
+//! gets nowhere. Source: scheduling reference §18.
+
+use crate::Cause;
+use crate::session::Session;
+
+/// Stops what is left of each gang that has been incomplete for longer than the grace.
+pub(crate) fn run(s: &mut Session<'_>) {
+    let partial = s.cluster.partial().clone();
+    let known: Vec<_> =
+        s.cluster.workloads().iter().map(|(id, row)| (id, row.stale_since)).collect();
+    for (id, since) in known {
+        if !partial.contains(&id) {
+            if since.is_some() {
+                s.cluster.set_stale(id, None);
+            }
+            continue;
+        }
+        let since = since.unwrap_or(s.now);
+        s.cluster.set_stale(id, Some(since));
+        let due = since.plus_ms(s.policy.stale_grace_ms);
+        if due > s.now {
+            s.wake(due);
+            continue;
+        }
+        let workload = &s.cluster.workloads()[id];
+        let cause = Cause::StaleGang { pods_min: workload.spec.pods_min, pods: workload.placed };
+        for pod in workload.pods.clone() {
+            s.settle(pod, None, false);
+            s.causes.insert(pod, cause.clone());
+        }
+        s.cluster.set_stale(id, None);
+    }
+}
