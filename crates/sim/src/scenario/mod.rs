@@ -1,0 +1,104 @@
+//! Scenario files: the wire types, reading and writing. Owns: the format and its version. Refuses
+//! to know: the model and the scheduler; `build` and `run` give the words their meaning.
+
+pub mod amount;
+mod gpus;
+mod list;
+mod read;
+mod steps;
+mod types;
+
+use serde::{Deserialize, Serialize};
+
+pub use gpus::{DEVICES_MAX, GpuAsk};
+pub use list::OneOrMany;
+pub use read::At;
+pub use steps::{Expect, ExpectQueue, ExpectWorkload, Gone, QuotaChange, Step};
+pub use types::{
+    Amounts, Effect, Evicted, Node, Place, Policy, Queue, Releasing, Scenario, Schedule, Strategy,
+    Taint, Task, TaskState, Toleration, Weights, Workload, World,
+};
+
+use crate::Error;
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// State of a workload, or of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Holds its place; of a workload: all its pods do.
+    Running,
+    /// Some of its pods hold a place, others do not.
+    Partly,
+    /// Waits for a place that is being freed.
+    Reserved,
+    /// Is being stopped.
+    Releasing,
+    /// Waits for a place.
+    Pending,
+    /// Wants no place.
+    Suspended,
+    /// Has ended.
+    Finished,
+    /// Was deleted, or evicted for good.
+    Gone,
+}
+
+impl State {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Partly => "partly",
+            Self::Reserved => "reserved",
+            Self::Releasing => "releasing",
+            Self::Pending => "pending",
+            Self::Suspended => "suspended",
+            Self::Finished => "finished",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario, YAML or JSON.
+    ///
+    /// # Errors
+    /// The first fault with its position.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let scenario: Self = read::read(text)?;
+        if scenario.version.value != VERSION {
+            return Err(read::wrong_version(&scenario.version));
+        }
+        Ok(scenario)
+    }
+
+    /// Writes it as JSON, which is YAML too. Keys are in a fixed order.
+    ///
+    /// # Errors
+    /// None that a scenario can cause.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::Write { message: error.to_string() })?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// One without objects.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            version: VERSION.into(),
+            description: None,
+            policy: At::default(),
+            world: World::default(),
+            nodes: Vec::new(),
+            queues: Vec::new(),
+            workloads: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Reading: YAML or JSON (which is YAML) to scenario types, with the position of every fault.
+//! Owns: the one use of the YAML library. Refuses to know: what a scenario means.
+
+use serde::de::{DeserializeOwned, Deserializer};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::VERSION;
+use crate::Error;
+
+/// A value and where it stood. The position is not part of the value.
+#[derive(Debug, Clone, Default)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Line, from 1; 0 for a value that was not read.
+    pub line: u64,
+    /// Column, from 1.
+    pub column: u64,
+}
+
+impl<T> From<T> for At<T> {
+    fn from(value: T) -> Self {
+        Self { value, line: 0, column: 0 }
+    }
+}
+
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T> At<T> {
+    /// A fault at this place.
+    pub(crate) fn fault(&self, message: impl Into<String>) -> Error {
+        Error::Scenario { line: self.line, column: self.column, message: message.into() }
+    }
+}
+
+impl<T> std::ops::Deref for At<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Serialize> Serialize for At<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found = serde_saphyr::Spanned::<T>::deserialize(deserializer)?;
+        let at = found.referenced;
+        Ok(Self { value: found.value, line: at.line(), column: at.column() })
+    }
+}
+
+/// What is read when the rest cannot be: the version says whether the file is ours at all.
+#[derive(Deserialize)]
+struct Version {
+    version: Option<At<u32>>,
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// The first fault, with its position; for an unknown key the nearest known one.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    let wrong = match parse::<T>(text) {
+        Ok(value) => return Ok(value),
+        Err(wrong) => wrong,
+    };
+    match parse::<Version>(text) {
+        Ok(Version { version: Some(version) }) if version.value != VERSION => {
+            Err(wrong_version(&version))
+        }
+        _ => Err(fault(&wrong)),
+    }
+}
+
+/// Refuses a file of another version.
+pub(crate) fn wrong_version(version: &At<u32>) -> Error {
+    version.fault(format!(
+        "version {} is not known; this program reads version {VERSION}",
+        version.value
+    ))
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
+    // The size of a scenario is bounded by its own limits, with texts that name them.
+    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options)
+}
+
+fn fault(error: &serde_saphyr::Error) -> Error {
+    use serde_saphyr::Error as E;
+    let place = error.location();
+    let (line, column) = place.map_or((0, 0), |at| (at.line(), at.column()));
+    let message = match error.without_snippet() {
+        E::SerdeUnknownField { field, expected, .. } => unknown("key", field, expected),
+        E::SerdeUnknownVariant { variant, expected, .. } => unknown("value", variant, expected),
+        E::SerdeMissingField { field, .. } => format!("key `{field}` is missing"),
+        E::DuplicateMappingKey { key, .. } => {
+            format!("key `{}` is given twice", key.as_deref().unwrap_or_default())
+        }
+        E::NonFiniteFloat { value, .. } => {
+            format!("`{value}` is not a number that can be counted with")
+        }
+        E::Eof { .. } => "the file is empty or ends too early".to_owned(),
+        other => {
+            let text = other.to_string();
+            let end = text.rfind(" at line ").unwrap_or(text.len());
+            text[..end].to_owned()
+        }
+    };
+    Error::Scenario { line, column, message }
+}
+
+fn unknown(what: &str, found: &str, known: &[&str]) -> String {
+    match crate::near::nearest(found, known.iter().copied()) {
+        Some(near) => format!("unknown {what} `{found}`; did you mean `{near}`?"),
+        None => format!("unknown {what} `{found}`; known are {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,383 @@
+//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Refuses to
+//! know: the model; `build` converts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
+use super::gpus::GpuAsk;
+use super::list::OneOrMany;
+use super::read::At;
+use super::steps::Step;
+
+/// A scenario file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of this format.
+    pub version: At<u32>,
+    /// What it shows, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The knobs of the scheduler.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: At<Policy>,
+    /// How the world around the scheduler behaves.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub world: World,
+    /// Machines.
+    #[serde(default)]
+    pub nodes: Vec<At<Node>>,
+    /// The queue tree: departments and projects, in order of creation.
+    #[serde(default)]
+    pub queues: Vec<At<Queue>>,
+    /// Workloads that are there at the start, in order of creation.
+    #[serde(default)]
+    pub workloads: Vec<At<Workload>>,
+    /// What happens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<At<Step>>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Knobs of the scheduler; what is not given has the scheduler's own default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// Which of the nodes that fit is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Strategy>,
+    /// Most workloads moved to make room for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consolidation_moves_max: Option<usize>,
+    /// Least time between two resizes of a workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grow_interval: Option<Span>,
+    /// Most trial placements of one action in one cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_max: Option<u64>,
+}
+
+/// Which of the nodes that fit is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// The fullest.
+    BinPack,
+    /// The emptiest.
+    Spread,
+}
+
+/// How the world around the scheduler behaves.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct World {
+    /// What becomes of an evicted pod.
+    #[serde(default)]
+    pub evicted: Evicted,
+    /// When a pod that is being stopped is gone.
+    #[serde(default)]
+    pub releasing: Releasing,
+    /// When the scheduler runs.
+    #[serde(default)]
+    pub schedule: Schedule,
+}
+
+/// What becomes of an evicted pod.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evicted {
+    /// It waits for a place again.
+    #[default]
+    Pending,
+    /// It does not come back.
+    Gone,
+}
+
+/// When a pod that is being stopped is gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Releasing {
+    /// Before the next cycle.
+    #[default]
+    AtOnce,
+    /// At a step `gone`.
+    UntilGone,
+}
+
+/// When the scheduler runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// After each step, until nothing more happens.
+    #[default]
+    ToRest,
+    /// Only at steps `cycles`.
+    ByHand,
+}
+
+/// A machine, or several that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Name; with `count`, numbers from 1 are appended.
+    pub name: String,
+    /// How many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// GPUs of each.
+    #[serde(default)]
+    pub gpus: u32,
+    /// Memory of each GPU: one size for all, or a list with one for each.
+    #[serde(default = "gpu_memory")]
+    pub gpu_memory: OneOrMany<Size>,
+    /// Cores.
+    #[serde(default = "node_cpu")]
+    pub cpu: Count,
+    /// Main memory.
+    #[serde(default = "node_memory")]
+    pub memory: Size,
+    /// Most pods at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods_max: Option<u32>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+    /// Whether new pods may not come.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cordoned: bool,
+}
+
+fn gpu_memory() -> OneOrMany<Size> {
+    OneOrMany::One(Size::new(16 << 30))
+}
+const fn node_cpu() -> Count {
+    Count::new(100_000)
+}
+const fn node_memory() -> Size {
+    Size::new(1 << 40)
+}
+
+/// A mark on a node that keeps pods away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taint {
+    /// Name.
+    pub key: String,
+    /// Value.
+    #[serde(default)]
+    pub value: String,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// What a taint does; the words are those of Kubernetes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Pods are not placed here.
+    NoSchedule,
+    /// Pods are placed elsewhere if they can be.
+    PreferNoSchedule,
+    /// Pods are not placed here.
+    NoExecute,
+}
+
+/// What makes a pod ignore a taint; what is not given matches everything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Toleration {
+    /// Name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+}
+
+/// A department or a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Name, unique.
+    pub name: String,
+    /// The queue above; none for one directly under the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// What it is entitled to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quota: Amounts,
+    /// Most it may hold.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limit: Amounts,
+    /// Its weights when left-over capacity is divided.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub weight: Weights,
+    /// Queues of higher priority are served first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// How long its workloads run before a higher priority of the same queue may stop them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_min_runtime: Option<Span>,
+    /// How long its workloads run before another queue may take from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_min_runtime: Option<Span>,
+}
+
+/// Amounts per resource. As a quota, GPUs not given are 0 and the others unlimited; as a limit,
+/// everything not given is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amounts {
+    /// GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<CountLimit>,
+    /// Cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CountLimit>,
+    /// Main memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<SizeLimit>,
+}
+
+/// Weights per resource; 1 if not given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    /// GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<u32>,
+    /// Cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// Main memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+}
+
+/// A workload, or several that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name, unique in its project; with `count`, numbers from 1 are appended.
+    pub name: String,
+    /// The queue it belongs to.
+    pub project: String,
+    /// How many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// GPUs of each pod.
+    #[serde(default)]
+    pub gpu: GpuAsk,
+    /// Cores of each pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Count>,
+    /// Main memory of each pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
+    /// Higher goes first inside its project; 50 for trainings, 100 for what is not preemptible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Whether it may be evicted for others.
+    #[serde(default = "yes")]
+    pub preemptible: bool,
+    /// Whether its number of GPUs may be halved to fit and doubled to fill.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub elastic: bool,
+    /// Pods.
+    #[serde(default = "one")]
+    pub pods: u32,
+    /// Fewest pods that make sense together; all of them if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods_min: Option<u32>,
+    /// Labels a node must have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub selector: BTreeMap<String, String>,
+    /// Taints that do not matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tolerations: Vec<Toleration>,
+    /// Nobody is stopped for it before it has waited so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption_delay: Option<Span>,
+    /// Whether it is suspended: it wants no place.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub suspended: bool,
+    /// How long ago it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age: Option<Span>,
+    /// How long ago a pod of it was last given a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Span>,
+    /// How long ago it last changed size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resized: Option<Span>,
+    /// In how long it is looked at first (back-off).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Span>,
+    /// It finishes when it has run so long since its last start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_for: Option<Span>,
+    /// Where its pods are at the start, in order; pods without an entry wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<At<Task>>,
+}
+
+const fn yes() -> bool {
+    true
+}
+const fn one() -> u32 {
+    1
+}
+
+/// Where a pod is at the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// State.
+    #[serde(default)]
+    pub state: TaskState,
+    /// The node it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Indices of the GPUs it holds there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+    /// The place reserved for its next run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Place>,
+}
+
+/// State of a pod at the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskState {
+    /// Waits for a place, or for the one reserved for it.
+    #[default]
+    Pending,
+    /// Holds its place.
+    Running,
+    /// Is being stopped; holds its place until it is gone.
+    Releasing,
+    /// Has ended, or is not wanted.
+    Ended,
+}
+
+/// A node and GPUs of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Node.
+    pub node: String,
+    /// Indices of GPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+}
