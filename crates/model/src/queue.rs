@@ -47,6 +47,9 @@ pub struct Share {
     pub over_quota_weight: Weights,
     /// Queues of higher priority are served first.
     pub priority: u32,
+    /// What it used of the cluster's capacity over the window of time-based fairness, in parts per
+    /// million; 0 when that is not in use.
+    pub usage_ppm: u64,
     /// How long its workloads run, in milliseconds, before a higher priority of the same queue
     /// may stop them.
     pub preempt_min_runtime_ms: u64,
@@ -63,6 +66,7 @@ impl Share {
             limit,
             over_quota_weight: Weights::all(1),
             priority: 100,
+            usage_ppm: 0,
             preempt_min_runtime_ms: 0,
             reclaim_min_runtime_ms: 0,
         }

@@ -24,7 +24,7 @@ const RETRY_MS: u64 = 1000;
 /// Bounded by [`Policy::trials_max`] trial placements for each action. The same cluster, instant and policy give
 /// the same plan.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
-    let fair = fair_shares(cluster);
+    let fair = fair_shares(cluster, policy);
     cluster.begin();
     let mut s = Session {
         cluster,

@@ -1,23 +1,28 @@
 //! What each queue is entitled to at this moment. Owns: the division of capacity among
-//! siblings, level by level. Source: scheduling reference §7, Run:ai reference D.3 and D.3b.
+//! siblings, level by level. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use model::{Cluster, Queue, QueueId};
 use units::{Kind, Resources};
 
-/// Fair shares of all queues: the quota part, plus the part of what is left over.
+use crate::Policy;
+use crate::policy::OverQuota;
+
+/// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
+/// quotas promise more than there is, everybody gets less in proportion.
 #[must_use]
-pub fn fair_shares(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
+pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     let mut shares = BTreeMap::new();
     let roots = cluster.queues().iter().filter(|(_, q)| q.parent.is_none()).map(|(id, _)| id);
-    divide(cluster, &roots.collect::<Vec<_>>(), cluster.capacity(), &mut shares);
+    let roots = roots.collect::<Vec<_>>();
+    divide(cluster, policy, &roots, cluster.capacity(), &mut shares);
     shares
 }
 
 fn divide(
     cluster: &Cluster,
+    policy: &Policy,
     siblings: &[QueueId],
     total: Resources,
     shares: &mut BTreeMap<QueueId, Resources>,
@@ -25,106 +30,144 @@ fn divide(
     let queues: Vec<_> = siblings.iter().map(|&id| &cluster.queues()[id]).collect();
     let mut result = vec![Resources::ZERO; queues.len()];
     for kind in Kind::ALL {
-        for (at, share) in divide_one(&queues, kind, total[kind]).into_iter().enumerate() {
+        for (at, share) in divide_one(&queues, policy, kind, total[kind]).into_iter().enumerate() {
             result[at][kind] = share;
         }
     }
     for (at, &id) in siblings.iter().enumerate() {
         shares.insert(id, result[at]);
         let children: Vec<_> = queues[at].children.iter().copied().collect();
-        divide(cluster, &children, result[at], shares);
+        divide(cluster, policy, &children, result[at], shares);
     }
 }
 
-/// A fraction left over by rounding down: `part / whole` of the resource's unit.
-#[derive(Clone, Copy)]
-struct Remainder {
-    part: u128,
-    whole: u128,
+/// One part of the division: who wants how much more, and with what weight.
+struct Line {
+    want: u64,
+    weight: u128,
+    /// Order among equals: the older first.
+    seq: u64,
+    given: u64,
+    /// What rounding down left of its part, as numerator over `remainder.1`.
+    remainder: Option<(u128, u128)>,
 }
 
-fn divide_one(queues: &[&Queue], kind: Kind, total: u64) -> Vec<u64> {
+fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: u64) -> Vec<u64> {
     let wanted = |q: &Queue| q.requested[kind].min(q.share.limit[kind]);
-    let mut shares: Vec<u64> =
-        queues.iter().map(|q| wanted(q).min(q.share.quota[kind]).min(total)).collect();
-    let given: u128 = shares.iter().map(|&s| u128::from(s)).sum();
-    // Quotas may promise more than there is; then nothing is left to divide.
-    let mut left = u64::try_from(u128::from(total).saturating_sub(given)).unwrap_or(0);
+    let within = |q: &Queue| wanted(q).min(q.share.quota[kind]);
+    let promised: u128 = queues.iter().map(|q| u128::from(within(q))).sum();
+    if promised > u128::from(total) {
+        let quota = |q: &Queue| u128::from(q.share.quota[kind].min(total));
+        let lines = queues.iter().map(|q| Line::new(q, within(q), quota(q)));
+        let mut lines: Vec<_> = lines.collect();
+        pour(&mut lines, kind.share_unit(), total);
+        return lines.into_iter().map(|line| line.given).collect();
+    }
+    let mut shares: Vec<u64> = queues.iter().map(|q| within(q)).collect();
+    let mut left = total - shares.iter().sum::<u64>();
     let mut priorities: Vec<_> = queues.iter().map(|q| q.share.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();
     for &priority in priorities.iter().rev() {
         let group: Vec<_> =
             (0..queues.len()).filter(|&at| queues[at].share.priority == priority).collect();
-        left = by_weight(queues, kind, &group, left, &mut shares);
+        let weights = weights(queues, &group, policy, kind, &shares);
+        let lines = group.iter().zip(weights);
+        let mut lines: Vec<_> = lines
+            .map(|(&at, weight)| Line::new(queues[at], wanted(queues[at]) - shares[at], weight))
+            .collect();
+        left = pour(&mut lines, kind.share_unit(), left);
+        for (&at, line) in group.iter().zip(&lines) {
+            shares[at] += line.given;
+        }
     }
     shares
 }
 
-/// Divides what is left among one priority group; returns what the group did not take.
-fn by_weight(
+/// The weights of a group for what is left over. With time-based fairness a queue that used more
+/// than its part of late weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
+/// its part of the capacity over the window, both scaled to integers.
+fn weights(
     queues: &[&Queue],
-    kind: Kind,
     group: &[usize],
-    mut left: u64,
-    shares: &mut [u64],
-) -> u64 {
-    let unit = kind.share_unit();
-    let want = |at: usize, shares: &[u64]| {
-        let q = queues[at];
-        q.requested[kind].min(q.share.limit[kind]).saturating_sub(shares[at])
+    policy: &Policy,
+    kind: Kind,
+    shares: &[u64],
+) -> Vec<u128> {
+    let plain = |at: usize| match policy.over_quota {
+        OverQuota::ByWeight => u128::from(queues[at].share.over_quota_weight.of(kind)),
+        OverQuota::ByQuota => u128::from(queues[at].share.quota[kind].min(1 << 50)),
     };
-    let weight = |at: usize| u128::from(queues[at].share.over_quota_weight.of(kind));
-    let mut remainders: BTreeMap<usize, Remainder> = BTreeMap::new();
+    let hungry =
+        |at: usize| queues[at].requested[kind].min(queues[at].share.limit[kind]) > shares[at];
+    let total: u128 = group.iter().filter(|&&at| hungry(at)).map(|&at| plain(at)).sum();
+    let k = u128::from(policy.usage_weight_millis);
+    let used = group.iter().any(|&at| queues[at].share.usage_ppm != 0);
+    if k == 0 || !used {
+        return group.iter().map(|&at| plain(at)).collect();
+    }
+    let scaled = |at: usize| {
+        let part = plain(at) * 1_000_000;
+        let usage = u128::from(queues[at].share.usage_ppm) * total;
+        (part * 1000 + k * part).saturating_sub(k * usage)
+    };
+    group.iter().map(|&at| scaled(at)).collect()
+}
+
+impl Line {
+    const fn new(queue: &Queue, want: u64, weight: u128) -> Self {
+        Self { want, weight, seq: queue.seq, given: 0, remainder: None }
+    }
+
+    const fn hungry(&self) -> bool {
+        self.want > self.given && self.weight > 0
+    }
+}
+
+/// Gives out `left` by weight in whole units, round by round as long as somebody took less than
+/// its part; returns what nobody wanted.
+fn pour(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
     loop {
-        let hungry: Vec<_> =
-            group.iter().copied().filter(|&at| want(at, shares) > 0 && weight(at) > 0).collect();
-        let weights: u128 = hungry.iter().map(|&at| weight(at)).sum();
+        let weights: u128 = lines.iter().filter(|line| line.hungry()).map(|line| line.weight).sum();
         if left == 0 || weights == 0 {
             break;
         }
         let round = u128::from(left);
         let mut again = false;
-        for &at in &hungry {
-            let (part, whole) = (round * weight(at), weights);
-            let wanted = want(at, shares);
-            let give = if u128::from(wanted) * whole <= part {
-                remainders.remove(&at);
-                again |= u128::from(wanted) * whole < part;
-                wanted
+        for line in lines.iter_mut().filter(|line| line.hungry()) {
+            let part = round * line.weight;
+            let want = u128::from(line.want - line.given);
+            let give = if want * weights <= part {
+                line.remainder = None;
+                again |= want * weights < part;
+                line.want - line.given
             } else {
-                let units = part / (whole * u128::from(unit));
-                remainders
-                    .insert(at, Remainder { part: part - units * whole * u128::from(unit), whole });
-                u64::try_from(units * u128::from(unit)).unwrap_or(u64::MAX)
+                let step = weights * u128::from(unit);
+                line.remainder = Some((part % step, weights));
+                u64::try_from(part / step).unwrap_or(u64::MAX) * unit
             };
-            shares[at] += give;
+            line.given += give;
             left -= give;
         }
         if !again {
             break;
         }
     }
-    by_remainder(queues, unit, &remainders, left, |at, shares| want(at, shares), shares)
+    by_remainder(lines, unit, left)
 }
 
 /// Hands out what rounding left over, one unit each: largest remainder first, then the older.
-fn by_remainder(
-    queues: &[&Queue],
-    unit: u64,
-    remainders: &BTreeMap<usize, Remainder>,
-    mut left: u64,
-    want: impl Fn(usize, &[u64]) -> u64,
-    shares: &mut [u64],
-) -> u64 {
-    let mut order: Vec<_> = remainders.iter().collect();
-    order.sort_by(|(a, ra), (b, rb)| {
-        let larger = (rb.part * ra.whole).cmp(&(ra.part * rb.whole));
-        larger.then_with(|| queues[**a].seq.cmp(&queues[**b].seq)).then(Ordering::Equal)
+fn by_remainder(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
+    let mut order: Vec<_> = (0..lines.len()).filter(|&at| lines[at].remainder.is_some()).collect();
+    order.sort_by(|&a, &b| {
+        let ((pa, wa), (pb, wb)) =
+            (lines[a].remainder.unwrap_or((0, 1)), lines[b].remainder.unwrap_or((0, 1)));
+        (pb * wa).cmp(&(pa * wb)).then(lines[a].seq.cmp(&lines[b].seq))
     });
-    for (&at, _) in order {
-        let give = unit.min(left).min(want(at, shares));
-        shares[at] += give;
+    for at in order {
+        let line = &mut lines[at];
+        let give = unit.min(left).min(line.want - line.given);
+        line.given += give;
         left -= give;
     }
     left

@@ -33,5 +33,5 @@ mod victims;
 pub use cycle::cycle;
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
-pub use policy::{Placement, Policy};
+pub use policy::{OverQuota, Placement, Policy};
 pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, WorkloadRef};

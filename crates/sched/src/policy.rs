@@ -9,11 +9,24 @@ pub enum Placement {
     Spread,
 }
 
+/// How capacity that no quota claims is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverQuota {
+    /// By the weights of the queues.
+    ByWeight,
+    /// In proportion to the quotas, as Run:ai did until 2021.
+    ByQuota,
+}
+
 /// The knobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// Which node is taken.
     pub placement: Placement,
+    /// How capacity that no quota claims is divided.
+    pub over_quota: OverQuota,
+    /// How strongly past use lowers a queue's weight, in thousandths (KAI's k; 0 = not at all).
+    pub usage_weight_millis: u64,
     /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
     pub consolidation_moves_max: usize,
     /// Least time between two resizes of a workload if nobody needs the difference, in
@@ -31,6 +44,8 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             placement: Placement::BinPack,
+            over_quota: OverQuota::ByWeight,
+            usage_weight_millis: 1000,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
             stale_grace_ms: 60_000,

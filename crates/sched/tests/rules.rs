@@ -315,3 +315,13 @@ fn an_elastic_gang_gives_up_pods_above_its_minimum_one_by_one() {
     w.run("submit b/b2");
     assert_eq!(w.gpus(), "n1[e e b2 b1]");
 }
+
+#[test]
+fn quotas_that_promise_too_much_are_honoured_in_proportion() {
+    let mut w = World::new("n1:6", "a:6 b:3");
+    for n in 1..=6 {
+        w.run(&format!("submit a/a{n}"));
+    }
+    w.run("submit b/b1; submit b/b2; submit b/b3");
+    assert_eq!(w.waiting(), "a5 a6 b3");
+}

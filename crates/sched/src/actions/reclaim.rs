@@ -45,15 +45,16 @@ impl Rule for Reclaim {
         if !levels.all(|queue| within_share(s, queue, asked)) || !within_share(s, taker, asked) {
             return false;
         }
-        let (taker, side) = (&s.cluster.queues()[taker], &s.cluster.queues()[giver]);
-        let (quota, held) = (side.share.quota, side.allocated);
+        let held = s.cluster.queues()[giver].allocated;
         let left = held.saturating_sub(freed(s, taking));
+        let quota = deserved(s, giver);
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
         let above_share = kinds().any(|kind| {
             held[kind] > s.fair[&giver][kind].max(quota[kind]) && left[kind] >= quota[kind]
         });
-        let within_quota = (taker.allocated + asked).fits_in(taker.share.quota);
+        let within_quota =
+            (s.cluster.queues()[taker].allocated + asked).fits_in(deserved(s, taker));
         above_share || (within_quota && above_quota)
     }
 
@@ -78,6 +79,20 @@ fn within_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> bool {
     let share = s.fair[&queue];
     let within = |kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind];
     Kind::ALL.into_iter().all(within)
+}
+
+/// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
+/// share takes its place.
+fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
+    let row = &s.cluster.queues()[queue];
+    let mut deserved = row.share.quota;
+    for kind in Kind::ALL {
+        let fair = s.fair[&queue][kind];
+        if fair < deserved[kind].min(row.requested[kind]).min(row.share.limit[kind]) {
+            deserved[kind] = fair;
+        }
+    }
+    deserved
 }
 
 /// The ancestors (or selves) of both queues just below the point where their paths part; none
