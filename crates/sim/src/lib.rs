@@ -5,8 +5,16 @@
 //! and `sched` as in the product.
 
 mod error;
+mod expect;
+mod frame;
 mod near;
 pub mod scenario;
 pub mod states;
+mod world;
 
 pub use error::Error;
+pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
+pub use world::{
+    CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
+    Record, Simulation, run,
+};

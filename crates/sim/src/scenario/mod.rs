@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
 pub use read::At;
-pub use steps::{Expect, ExpectQueue, ExpectWorkload, Gone, QuotaChange, Step};
+pub use steps::{Expect, ExpectQueue, ExpectWorkload, Gone, QuotaChange, Step, Submit};
 pub use types::{
     Amounts, Effect, Evicted, Node, Place, Policy, Queue, Releasing, Scenario, Schedule, Strategy,
     Taint, Task, TaskState, Toleration, Weights, Workload, World,

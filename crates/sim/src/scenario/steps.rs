@@ -1,8 +1,11 @@
 //! What happens in a scenario, and what is expected after it. Owns: names of keys.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::amount::{Count, Span};
 use super::list::OneOrMany;
@@ -15,7 +18,7 @@ use super::types::{Amounts, Node, Weights, Workload};
 pub struct Step {
     /// New workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submit: Option<OneOrMany<At<Workload>>>,
+    pub submit: Option<At<Submit>>,
     /// Workloads that are taken away, with what is left of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete: Option<OneOrMany<String>>,
@@ -55,6 +58,48 @@ pub struct Step {
     /// What is expected now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<At<Expect>>,
+}
+
+/// New workloads: one, or a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submit(pub Vec<At<Workload>>);
+
+impl Serialize for Submit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Submit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Submit;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a workload or a list of workloads")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Submit, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Submit)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Submit, A::Error> {
+                let one = Workload::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Submit(vec![one.into()]))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl Step {
+    /// The new workloads; a single one stands where the step says `submit`.
+    pub(crate) fn submitted(&self) -> Option<Vec<At<Workload>>> {
+        let submit = self.submit.as_ref()?;
+        let mut workloads = submit.value.0.clone();
+        for workload in workloads.iter_mut().filter(|workload| workload.line == 0) {
+            (workload.line, workload.column) = (submit.line, submit.column);
+        }
+        Some(workloads)
+    }
 }
 
 /// Which of the pods that are being stopped are gone.
@@ -131,7 +176,7 @@ pub struct ExpectWorkload {
 }
 
 /// What is expected of a queue.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectQueue {
     /// GPUs its workloads hold.

@@ -1,0 +1,182 @@
+//! What was expected against what is. Owns: the comparison and its words.
+
+use std::collections::BTreeMap;
+
+use model::Placement;
+use units::{GPU_MILLIS, format_millis};
+
+use crate::frame::{label_of, task_state};
+use crate::scenario::{Expect, ExpectQueue, ExpectWorkload, OneOrMany, State};
+use crate::world::Simulation;
+
+/// Every difference, one sentence each.
+pub(crate) fn differences(
+    simulation: &Simulation,
+    stopped: &[(String, String)],
+    expected: &Expect,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, want) in &expected.gpus {
+        match simulation.node(name) {
+            Err(fault) => found.push(fault),
+            Ok(node) => {
+                let want = want.split_whitespace().collect::<Vec<_>>().join(" ");
+                differ(&mut found, &format!("GPUs of {name}"), want, gpus(simulation, node));
+            }
+        }
+    }
+    if let Some(want) = &expected.waiting {
+        let list = |names: &[String]| format!("[{}]", names.join(", "));
+        differ(&mut found, "waiting", list(want), list(&waiting(simulation)));
+    }
+    for (name, want) in &expected.workloads {
+        match simulation.job(name) {
+            Err(fault) => found.push(fault),
+            Ok(job) => workload(&mut found, simulation, name, job, want),
+        }
+    }
+    for (name, want) in &expected.queues {
+        match simulation.queue(name) {
+            Err(fault) => found.push(fault),
+            Ok(id) => queue(&mut found, simulation, name, id, *want),
+        }
+    }
+    if let Some(want) = &expected.stopped {
+        let want = want.iter().map(|(name, codes)| (name.clone(), codes.as_slice().to_vec()));
+        let mut is: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, code) in stopped {
+            let codes = is.entry(name.clone()).or_default();
+            if !codes.contains(code) {
+                codes.push(code.clone());
+            }
+        }
+        differ(&mut found, "stopped", codes(&want.collect()), codes(&is));
+    }
+    found
+}
+
+fn differ(found: &mut Vec<String>, what: &str, want: String, is: String) {
+    if want != is {
+        found.push(format!("{what}\n    expected  {want}\n    found     {is}"));
+    }
+}
+
+fn codes(stopped: &BTreeMap<String, Vec<String>>) -> String {
+    let each = stopped.iter().map(|(name, codes)| format!("{name}: {}", codes.join(" ")));
+    format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
+}
+
+/// What each GPU of a node holds: `a2 a2 frac:0.5+other:0.3 .`; `!` marks what is being stopped.
+pub(crate) fn gpus(simulation: &Simulation, node: model::NodeId) -> String {
+    let row = &simulation.cluster().nodes()[node];
+    let mut users = vec![Vec::new(); row.gpus.len()];
+    for &pod in &row.pods {
+        let occupancy = &simulation.cluster().pods()[pod].occupancy;
+        let here = occupancy.current.as_ref().filter(|place| place.node == node);
+        for share in here.iter().flat_map(|place| &place.devices) {
+            let mut user = label_of(simulation, pod);
+            if occupancy.releasing {
+                user.push('!');
+            }
+            if share.millis != GPU_MILLIS {
+                user.push_str(&format!(":{}", format_millis(share.millis)));
+            }
+            users[share.gpu as usize].push(user);
+        }
+    }
+    let one = |users: Vec<String>| {
+        if users.is_empty() { ".".to_owned() } else { users.join("+") }
+    };
+    users.into_iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn waiting(simulation: &Simulation) -> Vec<String> {
+    let ids = simulation.cluster().waiting();
+    let mut jobs: Vec<_> = ids.iter().filter_map(|id| simulation.by_model.get(id)).collect();
+    jobs.sort_unstable();
+    jobs.iter().map(|&&job| simulation.label(&simulation.jobs[job])).collect()
+}
+
+/// The state of a workload as a whole.
+pub(crate) fn state(simulation: &Simulation, job: usize) -> State {
+    let row = &simulation.jobs[job];
+    let Some(id) = row.model else { return row.ended.unwrap_or(State::Gone) };
+    let pods = &simulation.cluster().workloads()[id].pods;
+    let states: Vec<_> =
+        pods.iter().map(|&pod| task_state(&simulation.cluster().pods()[pod])).collect();
+    let any = |state| states.contains(&state);
+    match states.first() {
+        Some(&first) if states.iter().all(|&state| state == first) => first,
+        _ if any(State::Running) => State::Partly,
+        _ if any(State::Releasing) => State::Releasing,
+        _ if any(State::Reserved) => State::Reserved,
+        _ => State::Pending,
+    }
+}
+
+fn workload(
+    found: &mut Vec<String>,
+    simulation: &Simulation,
+    name: &str,
+    job: usize,
+    want: &ExpectWorkload,
+) {
+    let cluster = simulation.cluster();
+    let id = simulation.jobs[job].model;
+    let pods = id.map(|id| cluster.workloads()[id].pods.as_slice()).unwrap_or_default();
+    let places = || {
+        let current = |&pod: &model::PodId| cluster.pods()[pod].occupancy.current.as_ref();
+        pods.iter().filter_map(current)
+    };
+    if let Some(want) = want.state {
+        let is = state(simulation, job);
+        differ(found, &format!("state of {name}"), want.as_str().into(), is.as_str().into());
+    }
+    if let Some(want) = &want.nodes {
+        let mut nodes: Vec<&str> = Vec::new();
+        for place in places() {
+            let node = cluster.nodes()[place.node].name.as_str();
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        differ(found, &format!("nodes of {name}"), want.as_slice().join(", "), nodes.join(", "));
+    }
+    if let Some(want) = want.gpu {
+        let is: u64 = places().map(Placement::gpu_millis).sum();
+        differ(found, &format!("GPUs of {name}"), format_millis(want.0), format_millis(is));
+    }
+    if let Some(want) = want.running {
+        let runs = |pod: &&model::PodId| task_state(&cluster.pods()[**pod]) == State::Running;
+        let is = pods.iter().filter(runs).count();
+        differ(found, &format!("running pods of {name}"), want.to_string(), is.to_string());
+    }
+    if let Some(want) = &want.pending {
+        let reasons = id.and_then(|id| simulation.plan().pending.get(&id)).into_iter().flatten();
+        let is: Vec<_> = reasons.map(|reason| reason.code().code).collect();
+        differ(found, &format!("why {name} waits"), joined(want), is.join(" "));
+    }
+}
+
+fn joined(words: &OneOrMany<String>) -> String {
+    words.as_slice().join(" ")
+}
+
+fn queue(
+    found: &mut Vec<String>,
+    simulation: &Simulation,
+    name: &str,
+    id: model::QueueId,
+    want: ExpectQueue,
+) {
+    let row = &simulation.cluster().queues()[id];
+    if let Some(want) = want.gpu {
+        let is = row.allocated.gpu_millis;
+        differ(found, &format!("GPUs of queue {name}"), format_millis(want.0), format_millis(is));
+    }
+    if let Some(want) = want.fair_share {
+        let is = simulation.plan().shares.get(&id).map_or(0, |share| share.gpu_millis);
+        let what = format!("fair share of queue {name}");
+        differ(found, &what, format_millis(want.0), format_millis(is));
+    }
+}

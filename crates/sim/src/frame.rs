@@ -1,0 +1,303 @@
+//! One decision and the state it left, in words and numbers of its own. Owns: the JSON of a
+//! report; keys in a fixed order. Refuses to know: layout.
+
+use model::{Occupancy, Placement, PodId};
+use sched::{Cause, Step};
+use serde::Serialize;
+use units::Resources;
+
+use crate::scenario::State;
+use crate::world::Simulation;
+
+/// A decision and the state it left.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Frame {
+    /// Number of the decision, from 1.
+    pub cycle: u64,
+    /// Step of the scenario it followed; 0 is the state at the start.
+    pub step: u32,
+    /// Virtual milliseconds since the start.
+    pub at_ms: u64,
+    /// What was decided, in pod order.
+    pub decisions: Vec<Decision>,
+    /// Every task of every workload that is not gone, if recorded.
+    pub tasks: Vec<Task>,
+    /// Every queue, if recorded.
+    pub queues: Vec<Queue>,
+    /// Why workloads wait.
+    pub pending: Vec<Waiting>,
+}
+
+/// One thing that was decided.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// `bind`, `reserve`, `unreserve`, `evict`, `move`, `resize`.
+    pub kind: &'static str,
+    /// Workload.
+    pub workload: String,
+    /// Its project.
+    pub project: String,
+    /// Number of the pod.
+    pub task: u32,
+    /// Where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Place>,
+    /// Where it goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Place>,
+    /// Code of the cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// The cause, with its numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who gets what was taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beneficiary: Option<String>,
+}
+
+/// A node and shares of its GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Node.
+    pub node: String,
+    /// GPUs.
+    pub gpus: Vec<GpuShare>,
+}
+
+/// A share of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GpuShare {
+    /// Index on its node.
+    pub index: u32,
+    /// Thousandths of it.
+    pub millis: u64,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Task {
+    /// Workload.
+    pub workload: String,
+    /// Its project.
+    pub project: String,
+    /// Number among the workload's pods.
+    pub task: u32,
+    /// State.
+    pub state: State,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// The place reserved for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Place>,
+}
+
+/// Amounts; none is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Amounts {
+    /// Thousandths of GPUs.
+    pub gpu_millis: Option<u64>,
+    /// Thousandths of cores.
+    pub cpu_millis: Option<u64>,
+    /// Bytes of main memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A queue and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Queue {
+    /// Name.
+    pub name: String,
+    /// The queue above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// What it is entitled to.
+    pub quota: Amounts,
+    /// Most it may hold.
+    pub limit: Amounts,
+    /// What it holds.
+    pub allocated: Amounts,
+    /// What its workloads ask for, running or not.
+    pub requested: Amounts,
+    /// What it is entitled to at this moment.
+    pub fair_share: Amounts,
+}
+
+/// A workload that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Workload.
+    pub workload: String,
+    /// Its project.
+    pub project: String,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// A coded reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// Stable code.
+    pub code: &'static str,
+    /// Its short name.
+    pub name: &'static str,
+    /// One sentence with the numbers.
+    pub message: String,
+}
+
+impl Frame {
+    /// What was decided; not the state.
+    pub(crate) fn decisions(simulation: &Simulation, cycle: u64, step: u32) -> Self {
+        let steps = simulation.plan().steps.iter();
+        Self {
+            cycle,
+            step,
+            at_ms: simulation.elapsed_ms(),
+            decisions: steps.map(|step| decision(simulation, step)).collect(),
+            tasks: Vec::new(),
+            queues: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// What was decided, and the state it left.
+    pub(crate) fn whole(simulation: &Simulation, cycle: u64, step: u32) -> Self {
+        let decisions = Self::decisions(simulation, cycle, step).decisions;
+        Self { decisions, ..Self::state(simulation, cycle, step) }
+    }
+
+    /// The state, and why what waits does so.
+    #[must_use]
+    pub fn state(simulation: &Simulation, cycle: u64, step: u32) -> Self {
+        let queues = simulation.cluster().queues().iter();
+        let pending = simulation.plan().pending.iter();
+        let waiting = pending.filter_map(|(id, reasons)| {
+            let job = &simulation.jobs[*simulation.by_model.get(id)?];
+            Some(Waiting {
+                workload: job.name.clone(),
+                project: job.project.clone(),
+                reasons: reasons.iter().map(reason).collect(),
+            })
+        });
+        Self {
+            cycle,
+            step,
+            at_ms: simulation.elapsed_ms(),
+            decisions: Vec::new(),
+            tasks: tasks(simulation),
+            queues: queues.map(|(id, queue)| queue_row(simulation, id, queue)).collect(),
+            pending: waiting.collect(),
+        }
+    }
+}
+
+fn reason(pending: &sched::Pending) -> Reason {
+    let code = pending.code();
+    Reason { code: code.code, name: code.name, message: pending.to_string() }
+}
+
+fn tasks(simulation: &Simulation) -> Vec<Task> {
+    let cluster = simulation.cluster();
+    let alive = simulation.jobs.iter().filter_map(|job| Some((job, job.model?)));
+    let pods = alive.flat_map(|(job, id)| {
+        cluster.workloads()[id].pods.iter().map(move |&pod| (job, &cluster.pods()[pod]))
+    });
+    let rows = pods.map(|(job, pod)| Task {
+        workload: job.name.clone(),
+        project: job.project.clone(),
+        task: pod.index,
+        state: task_state(pod),
+        place: pod.occupancy.current.as_ref().map(|place| named(simulation, place)),
+        next: pod.occupancy.next.as_ref().map(|place| named(simulation, place)),
+    });
+    rows.collect()
+}
+
+/// The state of one pod.
+pub(crate) fn task_state(pod: &model::Pod) -> State {
+    match &pod.occupancy {
+        Occupancy { current: Some(_), releasing: true, .. } => State::Releasing,
+        Occupancy { current: Some(_), .. } => State::Running,
+        Occupancy { next: Some(_), .. } => State::Reserved,
+        _ if pod.wants => State::Pending,
+        _ => State::Suspended,
+    }
+}
+
+fn queue_row(simulation: &Simulation, id: model::QueueId, queue: &model::Queue) -> Queue {
+    let cluster = simulation.cluster();
+    let fair = simulation.plan().shares.get(&id).copied().unwrap_or_default();
+    Queue {
+        name: queue.name.clone(),
+        parent: queue.parent.map(|above| cluster.queues()[above].name.clone()),
+        quota: amounts(queue.share.quota),
+        limit: amounts(queue.share.limit),
+        allocated: amounts(queue.allocated),
+        requested: amounts(queue.requested),
+        fair_share: amounts(fair),
+    }
+}
+
+fn amounts(resources: Resources) -> Amounts {
+    let finite = |amount| (amount != u64::MAX).then_some(amount);
+    Amounts {
+        gpu_millis: finite(resources.gpu_millis),
+        cpu_millis: finite(resources.cpu_millis),
+        memory_bytes: finite(resources.memory_bytes),
+    }
+}
+
+fn named(simulation: &Simulation, place: &Placement) -> Place {
+    let gpu = |share: &model::DeviceShare| GpuShare { index: share.gpu, millis: share.millis };
+    Place {
+        node: simulation.cluster().nodes()[place.node].name.clone(),
+        gpus: place.devices.iter().map(gpu).collect(),
+    }
+}
+
+fn decision(simulation: &Simulation, step: &Step) -> Decision {
+    let (kind, pod, from, to, cause) = match step {
+        Step::Bind { pod, to } => ("bind", *pod, None, Some(to), None),
+        Step::Reserve { pod, to } => ("reserve", *pod, None, Some(to), None),
+        Step::Unreserve { pod } => ("unreserve", *pod, None, None, None),
+        Step::Evict { pod, from, cause } => ("evict", *pod, Some(from), None, Some(cause)),
+        Step::Move { pod, from, to, cause } => ("move", *pod, Some(from), Some(to), Some(cause)),
+        Step::Resize { pod, from, to, cause } => {
+            ("resize", *pod, Some(from), Some(to), Some(cause))
+        }
+    };
+    let workload = simulation.cluster().workload_of(pod);
+    let project = &simulation.cluster().queues()[workload.spec.queue].name;
+    Decision {
+        kind,
+        workload: workload.spec.name.clone(),
+        project: project.clone(),
+        task: simulation.cluster().pods()[pod].index,
+        from: from.map(|place| named(simulation, place)),
+        to: to.map(|place| named(simulation, place)),
+        code: cause.map(|cause| cause.code().code),
+        reason: cause.map(ToString::to_string),
+        beneficiary: cause.and_then(Cause::beneficiary).map(ToString::to_string),
+    }
+}
+
+/// What the last decision stopped: labels of the workloads and codes.
+pub(crate) fn stopped(simulation: &Simulation) -> Vec<(String, String)> {
+    let stops = simulation.plan().steps.iter().filter_map(|step| match step {
+        Step::Evict { pod, cause, .. }
+        | Step::Move { pod, cause, .. }
+        | Step::Resize { pod, cause, .. } => Some((*pod, cause)),
+        _ => None,
+    });
+    stops.map(|(pod, cause)| (label_of(simulation, pod), cause.code().code.to_owned())).collect()
+}
+
+/// What people call the workload of a pod.
+pub(crate) fn label_of(simulation: &Simulation, pod: PodId) -> String {
+    let id = simulation.cluster().pods()[pod].workload;
+    match simulation.by_model.get(&id) {
+        Some(&job) => simulation.label(&simulation.jobs[job]),
+        None => simulation.cluster().workloads()[id].spec.name.clone(),
+    }
+}

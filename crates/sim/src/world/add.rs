@@ -1,0 +1,236 @@
+//! What comes into being: nodes, the queue tree, workloads. Owns: every check of an object
+//! against the others, so that the model is never given what it cannot hold.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{NodeSpec, QueueSpec, WorkloadSpec};
+use units::Kind;
+
+use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
+use crate::Error;
+use crate::near::hint;
+use crate::scenario::{At, Node, Queue, TaskState, Workload};
+
+/// The largest sum that is counted with.
+const SUM_MAX: u128 = 1 << 62;
+
+/// A name people and reports can live with.
+fn check_name(name: &str) -> Result<(), String> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    if name.is_empty() || name.chars().count() > 253 || name.contains(bad) {
+        return Err(format!(
+            "name `{name}` is not allowed; a name is 1 to 253 characters, none of them a blank or `/`"
+        ));
+    }
+    Ok(())
+}
+
+/// Names of an object, or of several that are alike.
+fn names(name: &str, count: Option<u32>) -> impl Iterator<Item = String> {
+    let one = count.is_none().then(|| name.to_owned());
+    let name = name.to_owned();
+    let several = (1..=count.unwrap_or(0)).map(move |number| format!("{name}{number}"));
+    one.into_iter().chain(several)
+}
+
+fn check_count(count: Option<u32>, max: u64) -> Result<(), String> {
+    match count {
+        Some(0) => Err("`count` is 0; at least 1 is allowed".into()),
+        Some(count) if u64::from(count) > max => {
+            Err(format!("`count` is {count}; at most {max} are allowed"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Simulation {
+    /// Adds a node, or several that are alike.
+    ///
+    /// # Errors
+    /// A value is not allowed, or a name is taken.
+    pub fn add_node(&mut self, wire: &At<Node>) -> Result<(), Error> {
+        self.try_add_node(wire)
+            .map_err(|fault| wire.fault(format!("node `{}`: {fault}", wire.name)))
+    }
+
+    fn try_add_node(&mut self, wire: &Node) -> Result<(), String> {
+        check_name(&wire.name)?;
+        check_count(wire.count, NODES_MAX as u64)?;
+        if self.nodes.len() + wire.count.unwrap_or(1) as usize > NODES_MAX {
+            return Err(format!("a scenario has at most {NODES_MAX} nodes"));
+        }
+        if wire.gpus > GPUS_PER_NODE_MAX {
+            let gpus = wire.gpus;
+            return Err(format!("has {gpus} GPUs; at most {GPUS_PER_NODE_MAX} are allowed"));
+        }
+        let gpus = wire.gpus as usize;
+        let sizes: Vec<u64> = match wire.gpu_memory.as_slice() {
+            [one] => vec![one.0; gpus],
+            many if many.len() == gpus => many.iter().map(|size| size.0).collect(),
+            many => {
+                return Err(format!("has {gpus} GPUs and {} sizes of their memory", many.len()));
+            }
+        };
+        if sizes.contains(&0) {
+            return Err("a GPU has more than 0 bytes of memory".into());
+        }
+        for name in names(&wire.name, wire.count) {
+            if self.nodes.contains_key(&name) {
+                return Err(format!("there is another node `{name}`"));
+            }
+            let mut spec = NodeSpec::new(&name, sizes.clone(), wire.cpu.0, wire.memory.0);
+            spec.pods_max = wire.pods_max.unwrap_or(spec.pods_max);
+            spec.labels = wire.labels.clone();
+            spec.taints = convert::taints(&wire.taints);
+            let id = self.cluster.add_node(spec);
+            self.cluster.set_schedulable(id, !wire.cordoned);
+            self.nodes.insert(name, id);
+        }
+        Ok(())
+    }
+
+    /// Adds the queue tree; parents may be listed after their children.
+    pub(super) fn add_queues(&mut self, wire: &[At<Queue>]) -> Result<(), Error> {
+        if let Some(first) = wire.get(QUEUES_MAX) {
+            return Err(first.fault(format!("a scenario has at most {QUEUES_MAX} queues")));
+        }
+        let mut by_name = BTreeMap::new();
+        for (at, queue) in wire.iter().enumerate() {
+            check_name(&queue.name).map_err(|fault| queue.fault(fault))?;
+            if by_name.insert(queue.name.as_str(), at).is_some() {
+                return Err(queue.fault(format!("there is another queue `{}`", queue.name)));
+            }
+        }
+        let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut ready = VecDeque::new();
+        for (at, queue) in wire.iter().enumerate() {
+            match &queue.parent {
+                None => ready.push_back(at),
+                Some(parent) => {
+                    let found = by_name.get(parent.as_str()).ok_or_else(|| {
+                        let near = hint(parent, by_name.keys().copied());
+                        queue.fault(format!(
+                            "queue `{}`: there is no queue `{parent}` above it{near}",
+                            queue.name
+                        ))
+                    })?;
+                    below.entry(*found).or_default().push(at);
+                }
+            }
+        }
+        while let Some(at) = ready.pop_front() {
+            self.add_queue(&wire[at], at as u64)?;
+            ready.extend(below.remove(&at).into_iter().flatten());
+        }
+        match wire.iter().find(|queue| !self.queues.contains_key(&queue.name)) {
+            None => Ok(()),
+            Some(queue) => Err(queue.fault(format!(
+                "queue `{}` is above itself; one queue of this circle must have no parent",
+                queue.name
+            ))),
+        }
+    }
+
+    fn add_queue(&mut self, wire: &At<Queue>, seq: u64) -> Result<(), Error> {
+        let parent = wire.parent.as_ref().and_then(|parent| self.queues.get(parent)).copied();
+        let spec = QueueSpec { name: wire.name.clone(), parent, share: convert::share(wire), seq };
+        let id = self.cluster.add_queue(spec).map_err(|error| wire.fault(error.to_string()))?;
+        self.queues.insert(wire.name.clone(), id);
+        Ok(())
+    }
+
+    /// Adds a workload, or several that are alike.
+    ///
+    /// # Errors
+    /// A value is not allowed, its project is not there, or its name is taken.
+    pub fn add_workload(&mut self, wire: &At<Workload>) -> Result<(), Error> {
+        let fault = |fault: String| wire.fault(format!("workload `{}`: {fault}", wire.name));
+        self.check_workload(wire).map_err(fault)?;
+        for name in names(&wire.name, wire.count) {
+            self.add_one(wire, name)?;
+        }
+        Ok(())
+    }
+
+    fn check_workload(&mut self, wire: &Workload) -> Result<(), String> {
+        check_name(&wire.name)?;
+        check_count(wire.count, PODS_MAX)?;
+        if wire.pods == 0 {
+            return Err("`pods` is 0; at least 1 is allowed".into());
+        }
+        let fewest = wire.pods_min.unwrap_or(wire.pods);
+        if !(1..=wire.pods).contains(&fewest) {
+            let pods = wire.pods;
+            return Err(format!("`pods_min` is {fewest}; 1 to {pods} (all its pods) are allowed"));
+        }
+        if wire.tasks.len() > wire.pods as usize {
+            return Err(format!("has {} tasks and {} pods", wire.tasks.len(), wire.pods));
+        }
+        if wire.count.is_some() && wire.tasks.iter().any(|task| task.state != TaskState::Pending) {
+            return Err("`count` and `tasks` that have a place cannot be used together".into());
+        }
+        let pods = u64::from(wire.pods) * u64::from(wire.count.unwrap_or(1));
+        if self.pods_added + pods > PODS_MAX {
+            return Err(format!("a scenario has at most {PODS_MAX} pods"));
+        }
+        let each = convert::most(convert::request(wire));
+        for (sum, kind) in self.asked.iter().zip(Kind::ALL) {
+            if sum + u128::from(each[kind]) * u128::from(pods) > SUM_MAX {
+                return Err("all workloads together ask for more than can be counted".into());
+            }
+        }
+        self.pods_added += pods;
+        for (sum, kind) in self.asked.iter_mut().zip(Kind::ALL) {
+            *sum += u128::from(each[kind]) * u128::from(pods);
+        }
+        Ok(())
+    }
+
+    fn add_one(&mut self, wire: &At<Workload>, name: String) -> Result<(), Error> {
+        let fault = |fault: String| wire.fault(format!("workload `{name}`: {fault}"));
+        let queue = self.queue(&wire.project).map_err(fault)?;
+        let key = (wire.project.clone(), name.clone());
+        if self.by_name.get(&key).is_some_and(|&at| self.jobs[at].ended.is_none()) {
+            return Err(fault(format!("project `{}` has another of this name", wire.project)));
+        }
+        let seq = self.jobs.len() as u64;
+        let mut spec = WorkloadSpec::new(&name, queue, seq, convert::request(wire));
+        spec.preemptible = wire.preemptible;
+        spec.priority = wire.priority.unwrap_or(if wire.preemptible { 50 } else { 100 });
+        spec.elastic = wire.elastic;
+        spec.pods = wire.pods;
+        spec.pods_min = wire.pods_min.unwrap_or(wire.pods);
+        spec.constraints = convert::constraints(wire);
+        spec.preemption_delay_ms = wire.preemption_delay.map_or(0, |span| span.0);
+        spec.created_at = ago(self.now, wire.age.map_or(0, |span| span.0));
+        let id = self.cluster.add_workload(spec).map_err(|error| fault(error.to_string()))?;
+        let starts = wire.started.map(|span| ago(self.now, span.0));
+        let resizes = wire.resized.map(|span| ago(self.now, span.0));
+        self.cluster.set_starts(id, starts, resizes);
+        if let Some(wait) = wire.not_before {
+            self.cluster.set_not_before(id, self.now.plus_ms(wait.0));
+        }
+        self.by_model.insert(id, self.jobs.len());
+        self.by_name.insert(key, self.jobs.len());
+        let projects = self.projects_of.entry(name.clone()).or_default();
+        if !projects.contains(&wire.project) {
+            projects.push(wire.project.clone());
+        }
+        self.jobs.push(Job {
+            project: wire.project.clone(),
+            name,
+            model: Some(id),
+            suspended: wire.suspended,
+            leaving: false,
+            ended: None,
+            runs_for_ms: wire.runs_for.map(|span| span.0),
+        });
+        self.put_tasks(id, wire)
+    }
+}
+
+/// So long ago, but not before the clock began.
+fn ago(now: units::Instant, span_ms: u64) -> units::Instant {
+    debug_assert!(now >= START);
+    units::Instant(now.0.saturating_sub(span_ms))
+}

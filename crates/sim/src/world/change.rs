@@ -1,0 +1,199 @@
+//! What happens to a world: the actions of a step. Owns: what each does to the model. Refuses to
+//! know: decisions.
+
+use model::{Occupancy, WorkloadId};
+
+use super::{Simulation, convert};
+use crate::Error;
+use crate::scenario::{At, Gone, OneOrMany, QuotaChange, State, Step};
+
+/// Whether the scheduler has a say after an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// It is asked as the scenario says.
+    Schedule,
+    /// So many decisions, and no more.
+    Cycles(u32),
+    /// Time passes up to this instant.
+    Until(units::Instant),
+    /// Nothing happened.
+    Nothing,
+}
+
+impl Simulation {
+    /// Carries out the action of a step.
+    pub(super) fn act(&mut self, step: &At<Step>) -> Result<After, Error> {
+        let given = actions(step);
+        if given.len() > 1 {
+            return Err(
+                step.fault(format!("a step has one action; this one has {}", given.join(", ")))
+            );
+        }
+        if let Some(workloads) = step.submitted() {
+            for workload in &workloads {
+                self.add_workload(workload)?;
+            }
+            return Ok(After::Schedule);
+        }
+        if let Some(node) = &step.add_node {
+            self.add_node(node)?;
+            return Ok(After::Schedule);
+        }
+        let fault = |fault| step.fault(fault);
+        if let Some(count) = step.cycles {
+            return Ok(After::Cycles(count));
+        }
+        if let Some(span) = step.advance {
+            return Ok(After::Until(self.now.plus_ms(span.0)));
+        }
+        match &step.gone {
+            Some(Gone::All) => self.vacate(|_| true),
+            Some(Gone::Of(names)) => {
+                let jobs = self.jobs_named(names).map_err(fault)?;
+                self.vacate(|job| jobs.contains(&job));
+            }
+            None => {}
+        }
+        if let Some(change) = &step.quota {
+            self.change_quota(change).map_err(fault)?;
+        }
+        self.act_on_jobs(step).map_err(fault)?;
+        self.act_on_nodes(step).map_err(fault)?;
+        Ok(if given.is_empty() { After::Nothing } else { After::Schedule })
+    }
+
+    fn act_on_jobs(&mut self, step: &Step) -> Result<(), String> {
+        type Change = fn(&mut Simulation, usize) -> Result<(), String>;
+        let changes: [(&Option<OneOrMany<String>>, Change); 4] = [
+            (&step.delete, Self::delete),
+            (&step.finish, Self::finish),
+            (&step.suspend, Self::suspend),
+            (&step.resume, Self::resume),
+        ];
+        for (names, change) in changes {
+            let Some(names) = names else { continue };
+            for job in self.jobs_named(names)? {
+                change(self, job)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn act_on_nodes(&mut self, step: &Step) -> Result<(), String> {
+        for (names, schedulable) in [(&step.cordon, false), (&step.uncordon, true)] {
+            for name in names.iter().flat_map(OneOrMany::as_slice) {
+                let node = self.node(name)?;
+                self.cluster.set_schedulable(node, schedulable);
+            }
+        }
+        for name in step.lose_node.iter().flat_map(OneOrMany::as_slice) {
+            self.lose_node(name)?;
+        }
+        Ok(())
+    }
+
+    fn jobs_named(&self, names: &OneOrMany<String>) -> Result<Vec<usize>, String> {
+        names.as_slice().iter().map(|name| self.job(name)).collect()
+    }
+
+    fn alive(&self, job: usize) -> Result<WorkloadId, String> {
+        let row = &self.jobs[job];
+        row.model.ok_or_else(|| {
+            let how = row.ended.map_or("gone", State::as_str);
+            format!("workload `{}` is {how} already", self.label(row))
+        })
+    }
+
+    pub(super) fn delete(&mut self, job: usize) -> Result<(), String> {
+        let id = self.alive(job)?;
+        self.want(id, false);
+        self.jobs[job].leaving = true;
+        self.bury();
+        Ok(())
+    }
+
+    /// Its processes end by themselves: its places are free at once.
+    pub(super) fn finish(&mut self, job: usize) -> Result<(), String> {
+        let id = self.alive(job)?;
+        for pod in self.cluster.workloads()[id].pods.clone() {
+            self.cluster.set_wants(pod, false);
+            self.cluster.set_occupancy(pod, Occupancy::default());
+        }
+        self.end(id, job, State::Finished);
+        Ok(())
+    }
+
+    pub(super) fn suspend(&mut self, job: usize) -> Result<(), String> {
+        let id = self.alive(job)?;
+        self.want(id, false);
+        self.jobs[job].suspended = true;
+        Ok(())
+    }
+
+    pub(super) fn resume(&mut self, job: usize) -> Result<(), String> {
+        let id = self.alive(job)?;
+        if self.jobs[job].leaving {
+            return Err(format!("workload `{}` is being deleted", self.label(&self.jobs[job])));
+        }
+        self.want(id, true);
+        self.jobs[job].suspended = false;
+        Ok(())
+    }
+
+    fn want(&mut self, id: WorkloadId, wants: bool) {
+        for pod in self.cluster.workloads()[id].pods.clone() {
+            self.cluster.set_wants(pod, wants);
+            if !wants {
+                self.cluster.release(pod);
+            }
+        }
+    }
+
+    pub(super) fn change_quota(&mut self, change: &QuotaChange) -> Result<(), String> {
+        let id = self.queue(&change.project)?;
+        let mut share = self.cluster.queues()[id].share;
+        share.quota = convert::amounts(&change.quota, share.quota);
+        share.limit = convert::amounts(&change.limit, share.limit);
+        share.over_quota_weight = convert::weights(&change.weight, share.over_quota_weight);
+        share.priority = change.priority.unwrap_or(share.priority);
+        self.cluster.set_share(id, share).map_err(|error| error.to_string())
+    }
+
+    /// A node goes away with all that runs on it; its pods wait again.
+    pub(super) fn lose_node(&mut self, name: &str) -> Result<(), String> {
+        let id = self.node(name)?;
+        self.cluster.set_schedulable(id, false);
+        for pod in self.cluster.nodes()[id].pods.clone() {
+            let mut occupancy = self.cluster.pods()[pod].occupancy.clone();
+            if occupancy.current.as_ref().is_some_and(|place| place.node == id) {
+                (occupancy.current, occupancy.releasing) = (None, false);
+            }
+            if occupancy.next.as_ref().is_some_and(|place| place.node == id) {
+                occupancy.next = None;
+            }
+            self.cluster.set_occupancy(pod, occupancy);
+        }
+        self.bury();
+        Ok(())
+    }
+}
+
+/// The actions a step has.
+fn actions(step: &Step) -> Vec<&'static str> {
+    let given = [
+        ("submit", step.submit.is_some()),
+        ("delete", step.delete.is_some()),
+        ("finish", step.finish.is_some()),
+        ("suspend", step.suspend.is_some()),
+        ("resume", step.resume.is_some()),
+        ("quota", step.quota.is_some()),
+        ("advance", step.advance.is_some()),
+        ("cycles", step.cycles.is_some()),
+        ("gone", step.gone.is_some()),
+        ("add_node", step.add_node.is_some()),
+        ("cordon", step.cordon.is_some()),
+        ("uncordon", step.uncordon.is_some()),
+        ("lose_node", step.lose_node.is_some()),
+    ];
+    given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect()
+}

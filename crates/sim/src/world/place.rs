@@ -1,0 +1,159 @@
+//! Where pods are at the start. Owns: putting them there only if there is room, and saying who
+//! is in the way if not.
+
+use model::{DeviceShare, GpuRequest, Node, NodeId, Occupancy, Placement, PodId, WorkloadId};
+use units::{GPU_MILLIS, Resources, format_millis};
+
+use super::Simulation;
+use crate::Error;
+use crate::scenario::{At, Place, Task, TaskState, Workload};
+
+impl Simulation {
+    /// Puts the pods of a new workload where its tasks say.
+    pub(super) fn put_tasks(&mut self, id: WorkloadId, wire: &At<Workload>) -> Result<(), Error> {
+        let pods = self.cluster.workloads()[id].pods.clone();
+        for (number, &pod) in pods.iter().enumerate() {
+            let task = wire.tasks.get(number);
+            let ended = task.is_some_and(|task| task.state == TaskState::Ended);
+            self.cluster.set_wants(pod, !wire.suspended && !ended);
+            if let Some(task) = task {
+                let name = &wire.name;
+                self.put(pod, task)
+                    .map_err(|fault| task.fault(format!("task {number} of `{name}`: {fault}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, pod: PodId, task: &Task) -> Result<(), String> {
+        let holds = matches!(task.state, TaskState::Running | TaskState::Releasing);
+        let current = match (&task.node, holds) {
+            (Some(node), true) => Some(self.placement(pod, node, &task.gpus, true)?),
+            (None, true) => return Err("is on a node; say which with `node`".into()),
+            (Some(_), false) => {
+                return Err("has a `node` and does not run; a reserved place is `next`".into());
+            }
+            (None, false) => None,
+        };
+        let releasing = task.state == TaskState::Releasing;
+        if let Some(place) = &current {
+            self.check_room(pod, place, !releasing)?;
+            let occupancy = Occupancy { current: current.clone(), releasing, next: None };
+            self.cluster.set_occupancy(pod, occupancy);
+        }
+        if let Some(Place { node, gpus }) = &task.next {
+            if task.state == TaskState::Running || !self.cluster.pods()[pod].wants {
+                return Err("has a `next` place and is neither pending nor releasing".into());
+            }
+            let next = self.placement(pod, node, gpus, false)?;
+            self.check_future_room(pod, &next)?;
+            let occupancy = Occupancy { current, releasing, next: Some(next) };
+            self.cluster.set_occupancy(pod, occupancy);
+        }
+        Ok(())
+    }
+
+    /// The place on a node with these devices; the first that have room if none are named.
+    fn placement(
+        &self,
+        pod: PodId,
+        name: &str,
+        gpus: &[u32],
+        now: bool,
+    ) -> Result<Placement, String> {
+        let node = self.node(name)?;
+        let row = &self.cluster.nodes()[node];
+        let spec = &self.cluster.workload_of(pod).spec;
+        let wanted = spec.request.gpu.devices() as usize;
+        let share = |gpu: u32| -> Result<DeviceShare, String> {
+            let has = row.gpus.len();
+            let device = row.gpus.get(gpu as usize).ok_or_else(|| {
+                format!("node `{name}` has no GPU {gpu}; it has {has}, counted from 0")
+            })?;
+            let millis = spec.request.gpu.millis_on(device.memory_bytes).ok_or_else(|| {
+                format!("GPU {gpu} of node `{name}` has less memory than it asks for")
+            })?;
+            Ok(DeviceShare { gpu, millis })
+        };
+        if gpus.is_empty() {
+            let place = Placement { node, devices: first_fitting(row, wanted, now, share) };
+            return match place.devices.len() {
+                found if found == wanted => Ok(place),
+                found => Err(format!("asks for {wanted} GPUs; node `{name}` has {found} for it")),
+            };
+        }
+        let elastic = spec.elastic && matches!(spec.request.gpu, GpuRequest::Whole(_));
+        if gpus.len() != wanted && !elastic {
+            return Err(format!("asks for {wanted} GPUs and is given {}", gpus.len()));
+        }
+        if let Some(twice) = gpus.iter().enumerate().find(|(at, gpu)| gpus[..*at].contains(gpu)) {
+            return Err(format!("is given GPU {} twice", twice.1));
+        }
+        let devices = gpus.iter().map(|&gpu| share(gpu)).collect::<Result<_, _>>()?;
+        Ok(Placement { node, devices })
+    }
+
+    fn check_room(&self, pod: PodId, place: &Placement, stays: bool) -> Result<(), String> {
+        let node = &self.cluster.nodes()[place.node];
+        let amounts = self.cluster.amounts(pod, place);
+        self.check_devices(place.node, place, |gpu| GPU_MILLIS.saturating_sub(gpu.used_millis))?;
+        if !node.has_room_now(&place.devices, amounts) || !node.takes_one_more(true) {
+            return Err(no_room(node));
+        }
+        if stays { self.check_future_room(pod, place) } else { Ok(()) }
+    }
+
+    /// Whether there is room once everything that is being stopped is gone.
+    fn check_future_room(&self, pod: PodId, place: &Placement) -> Result<(), String> {
+        let node = &self.cluster.nodes()[place.node];
+        self.check_devices(place.node, place, |gpu| gpu.free_millis(false))?;
+        let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, place) };
+        let fits = host.fits_in(node.free(false)) && node.takes_one_more(false);
+        if fits { Ok(()) } else { Err(no_room(node)) }
+    }
+
+    fn check_devices(
+        &self,
+        at: NodeId,
+        place: &Placement,
+        free: impl Fn(&model::Gpu) -> u64,
+    ) -> Result<(), String> {
+        let node = &self.cluster.nodes()[at];
+        let wanted = |share: &&DeviceShare| free(&node.gpus[share.gpu as usize]) < share.millis;
+        let Some(short) = place.devices.iter().find(wanted) else { return Ok(()) };
+        let has = |place: &Placement| {
+            place.node == at && place.devices.iter().any(|share| share.gpu == short.gpu)
+        };
+        let holders = node.pods.iter().filter(|&&pod| {
+            let occupancy = &self.cluster.pods()[pod].occupancy;
+            occupancy.current.iter().chain(&occupancy.next).any(has)
+        });
+        let holders: Vec<_> =
+            holders.map(|&pod| self.cluster.workload_of(pod).spec.name.as_str()).collect();
+        Err(format!(
+            "GPU {} of node `{}` is given out twice: {} is asked for, {} is free beside {}",
+            short.gpu,
+            node.name,
+            format_millis(short.millis),
+            format_millis(free(&node.gpus[short.gpu as usize])),
+            holders.join(", ")
+        ))
+    }
+}
+
+fn no_room(node: &Node) -> String {
+    format!("node `{}` has not that much CPU, memory or room for pods left", node.name)
+}
+
+/// The first devices with room; as many as there are if they are too few, which fails later.
+fn first_fitting<D: FromIterator<DeviceShare>>(
+    node: &Node,
+    wanted: usize,
+    now: bool,
+    share: impl Fn(u32) -> Result<DeviceShare, String>,
+) -> D {
+    let free = |share: &DeviceShare| node.gpus[share.gpu as usize].free_millis(now) >= share.millis;
+    let all = (0..).zip(&node.gpus).filter_map(|(gpu, _)| share(gpu).ok());
+    let (fits, others): (Vec<_>, Vec<_>) = all.partition(free);
+    fits.into_iter().chain(others).take(wanted).collect()
+}
