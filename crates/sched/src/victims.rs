@@ -152,8 +152,8 @@ fn same_market(s: &Session<'_>, left: &Need, right: &Need) -> bool {
 struct Deal<'r> {
     rule: &'r dyn Rule,
     need: Need,
-    /// Who was asked, in order.
-    givers: Vec<WorkloadId>,
+    /// Who was asked, in order, and how many pods each had.
+    givers: Vec<(WorkloadId, u32)>,
     /// What each is told: the numbers are of before anything was taken from it.
     causes: BTreeMap<WorkloadId, Cause>,
 }
@@ -235,7 +235,7 @@ impl Deal<'_> {
             for &taking in takings.iter().take(pieces) {
                 if !self.take(s, victim, taking) {
                     s.cluster.rollback(start);
-                    for victim in self.givers.drain(before..) {
+                    for (victim, _) in self.givers.drain(before..) {
                         self.causes.remove(&victim);
                     }
                     let millis = freed(s, taking).gpu_millis;
@@ -272,7 +272,7 @@ impl Deal<'_> {
                 return false;
             }
             self.causes.insert(victim, self.rule.cause(s, self.need.id, victim));
-            self.givers.push(victim);
+            self.givers.push((victim, s.cluster.workloads()[victim].placed));
         }
         take::take(s, taking);
         true
@@ -282,16 +282,16 @@ impl Deal<'_> {
     /// demands that all of them find one and somebody did not.
     fn go_on(&self, s: &mut Session<'_>) -> bool {
         let mut order = self.givers.clone();
-        order.sort_by_key(|&victim| crate::order::by_rank(s.cluster, victim));
-        let mut all = true;
-        for victim in order {
-            while !s.next_pods(victim).is_empty() {
+        order.sort_by_key(|&(victim, _)| crate::order::by_rank(s.cluster, victim));
+        for (victim, pods) in order {
+            let lacks = |s: &Session<'_>| s.cluster.workloads()[victim].placed < pods;
+            // A gang that has lost a pod for good has no next ones: it cannot be put anywhere.
+            while lacks(s) && !s.next_pods(victim).is_empty() {
                 if !s.put_back(victim) && s.place(victim, None).is_err() {
-                    all = false;
                     break;
                 }
             }
-            if !all && self.rule.moves_max(s).is_some() {
+            if lacks(s) && self.rule.moves_max(s).is_some() {
                 return false;
             }
         }
