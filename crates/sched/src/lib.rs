@@ -28,6 +28,7 @@ mod plan;
 mod policy;
 mod reasons;
 mod session;
+mod single;
 mod victims;
 
 pub use cycle::cycle;
@@ -35,3 +36,4 @@ pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{OverQuota, Placement, Policy};
 pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, WorkloadRef};
+pub use single::try_place;

@@ -36,8 +36,13 @@ fn place(line: u64, column: u64) -> String {
 }
 
 impl Error {
-    /// A fault of a scenario that was put together by a program.
-    pub(crate) fn plain(message: impl Into<String>) -> Self {
-        Self::Scenario { line: 0, column: 0, message: message.into() }
+    /// The text without its position.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Scenario { message, .. }
+            | Self::Trace { message, .. }
+            | Self::Write { message } => message,
+        }
     }
 }

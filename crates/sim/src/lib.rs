@@ -8,12 +8,17 @@ mod error;
 mod expect;
 mod frame;
 mod near;
+mod rng;
 pub mod scenario;
 pub mod states;
+mod svg;
+pub mod trace;
 mod world;
 
 pub use error::Error;
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
+pub use svg::svg;
+pub use world::policy;
 pub use world::{
     CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
     Record, Simulation, run,

@@ -15,8 +15,8 @@ pub use list::OneOrMany;
 pub use read::At;
 pub use steps::{Expect, ExpectQueue, ExpectWorkload, Gone, QuotaChange, Step, Submit};
 pub use types::{
-    Amounts, Effect, Evicted, Node, Place, Policy, Queue, Releasing, Scenario, Schedule, Strategy,
-    Taint, Task, TaskState, Toleration, Weights, Workload, World,
+    Amounts, Effect, Evicted, Node, OverQuota, Place, Policy, Queue, Releasing, Scenario, Schedule,
+    Strategy, Taint, Task, TaskState, Toleration, Weights, Workload, World,
 };
 
 use crate::Error;
@@ -85,6 +85,47 @@ impl Scenario {
             .map_err(|error| Error::Write { message: error.to_string() })?;
         text.push('\n');
         Ok(text)
+    }
+
+    /// Changes knobs of the scheduler, each given as `key=value`.
+    ///
+    /// # Errors
+    /// An unknown key or a wrong value.
+    pub fn set_policy(&mut self, pairs: &[String]) -> Result<(), Error> {
+        for pair in pairs {
+            let wrong = |message: String| Error::Scenario { line: 0, column: 0, message };
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| wrong(format!("policy `{pair}` is not of the form KEY=VALUE")))?;
+            // A string is read like what was typed without quotes.
+            let quoted = serde_json::Value::from(value);
+            let plain = if value.bytes().all(|b| b.is_ascii_digit()) {
+                value.into()
+            } else {
+                quoted.to_string()
+            };
+            let read: Policy = read::read(&format!("{}: {plain}", serde_json::Value::from(key)))
+                .map_err(|error| wrong(format!("policy `{pair}`: {}", error.message())))?;
+            let policy = &mut self.policy.value;
+            let Policy {
+                placement,
+                over_quota,
+                usage_weight,
+                consolidation_moves_max,
+                grow_interval,
+                stale_grace,
+                trials_max,
+            } = read;
+            policy.placement = placement.or(policy.placement);
+            policy.over_quota = over_quota.or(policy.over_quota);
+            policy.usage_weight = usage_weight.or(policy.usage_weight);
+            policy.consolidation_moves_max =
+                consolidation_moves_max.or(policy.consolidation_moves_max);
+            policy.grow_interval = grow_interval.or(policy.grow_interval);
+            policy.stale_grace = stale_grace.or(policy.stale_grace);
+            policy.trials_max = trials_max.or(policy.trials_max);
+        }
+        Ok(())
     }
 
     /// One without objects.

@@ -51,12 +51,21 @@ pub struct Policy {
     /// Which of the nodes that fit is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Strategy>,
+    /// How capacity that no quota claims is divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_quota: Option<OverQuota>,
+    /// How strongly past use lowers a queue's weight; 1 is full strength.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_weight: Option<Count>,
     /// Most workloads moved to make room for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidation_moves_max: Option<usize>,
     /// Least time between two resizes of a workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grow_interval: Option<Span>,
+    /// How long a gang may run with fewer pods than its minimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_grace: Option<Span>,
     /// Most trial placements of one action in one cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_max: Option<u64>,
@@ -70,6 +79,16 @@ pub enum Strategy {
     BinPack,
     /// The emptiest.
     Spread,
+}
+
+/// How capacity that no quota claims is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OverQuota {
+    /// By the weights of the queues.
+    ByWeight,
+    /// In proportion to the quotas.
+    ByQuota,
 }
 
 /// How the world around the scheduler behaves.
@@ -225,6 +244,9 @@ pub struct Queue {
     /// Queues of higher priority are served first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
+    /// What it used in the recent past, in millionths of the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_ppm: Option<u32>,
     /// How long its workloads run before a higher priority of the same queue may stop them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,

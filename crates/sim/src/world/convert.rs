@@ -8,7 +8,8 @@ use units::Resources;
 use crate::scenario::{self as wire, Amounts, Strategy, Weights, Workload};
 
 /// The knobs: what is not given has the scheduler's own default.
-pub(crate) fn policy(wire: &wire::Policy) -> Policy {
+#[must_use]
+pub fn policy(wire: &crate::scenario::Policy) -> Policy {
     let mut policy = Policy::default();
     if let Some(placement) = wire.placement {
         policy.placement = match placement {
@@ -21,6 +22,18 @@ pub(crate) fn policy(wire: &wire::Policy) -> Policy {
     }
     if let Some(interval) = wire.grow_interval {
         policy.grow_interval_ms_min = interval.0;
+    }
+    if let Some(rule) = wire.over_quota {
+        policy.over_quota = match rule {
+            wire::OverQuota::ByWeight => sched::OverQuota::ByWeight,
+            wire::OverQuota::ByQuota => sched::OverQuota::ByQuota,
+        };
+    }
+    if let Some(weight) = wire.usage_weight {
+        policy.usage_weight_millis = weight.0;
+    }
+    if let Some(grace) = wire.stale_grace {
+        policy.stale_grace_ms = grace.0;
     }
     if let Some(trials) = wire.trials_max {
         policy.trials_max = trials;
@@ -53,6 +66,7 @@ pub(crate) fn share(wire: &wire::Queue) -> Share {
         Share::new(amounts(&wire.quota, none_of_gpus), amounts(&wire.limit, Resources::UNLIMITED));
     share.over_quota_weight = weights(&wire.weight, share.over_quota_weight);
     share.priority = wire.priority.unwrap_or(share.priority);
+    share.usage_ppm = wire.usage_ppm.map_or(0, u64::from);
     share.preempt_min_runtime_ms = wire.preempt_min_runtime.map_or(0, |span| span.0);
     share.reclaim_min_runtime_ms = wire.reclaim_min_runtime.map_or(0, |span| span.0);
     share

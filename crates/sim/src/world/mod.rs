@@ -17,6 +17,7 @@ use units::Instant;
 use crate::Error;
 use crate::scenario::{Evicted, Releasing, Scenario, State, World};
 
+pub use convert::policy;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};
 
 /// Most pods of a scenario, over its whole length.

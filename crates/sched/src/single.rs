@@ -1,0 +1,28 @@
+//! One workload at a time, onto what is free at once. Owns: the shortest way to the placement
+//! the actions use, for replaying traces and measuring packing. Nobody is stopped or moved.
+
+use model::{Cluster, Occupancy, WorkloadId};
+
+use crate::place::{self, Ask};
+use crate::{Policy, policy};
+
+/// Gives every waiting pod of a workload a place that is free now, or none of them.
+pub fn try_place(cluster: &mut Cluster, id: WorkloadId, policy: &Policy) -> bool {
+    let ask = Ask::of(cluster, id, None);
+    let strategy: policy::Placement = policy.placement;
+    let mut placed = Vec::new();
+    for pod in cluster.workloads()[id].pods.clone() {
+        if !cluster.pods()[pod].waits() {
+            continue;
+        }
+        let Some(to) = place::find(cluster, ask, true, strategy) else {
+            for pod in placed {
+                cluster.set_occupancy(pod, Occupancy::default());
+            }
+            return false;
+        };
+        cluster.set_occupancy(pod, Occupancy::at(to));
+        placed.push(pod);
+    }
+    true
+}
