@@ -10,7 +10,7 @@ use crate::Policy;
 use crate::policy::OverQuota;
 
 /// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
-/// quotas promise more than there is, everybody gets less in proportion.
+/// quotas promise more than there is, everybody gets less in proportion, if the policy says so.
 #[must_use]
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     let mut shares = BTreeMap::new();
@@ -56,6 +56,9 @@ fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: u64) -> Vec
     let wanted = |q: &Queue| q.requested[kind].min(q.share.limit[kind]);
     let within = |q: &Queue| wanted(q).min(q.share.quota[kind]);
     let promised: u128 = queues.iter().map(|q| u128::from(within(q))).sum();
+    if promised > u128::from(total) && !policy.shrinks_promises {
+        return queues.iter().map(|q| within(q)).collect();
+    }
     if promised > u128::from(total) {
         let quota = |q: &Queue| u128::from(q.share.quota[kind].min(total));
         let lines = queues.iter().map(|q| Line::new(q, within(q), quota(q)));

@@ -25,6 +25,12 @@ pub struct Policy {
     pub placement: Placement,
     /// How capacity that no quota claims is divided.
     pub over_quota: OverQuota,
+    /// Whether quotas that promise more than there is are honoured in proportion. If not, each
+    /// keeps its promise on paper and whoever came first keeps the GPUs.
+    pub shrinks_promises: bool,
+    /// Whether a queue that takes beyond its own quota must leave the other its quota. If not, two
+    /// queues with large gangs can take the same GPUs from each other for ever.
+    pub protects_quota: bool,
     /// How strongly past use lowers a queue's weight, in thousandths (KAI's k; 0 = not at all).
     pub usage_weight_millis: u64,
     /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
@@ -40,11 +46,21 @@ pub struct Policy {
     pub trials_max: u64,
 }
 
+impl Policy {
+    /// The rules of reclaim and fair share as KAI's are described (scheduling reference §7, §15).
+    #[must_use]
+    pub fn kai() -> Self {
+        Self { shrinks_promises: false, protects_quota: false, ..Self::default() }
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
             placement: Placement::BinPack,
             over_quota: OverQuota::ByWeight,
+            shrinks_promises: true,
+            protects_quota: true,
             usage_weight_millis: 1000,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,

@@ -51,7 +51,8 @@ impl Rule for Reclaim {
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
         let above_share = kinds().any(|kind| {
-            held[kind] > s.fair[&giver][kind].max(quota[kind]) && left[kind] >= quota[kind]
+            held[kind] > s.fair[&giver][kind].max(quota[kind])
+                && (left[kind] >= quota[kind] || !s.policy.protects_quota)
         });
         let within_quota =
             (s.cluster.queues()[taker].allocated + asked).fits_in(deserved(s, taker));

@@ -88,23 +88,73 @@ pub(super) fn node(
     }
     let candidates = candidates(s, rule, need, id, refused);
     let mut best: Option<Offer> = None;
-    let mut offer = |chosen: Option<Vec<(usize, usize)>>| {
+    let offer = |best: &mut Option<Offer>, chosen: Option<Vec<(usize, usize)>>| {
         let Some(chosen) = chosen else { return };
         let victims: Vec<_> = chosen.iter().map(|&(at, n)| (candidates[at].id, n)).collect();
         let price = price(s, rule, need, &victims);
         if best.as_ref().is_none_or(|best| price < best.price) {
-            best = Some(Offer { price, victims });
+            *best = Some(Offer { price, victims });
         }
     };
-    offer(in_order(s, need, id, &room, &candidates));
+    offer(&mut best, in_order(s, need, id, &room, &candidates));
     // The order by rank may begin with small ones that a single larger one makes needless.
     for at in 0..candidates.len() {
         if at > 0 && candidates[at].like(&candidates[at - 1]) {
             continue;
         }
-        offer(in_order(s, need, id, &room, &candidates[at..=at]).map(|one| vec![(at, one[0].1)]));
+        let one = in_order(s, need, id, &room, &candidates[at..=at]);
+        offer(&mut best, one.map(|one| vec![(at, one[0].1)]));
+    }
+    // Both lose more than is missing: perhaps another set fits better.
+    if let Some(lost_millis) = best.as_ref().map(|best| best.price.1)
+        && lost_millis > missing_millis(s, need, id, &room)
+        && candidates.len() <= EXHAUSTIVE_MAX
+    {
+        offer(&mut best, best_set(s, need, id, &room, &candidates, lost_millis));
     }
     best
+}
+
+/// Most candidates on a node of which every set is looked at.
+const EXHAUSTIVE_MAX: usize = 12;
+
+/// GPU thousandths that have to come free at the least.
+fn missing_millis(s: &Session<'_>, need: &Need, id: NodeId, room: &Room) -> u64 {
+    let gpus = &s.cluster.nodes()[id].gpus;
+    let short = gpus.iter().zip(&room.free_millis).filter_map(|(gpu, free)| {
+        need.ask.request.gpu.millis_on(gpu.memory_bytes).map(|millis| millis.saturating_sub(*free))
+    });
+    let mut short: Vec<_> = short.collect();
+    short.sort_unstable();
+    short.iter().take(need.ask.request.gpu.devices() as usize).sum()
+}
+
+/// Of all sets of whole candidates that make room and free less than `below_millis`, the one
+/// that frees least, then the smallest, then the one of the first by rank.
+fn best_set(
+    s: &Session<'_>,
+    need: &Need,
+    id: NodeId,
+    room: &Room,
+    candidates: &[Candidate],
+    below_millis: u64,
+) -> Option<Vec<(usize, usize)>> {
+    let all = |at: usize| (at, candidates[at].after.len());
+    let freed = |at: usize| -> u64 {
+        let pieces = candidates[at].after.last().into_iter().flatten();
+        pieces.map(|freed| freed.gpu_millis()).sum()
+    };
+    let freed: Vec<u64> = (0..candidates.len()).map(freed).collect();
+    let members = |set: u32| (0..candidates.len()).filter(move |at| set >> at & 1 == 1);
+    let sum = |set: u32| members(set).map(|at| freed[at]).sum::<u64>();
+    let mut sets: Vec<_> = (1..1_u32 << candidates.len())
+        .map(|set| (sum(set), set.count_ones(), set))
+        .filter(|&(millis, ..)| millis < below_millis)
+        .collect();
+    sets.sort_unstable();
+    sets.into_iter()
+        .map(|(_, _, set)| members(set).map(all).collect::<Vec<_>>())
+        .find(|chosen| fits(s, need, id, &with(room, candidates, chosen)))
 }
 
 /// Takes from one after the other until there is room, then gives back what was not needed.
