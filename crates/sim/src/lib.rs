@@ -6,6 +6,7 @@
 
 mod error;
 mod expect;
+pub mod faults;
 mod frame;
 mod near;
 mod rng;

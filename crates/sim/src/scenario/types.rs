@@ -376,6 +376,9 @@ pub struct Task {
     /// The place reserved for its next run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Place>,
+    /// It does not come back once it is gone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unwanted: bool,
 }
 
 /// State of a pod at the start.
@@ -402,4 +405,71 @@ pub struct Place {
     /// Indices of GPUs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<u32>,
+}
+
+impl Node {
+    /// A node without GPUs and with the usual rest.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            count: None,
+            gpus: 0,
+            gpu_memory: gpu_memory(),
+            cpu: node_cpu(),
+            memory: node_memory(),
+            pods_max: None,
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+            cordoned: false,
+        }
+    }
+}
+
+impl Queue {
+    /// A queue under the root with the usual numbers.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            parent: None,
+            quota: Amounts::default(),
+            limit: Amounts::default(),
+            weight: Weights::default(),
+            priority: None,
+            usage_ppm: None,
+            preempt_min_runtime: None,
+            reclaim_min_runtime: None,
+        }
+    }
+}
+
+impl Workload {
+    /// One preemptible pod without GPUs.
+    #[must_use]
+    pub fn named(name: &str, project: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            project: project.to_owned(),
+            count: None,
+            gpu: GpuAsk::default(),
+            cpu: None,
+            memory: None,
+            priority: None,
+            preemptible: true,
+            elastic: false,
+            pods: 1,
+            pods_min: None,
+            selector: BTreeMap::new(),
+            tolerations: Vec::new(),
+            preemption_delay: None,
+            suspended: false,
+            age: None,
+            started: None,
+            resized: None,
+            not_before: None,
+            runs_for: None,
+            tasks: Vec::new(),
+        }
+    }
 }

@@ -160,7 +160,7 @@ impl Simulation {
     }
 
     /// A node goes away with all that runs on it; its pods wait again.
-    pub(super) fn lose_node(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn lose_node(&mut self, name: &str) -> Result<(), String> {
         let id = self.node(name)?;
         self.cluster.set_schedulable(id, false);
         for pod in self.cluster.nodes()[id].pods.clone() {

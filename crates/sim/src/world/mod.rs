@@ -18,6 +18,7 @@ use crate::Error;
 use crate::scenario::{Evicted, Releasing, Scenario, State, World};
 
 pub use convert::policy;
+pub(crate) use run::Run;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};
 
 /// Most pods of a scenario, over its whole length.

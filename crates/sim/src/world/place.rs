@@ -14,7 +14,7 @@ impl Simulation {
         let pods = self.cluster.workloads()[id].pods.clone();
         for (number, &pod) in pods.iter().enumerate() {
             let task = wire.tasks.get(number);
-            let ended = task.is_some_and(|task| task.state == TaskState::Ended);
+            let ended = task.is_some_and(|task| task.unwanted || task.state == TaskState::Ended);
             self.cluster.set_wants(pod, !wire.suspended && !ended);
             if let Some(task) = task {
                 let name = &wire.name;

@@ -8,7 +8,7 @@ use super::{START, Simulation};
 use crate::Error;
 use crate::expect;
 use crate::frame::Frame;
-use crate::scenario::{Scenario, Schedule};
+use crate::scenario::{At, Scenario, Schedule, Step};
 
 /// Most decisions after one step before it is said that the scheduler does not come to rest.
 pub const CYCLES_TO_REST_MAX: u32 = 1000;
@@ -53,52 +53,87 @@ pub struct Outcome {
 /// # Errors
 /// An object cannot be, or a step names what is not there.
 pub fn run(scenario: &Scenario, record: Record) -> Result<Outcome, Error> {
-    let mut run = Run {
-        simulation: Simulation::new(scenario)?,
-        record,
-        frames: Vec::new(),
-        cycles: 0,
-        step: 0,
-        stopped: Vec::new(),
-        failures: Vec::new(),
-    };
-    let mut expectations = 0;
-    run.schedule();
-    for (number, step) in (1..).zip(&scenario.steps) {
-        run.step = number;
-        let after = run.simulation.act(step)?;
-        if after != After::Nothing {
-            run.stopped.clear();
-        }
-        run.follow(after);
-        if let Some(expected) = &step.expect {
-            expectations += 1;
-            for message in expect::differences(&run.simulation, &run.stopped, expected) {
-                let message = format!("step {number}: {message}");
-                let (line, column) = (expected.line, expected.column);
-                run.failures.push(Failure { line, column, message });
-            }
-        }
+    let mut run = Run::new(scenario, record, None)?;
+    for step in &scenario.steps {
+        run.take(step)?;
     }
-    let last = Frame::state(&run.simulation, run.cycles, run.step);
-    run.frames.push(last);
-    let Run { simulation, frames, failures, .. } = run;
-    Ok(Outcome { frames, failures, expectations, simulation })
+    Ok(run.end())
 }
 
-struct Run {
-    simulation: Simulation,
+/// Looks at a state before and after a decision; says what is wrong.
+pub(crate) type Check = fn(&Simulation, &Simulation) -> Result<(), String>;
+
+/// A scenario under way.
+pub(crate) struct Run {
+    pub(crate) simulation: Simulation,
     record: Record,
     frames: Vec<Frame>,
-    cycles: u64,
     /// Number of the step; 0 before the first.
     step: u32,
     /// Labels and codes of what was stopped since the last action.
     stopped: Vec<(String, String)>,
     failures: Vec<Failure>,
+    expectations: usize,
+    check: Option<Check>,
+    /// The first thing the check found wrong.
+    pub(crate) broken: Option<String>,
+    /// Starts and stops so far.
+    pub(crate) starts: u64,
+    pub(crate) stops: u64,
+    pub(crate) cycles: u64,
 }
 
 impl Run {
+    /// The state at the start, and the first decisions.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        record: Record,
+        check: Option<Check>,
+    ) -> Result<Self, Error> {
+        let mut run = Self {
+            simulation: Simulation::new(scenario)?,
+            record,
+            frames: Vec::new(),
+            step: 0,
+            stopped: Vec::new(),
+            failures: Vec::new(),
+            expectations: 0,
+            check,
+            broken: None,
+            starts: 0,
+            stops: 0,
+            cycles: 0,
+        };
+        run.schedule();
+        Ok(run)
+    }
+
+    /// One step, what follows from it, and what is expected then.
+    pub(crate) fn take(&mut self, step: &At<Step>) -> Result<(), Error> {
+        self.step += 1;
+        let after = self.simulation.act(step)?;
+        if after != After::Nothing {
+            self.stopped.clear();
+        }
+        self.follow(after);
+        if let Some(expected) = &step.expect {
+            self.expectations += 1;
+            for message in expect::differences(&self.simulation, &self.stopped, expected) {
+                let message = format!("step {}: {message}", self.step);
+                let (line, column) = (expected.line, expected.column);
+                self.failures.push(Failure { line, column, message });
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Outcome {
+        let last = Frame::state(&self.simulation, self.cycles, self.step);
+        self.frames.push(last);
+        let Self { simulation, frames, failures, expectations, .. } = self;
+        Outcome { frames, failures, expectations, simulation }
+    }
+
     fn follow(&mut self, after: After) {
         match after {
             After::Nothing => {}
@@ -124,9 +159,18 @@ impl Run {
     fn cycle(&mut self, asked_for: bool) {
         // What the last action stopped is gone before the scheduler looks, or not until told.
         self.simulation.react();
+        let before = self.check.map(|check| (check, self.simulation.clone()));
         self.simulation.cycle();
         self.cycles += 1;
+        if let Some((check, before)) = before
+            && let Err(fault) = check(&before, &self.simulation)
+        {
+            self.broken.get_or_insert(fault);
+        }
         let stopped = crate::frame::stopped(&self.simulation);
+        self.stops += stopped.len() as u64;
+        let binds = |step: &&sched::Step| matches!(step, sched::Step::Bind { .. });
+        self.starts += self.simulation.plan.steps.iter().filter(binds).count() as u64;
         self.stopped.extend(stopped);
         if asked_for || !self.simulation.plan.steps.is_empty() {
             self.frames.push(match self.record {
@@ -160,6 +204,7 @@ impl Run {
     }
 
     fn fail(&mut self, message: String) {
+        self.broken.get_or_insert_with(|| message.clone());
         let message = format!("step {}: {message}", self.step);
         self.failures.push(Failure { line: 0, column: 0, message });
     }
