@@ -50,6 +50,9 @@ pub(crate) struct Dispatcher {
     faults: mpsc::UnboundedReceiver<Observation>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
+    /// Everything is being stopped, as far as that is written. It ends with this server, so it is
+    /// not stored.
+    halted: bool,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
 }
@@ -82,6 +85,7 @@ impl Dispatcher {
             observations,
             faults,
             draining: Vec::new(),
+            halted: false,
             stale: false,
         };
         dispatcher.reconcile().await?;
@@ -189,6 +193,7 @@ impl Dispatcher {
     }
 
     fn show(&mut self, batch: Batch, answers: Vec<(Result<Subject, Error>, Reply)>) {
+        self.halted = self.state.halted;
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
         for (outcome, reply) in answers {
@@ -254,9 +259,8 @@ impl Dispatcher {
         self.faults = faults;
         let snapshot = self.store.load().await?;
         let now = self.state.now.max(self.clock.now());
-        let halted = self.state.halted;
         self.state = State::recover(snapshot, &self.nodes, now)?;
-        self.state.halted = halted;
+        self.state.halted = self.halted;
         self.reconcile().await
     }
 }

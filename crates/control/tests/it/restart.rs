@@ -221,3 +221,16 @@ async fn what_happened_while_nothing_could_be_written_is_not_lost() {
     w.refuse_events(false).await;
     w.becomes("t Completed 0/1").await;
 }
+
+#[tokio::test]
+async fn a_stop_of_everything_that_could_not_be_written_never_was() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.refuse_events(true).await;
+    let error = w.handle.stop_everything().await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    w.refuse_events(false).await;
+    w.submit(1, training("u", 1)).await;
+    w.becomes("t Running 1/1\nu Running 1/1").await;
+}
