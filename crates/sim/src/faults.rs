@@ -72,6 +72,24 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
     Ok(Tally { steps: u64::from(steps), cycles: run.cycles, starts: run.starts, stops: run.stops })
 }
 
+/// The history of a seed as a scenario, as far as it can be told; its last step is not run.
+#[must_use]
+pub fn script(seed: u64, steps: u32, policy: &Policy) -> String {
+    let mut rng = Rng::new(seed);
+    let mut scenario = start(&mut rng, seed);
+    scenario.policy = At::from(policy.clone());
+    if let Ok(mut run) = Run::new(&scenario, Record::Decisions, None) {
+        for number in 0..steps {
+            let step = At::from(draw(&mut rng, &run.simulation, number));
+            scenario.steps.push(step.clone());
+            if number + 1 < steps && run.take(&step).is_err() {
+                break;
+            }
+        }
+    }
+    scenario.to_json().unwrap_or_default()
+}
+
 /// A node that is lost is lost: nobody was placed there by the decisions that followed, so hearing
 /// of the loss a second time changes nothing.
 fn lost_twice(simulation: &Simulation, step: &Step) -> Result<(), String> {

@@ -11,6 +11,7 @@ mod frame;
 mod near;
 mod rng;
 pub mod scenario;
+mod snapshot;
 pub mod states;
 mod svg;
 pub mod trace;
@@ -18,6 +19,7 @@ mod world;
 
 pub use error::Error;
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
+pub use snapshot::snapshot;
 pub use svg::svg;
 pub use world::policy;
 pub use world::{

@@ -1,0 +1,212 @@
+//! A living cluster as a scenario. Owns: telling every object so that building it again gives the
+//! same state. Refuses to know: where the cluster came from.
+
+use std::collections::BTreeSet;
+
+use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
+use sched::Policy;
+use units::{Instant, Resources};
+
+use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
+use crate::scenario::{
+    self as wire, Amounts, At, GpuAsk, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState,
+    Weights, Workload,
+};
+
+/// Describes a cluster at an instant.
+#[must_use]
+pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
+    let mut scenario = Scenario::empty();
+    scenario.policy = At::from(knobs(policy));
+    scenario.nodes = cluster.nodes().iter().map(|(_, row)| At::from(node(row))).collect();
+    let mut queues: Vec<_> = cluster.queues().iter().map(|(_, queue)| queue).collect();
+    queues.sort_by_key(|queue| queue.seq);
+    scenario.queues = queues.into_iter().map(|row| At::from(queue(cluster, row))).collect();
+    let mut workloads: Vec<_> = cluster.workloads().iter().map(|(_, row)| row).collect();
+    workloads.sort_by_key(|row| row.spec.seq);
+    let all = workloads.into_iter().map(|row| At::from(workload(cluster, now, row)));
+    scenario.workloads = all.collect();
+    scenario
+}
+
+fn knobs(policy: &Policy) -> wire::Policy {
+    wire::Policy {
+        placement: Some(match policy.placement {
+            sched::Placement::BinPack => wire::Strategy::BinPack,
+            sched::Placement::Spread => wire::Strategy::Spread,
+        }),
+        over_quota: Some(match policy.over_quota {
+            sched::OverQuota::ByWeight => wire::OverQuota::ByWeight,
+            sched::OverQuota::ByQuota => wire::OverQuota::ByQuota,
+        }),
+        usage_weight: Some(Count::new(policy.usage_weight_millis)),
+        consolidation_moves_max: Some(policy.consolidation_moves_max),
+        grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
+        stale_grace: Some(Span::new(policy.stale_grace_ms)),
+        trials_max: Some(policy.trials_max),
+    }
+}
+
+fn effect(effect: model::Effect) -> wire::Effect {
+    match effect {
+        model::Effect::NoSchedule => wire::Effect::NoSchedule,
+        model::Effect::PreferNoSchedule => wire::Effect::PreferNoSchedule,
+        model::Effect::NoExecute => wire::Effect::NoExecute,
+    }
+}
+
+fn node(row: &model::Node) -> Node {
+    let mut node = Node::named(&row.name);
+    node.gpus = u32::try_from(row.gpus.len()).unwrap_or(u32::MAX);
+    let sizes: Vec<_> = row.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    let distinct: BTreeSet<_> = sizes.iter().copied().collect();
+    node.gpu_memory = match (distinct.len(), sizes.first()) {
+        (1, Some(&size)) => OneOrMany::One(Size::new(size)),
+        (0, _) | (_, None) => node.gpu_memory,
+        _ => OneOrMany::Many(sizes.into_iter().map(Size::new).collect()),
+    };
+    node.cpu = Count::new(row.capacity.cpu_millis);
+    node.memory = Size::new(row.capacity.memory_bytes);
+    node.pods_max = (row.pods_max != u32::MAX).then_some(row.pods_max);
+    node.labels = row.labels.clone();
+    let taint = |taint: &model::Taint| wire::Taint {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: effect(taint.effect),
+    };
+    node.taints = row.taints.iter().map(taint).collect();
+    node.cordoned = !row.schedulable;
+    node
+}
+
+fn amounts(resources: Resources) -> Amounts {
+    Amounts {
+        gpu: Some(CountLimit::new(resources.gpu_millis)),
+        cpu: Some(CountLimit::new(resources.cpu_millis)),
+        memory: Some(SizeLimit::new(resources.memory_bytes)),
+    }
+}
+
+fn queue(cluster: &Cluster, row: &model::Queue) -> Queue {
+    let mut queue = Queue::named(&row.name);
+    let share = &row.share;
+    let weight = |weight: u64| Some(u32::try_from(weight).unwrap_or(u32::MAX));
+    let span = |ms: u64| (ms > 0).then(|| Span::new(ms));
+    queue.parent = row.parent.map(|above| cluster.queues()[above].name.clone());
+    queue.quota = amounts(share.quota);
+    queue.limit = amounts(share.limit);
+    queue.weight = Weights {
+        gpu: weight(share.over_quota_weight.gpu),
+        cpu: weight(share.over_quota_weight.cpu),
+        memory: weight(share.over_quota_weight.memory),
+    };
+    queue.priority = Some(share.priority);
+    queue.usage_ppm = u32::try_from(share.usage_ppm).ok().filter(|usage| *usage > 0);
+    queue.preempt_min_runtime = span(share.preempt_min_runtime_ms);
+    queue.reclaim_min_runtime = span(share.reclaim_min_runtime_ms);
+    queue
+}
+
+fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
+    let spec = &row.spec;
+    let mut workload = Workload::named(&spec.name, &cluster.queues()[spec.queue].name);
+    let ago = |at: Instant| Span::new(now.since_ms(at));
+    let pods = || row.pods.iter().map(|&pod| &cluster.pods()[pod]);
+    workload.gpu = GpuAsk(spec.request.gpu);
+    workload.cpu = Some(Count::new(spec.request.cpu_millis));
+    workload.memory = Some(Size::new(spec.request.memory_bytes));
+    workload.priority = Some(spec.priority);
+    workload.preemptible = spec.preemptible;
+    workload.elastic = spec.elastic;
+    workload.pods = spec.pods;
+    workload.pods_min = Some(spec.pods_min);
+    workload.selector = spec.constraints.selector.clone();
+    let toleration = |toleration: &model::Toleration| wire::Toleration {
+        key: toleration.key.clone(),
+        value: toleration.value.clone(),
+        effect: toleration.effect.map(effect),
+    };
+    workload.tolerations = spec.constraints.tolerations.iter().map(toleration).collect();
+    workload.preemption_delay =
+        (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
+    workload.suspended = !pods().any(|pod| pod.wants);
+    workload.age = Some(ago(spec.created_at));
+    workload.started = row.last_start.map(ago);
+    workload.resized = row.last_resize.map(ago);
+    let wait = row.not_before.since_ms(now);
+    workload.not_before = (wait > 0).then(|| Span::new(wait));
+    let untouched = Task::default();
+    let mut tasks: Vec<_> = pods().map(|pod| task(cluster, pod, workload.suspended)).collect();
+    while tasks.last() == Some(&untouched) {
+        tasks.pop();
+    }
+    workload.tasks = tasks.into_iter().map(At::from).collect();
+    workload
+}
+
+fn task(cluster: &Cluster, pod: &Pod, suspended: bool) -> Task {
+    let place = |place: &Placement| Place {
+        node: cluster.nodes()[place.node].name.clone(),
+        gpus: place.devices.iter().map(|share| share.gpu).collect(),
+    };
+    let Occupancy { current, releasing, next } = &pod.occupancy;
+    let state = match current {
+        Some(_) if *releasing => TaskState::Releasing,
+        Some(_) => TaskState::Running,
+        None => TaskState::Pending,
+    };
+    let here = current.as_ref().map(place);
+    Task {
+        state,
+        node: here.as_ref().map(|place| place.node.clone()),
+        gpus: here.map(|place| place.gpus).unwrap_or_default(),
+        next: next.as_ref().map(place),
+        unwanted: !pod.wants && !suspended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults;
+    use crate::states::State;
+    use crate::world::Simulation;
+
+    /// Everything that decides, without ids and instants.
+    fn told(cluster: &Cluster, now: Instant) -> String {
+        snapshot(cluster, now, &Policy::default()).to_json().unwrap()
+    }
+
+    #[test]
+    fn a_state_read_from_its_snapshot_is_told_the_same_and_decides_the_same() {
+        for state in State::ALL {
+            let mut cluster = state.build(10);
+            let now = Instant(1 << 42);
+            let text = told(&cluster, now);
+            let scenario = Scenario::read(&text).unwrap();
+            let mut again = Simulation::new(&scenario).unwrap();
+            assert_eq!(told(&again.cluster, again.now), text, "{}", state.name());
+            let plan = sched::cycle(&mut cluster, now.plus_ms(1), &Policy::default());
+            again.cycle();
+            assert_eq!(again.plan().steps, plan.steps, "{}", state.name());
+        }
+    }
+
+    #[test]
+    fn states_in_the_middle_of_a_history_are_told_the_same() {
+        let mut moving = 0;
+        for seed in 7..30 {
+            let script = faults::script(seed, 30, &wire::Policy::default());
+            let mut scenario = Scenario::read(&script).unwrap();
+            scenario.steps.pop();
+            let outcome = crate::run(&scenario, crate::Record::Decisions).unwrap();
+            let simulation = &outcome.simulation;
+            let text = told(&simulation.cluster, simulation.now);
+            moving += usize::from(text.contains("releasing"));
+            let again = Simulation::new(&Scenario::read(&text).unwrap());
+            let again = again.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+            assert_eq!(told(&again.cluster, again.now), text, "seed {seed}");
+        }
+        assert!(moving > 3, "too few histories end while something is being stopped");
+    }
+}
