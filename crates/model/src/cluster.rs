@@ -461,8 +461,8 @@ impl Cluster {
             let occupancy = &self.pods[pod].occupancy;
             for place in occupancy.current.iter().chain(&occupancy.next) {
                 let node = &self.nodes[place.node];
-                let sound = node.committed.fits_in(node.capacity)
-                    && node.gpus.iter().all(|gpu| gpu.committed_millis <= units::GPU_MILLIS);
+                // CPU and memory may be short for what already ran when the machine shrank.
+                let sound = node.gpus.iter().all(|gpu| gpu.committed_millis <= units::GPU_MILLIS);
                 assert!(sound, "node {} was given out beyond its capacity", node.name);
             }
         }
@@ -479,6 +479,9 @@ impl Cluster {
             let spec = &self.workloads[workload].spec;
             (spec.request, spec.preemptible, spec.queue)
         };
+        let row = &self.workloads[workload];
+        let (elastic, demand, priority) =
+            (row.spec.elastic, row.demand.gpu_millis, row.spec.priority);
         if let Some(place) = &occupancy.current {
             self.change_node(place, |node| {
                 apply(&mut node.used, amounts(place, request));
@@ -492,6 +495,7 @@ impl Cluster {
         }
         if let Some(place) = occupancy.effective() {
             let part = amounts(place, request);
+            let lent = if elastic { part.gpu_millis.saturating_sub(demand) } else { 0 };
             self.change_node(place, |node| {
                 apply(&mut node.committed, part);
                 count(&mut node.pods_committed);
@@ -508,10 +512,20 @@ impl Cluster {
                 if !preemptible {
                     apply(&mut row.allocated_non_preemptible, part);
                 }
+                millis(&mut row.lent_gpu_millis, lent);
                 queue = row.parent;
             }
             let row = &mut self.workloads[workload];
+            let before = row.placed;
             count(&mut row.placed);
+            if preemptible && (before == 0) != (row.placed == 0) {
+                let with_priority = &mut self.queues[leaf].preemptible;
+                let workloads = with_priority.entry(priority).or_insert(0);
+                count(workloads);
+                if *workloads == 0 {
+                    with_priority.remove(&priority);
+                }
+            }
             if row.is_partial() {
                 self.partial.insert(workload);
             } else {

@@ -132,7 +132,8 @@ impl Node {
     /// figure is a sum over devices; a request must also fit on single ones.
     #[must_use]
     pub fn free(&self, now: bool) -> Resources {
-        let soon = self.capacity - self.committed;
+        // What already runs may be more than the machine has, if it shrank.
+        let soon = self.capacity.saturating_sub(self.committed);
         if now { soon.min(self.capacity.saturating_sub(self.used)) } else { soon }
     }
 

@@ -1,7 +1,7 @@
 //! The queue tree: departments and projects. Owns: what each is entitled to and what its
 //! workloads hold and ask for, rolled up to the root.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Kind, Resources};
 
@@ -105,6 +105,11 @@ pub struct Queue {
     pub allocated: Resources,
     /// The part of `allocated` that cannot be preempted.
     pub allocated_non_preemptible: Resources,
+    /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths:
+    /// lent, and given back to whoever may start.
+    pub lent_gpu_millis: u64,
+    /// Preemptible workloads with a place directly in it, by priority.
+    pub preemptible: BTreeMap<u32, u32>,
     /// Asked for by every pod that wants to run, running or not; growth of elastic pods beyond
     /// their request is not a demand.
     pub requested: Resources,
@@ -121,7 +126,16 @@ impl Queue {
             workloads: BTreeSet::new(),
             allocated: Resources::ZERO,
             allocated_non_preemptible: Resources::ZERO,
+            lent_gpu_millis: 0,
+            preemptible: BTreeMap::new(),
             requested: Resources::ZERO,
         }
+    }
+
+    /// What it holds for itself: what is lent to its elastic pods not counted.
+    #[must_use]
+    pub fn held(&self) -> Resources {
+        let lent = Resources { gpu_millis: self.lent_gpu_millis, ..Resources::ZERO };
+        self.allocated - lent
     }
 }

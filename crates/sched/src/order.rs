@@ -113,8 +113,8 @@ impl Shares<'_> {
         self.cluster.workloads()[id].demand
     }
 
-    fn over_share(&self, id: QueueId) -> bool {
-        !self.cluster.queues()[id].allocated.fits_in(self.fair[&id])
+    pub(crate) fn over_share(&self, id: QueueId) -> bool {
+        !self.cluster.queues()[id].held().fits_in(self.fair[&id])
     }
 
     fn without_share(&self, id: QueueId, ask: Resources) -> bool {
@@ -136,7 +136,7 @@ impl Shares<'_> {
 
     /// The largest ratio of held to allocatable over all resources, with `extra` added.
     pub(crate) fn dominant(&self, id: QueueId, extra: Resources) -> Ratio {
-        let held = self.cluster.queues()[id].allocated + extra;
+        let held = self.cluster.queues()[id].held() + extra;
         let whole = self.allocatable(id);
         Kind::ALL
             .iter()
@@ -147,5 +147,5 @@ impl Shares<'_> {
 }
 
 fn within_quota(queue: &Queue, ask: Resources) -> bool {
-    (queue.allocated + ask).fits_in(queue.share.quota)
+    (queue.held() + ask).fits_in(queue.share.quota)
 }

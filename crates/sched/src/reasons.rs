@@ -5,7 +5,7 @@
 mod text;
 
 use model::{GpuRequest, WorkloadId};
-use units::{Instant, Resources};
+use units::{Instant, Kind, Resources};
 
 /// A stable code with its short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,9 @@ pub enum Pending {
         request: GpuRequest,
         /// The same as amounts.
         demand: Resources,
-        /// The largest node, component by component.
+        /// Most GPUs of one node, each of which could hold its part.
+        gpus_max: usize,
+        /// The largest node with enough GPUs, component by component.
         largest: Resources,
         /// Number of nodes.
         nodes: usize,
@@ -111,23 +113,27 @@ pub enum Pending {
     OverLimit {
         /// Which queue.
         queue: String,
-        /// Its limit in GPU thousandths.
-        limit_millis: u64,
+        /// Of what.
+        kind: Kind,
+        /// Its limit.
+        limit: u64,
         /// What it holds.
-        allocated_millis: u64,
+        allocated: u64,
         /// What is asked for.
-        requested_millis: u64,
+        requested: u64,
     },
     /// What cannot be preempted must stay within the quota.
     NonPreemptibleOverQuota {
         /// Which queue.
         queue: String,
-        /// Its quota in GPU thousandths.
-        quota_millis: u64,
+        /// Of what.
+        kind: Kind,
+        /// Its quota.
+        quota: u64,
         /// What its non-preemptible workloads hold.
-        allocated_millis: u64,
+        allocated: u64,
         /// What is asked for.
-        requested_millis: u64,
+        requested: u64,
     },
     /// Nothing is taken from others for it: the project has what it is entitled to.
     NotEntitledToMore {

@@ -143,30 +143,53 @@ impl Session<'_> {
     /// Limit and quota at every level of the tree. Source: scheduling reference §9.
     pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
         let spec = &self.cluster.workloads()[id].spec;
-        for queue in self.cluster.lineage(spec.queue).map(|id| &self.cluster.queues()[id]) {
-            let held = queue.allocated;
-            let fixed = queue.allocated_non_preemptible;
-            for kind in Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0) {
-                if held[kind].saturating_add(asked[kind]) > queue.share.limit[kind] {
-                    return Err(Pending::OverLimit {
-                        queue: queue.name.clone(),
-                        limit_millis: queue.share.limit.gpu_millis,
-                        allocated_millis: held.gpu_millis,
-                        requested_millis: asked.gpu_millis,
-                    });
-                }
-                let over = fixed[kind].saturating_add(asked[kind]) > queue.share.quota[kind];
-                if !spec.preemptible && over {
-                    return Err(Pending::NonPreemptibleOverQuota {
-                        queue: queue.name.clone(),
-                        quota_millis: queue.share.quota.gpu_millis,
-                        allocated_millis: fixed.gpu_millis,
-                        requested_millis: asked.gpu_millis,
-                    });
-                }
+        let mut lineage = self.cluster.lineage(spec.queue);
+        lineage.try_for_each(|queue| self.check_level(queue, spec.preemptible, asked))
+    }
+
+    fn check_level(
+        &self,
+        queue: QueueId,
+        preemptible: bool,
+        asked: Resources,
+    ) -> Result<(), Pending> {
+        let queue = &self.cluster.queues()[queue];
+        let (held, fixed) = (queue.allocated, queue.allocated_non_preemptible);
+        for kind in Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0) {
+            let (limit, quota) = (queue.share.limit[kind], queue.share.quota[kind]);
+            let name = queue.name.clone();
+            let requested = asked[kind];
+            if held[kind].saturating_add(requested) > limit {
+                let allocated = held[kind];
+                return Err(Pending::OverLimit { queue: name, kind, limit, allocated, requested });
+            }
+            if !preemptible && fixed[kind].saturating_add(requested) > quota {
+                let queue = name;
+                let allocated = fixed[kind];
+                return Err(Pending::NonPreemptibleOverQuota {
+                    queue,
+                    kind,
+                    quota,
+                    allocated,
+                    requested,
+                });
             }
         }
         Ok(())
+    }
+
+    /// The queue that refuses a workload by its limit or quota; its own if none does.
+    pub(crate) fn refusing_queue(&self, id: WorkloadId, asked: Resources) -> QueueId {
+        let spec = &self.cluster.workloads()[id].spec;
+        let refuses = |queue: &QueueId| self.check_level(*queue, spec.preemptible, asked).is_err();
+        self.cluster.lineage(spec.queue).find(refuses).unwrap_or(spec.queue)
+    }
+
+    /// Workloads in a queue and in all below it.
+    pub(crate) fn workloads_below(&self, queue: QueueId) -> Vec<WorkloadId> {
+        let row = &self.cluster.queues()[queue];
+        let below = row.children.iter().flat_map(|&child| self.workloads_below(child));
+        row.workloads.iter().copied().chain(below).collect()
     }
 
     /// The first reason the queue gives against the workload's next pods.

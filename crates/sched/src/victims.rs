@@ -19,7 +19,9 @@ use units::{Ratio, Resources};
 use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
-pub(crate) use take::{Taking, above_minimum_while_safe, freed, halvings, whole_workload};
+pub(crate) use take::{
+    Taking, above_minimum_while_safe, freed, halvings, is_elastic, whole_workload,
+};
 
 /// What an action may take, and why.
 pub(crate) trait Rule {
@@ -34,6 +36,22 @@ pub(crate) trait Rule {
     /// In what pieces this one gives, each on top of the one before.
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
         whole_workload(s, victim)
+    }
+
+    /// Whether this one of its own queue gives way to remove what speaks against the workload:
+    /// the limit or quota of the queue, or its entitlement.
+    fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+        self.may_be_asked(s, id, victim)
+    }
+
+    /// Whether queues that hold no more than their fair share are asked last.
+    fn spares_the_entitled(&self) -> bool {
+        false
+    }
+
+    /// Whether the queue may end with what it holds now; it held `held_before`.
+    fn fair_outcome(&self, _: &Session<'_>, _: WorkloadId, _held_before: Resources) -> bool {
+        true
     }
 
     /// Whether anybody's work is interrupted that was not on loan.
@@ -55,10 +73,25 @@ pub(crate) trait Rule {
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause;
 }
 
-/// What a node costs; the least is taken. In this order: the most important workload that loses
-/// its place, how much is lost, how many pods restart, how many belong to other queues; then the
-/// least saturated queue asked goes last, and the oldest workload asked.
-pub(crate) type Price = (u32, u64, u32, u32, Reverse<Ratio>, Reverse<u64>);
+/// What a node costs; the least is taken, by the first difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Price {
+    /// Workloads asked whose queue holds no more than its fair share.
+    entitled: u32,
+    /// How far the most important workload that loses its place is above the least important
+    /// one of its own queue: priority counts inside a queue only.
+    priority: u32,
+    /// How much is lost, in GPU thousandths.
+    lost_millis: u64,
+    /// Pods that restart.
+    restarts: u32,
+    /// Workloads of other queues.
+    foreign: u32,
+    /// The least saturated queue asked goes last,
+    saturation: Reverse<Ratio>,
+    /// and the oldest workload asked.
+    seq: Reverse<u64>,
+}
 
 /// Nodes by price. Prices change as the search goes on; one is believed when it still holds at
 /// the moment its node is taken.
@@ -101,14 +134,15 @@ pub(crate) fn make_room(
         s.wake(patient_until);
         return false;
     }
-    if !rule.may_ask(s, id, asked) {
-        return false;
-    }
     let need = Need { id, ask: Ask::of(s.cluster, id, gpus), asked };
     let start = s.cluster.checkpoint();
     let mut deal = Deal { rule, need, givers: Vec::new(), causes: BTreeMap::new() };
-    let market = markets.of(s, &deal);
-    let done = deal.clear_queue(s) && deal.place_all(s, market) && deal.go_on(s);
+    let queue = s.cluster.workloads()[id].spec.queue;
+    let held_before = s.cluster.queues()[queue].held();
+    let done = deal.clear_own(s) && {
+        let market = markets.of(s, &deal);
+        deal.place_all(s, market) && deal.go_on(s) && rule.fair_outcome(s, id, held_before)
+    };
     if !done {
         s.cluster.rollback(start);
         markets.forget(s, &need);
@@ -159,27 +193,33 @@ struct Deal<'r> {
 }
 
 impl Deal<'_> {
-    /// If the limit or quota of its own queue is the obstacle, only that queue can remove it:
-    /// takes from it, the least important and youngest first, until the queue may hold more.
-    fn clear_queue(&mut self, s: &mut Session<'_>) -> bool {
-        if s.check_queue(self.need.id, self.need.asked).is_ok() {
+    /// If its own queue is the obstacle (limit, quota, entitlement), only that queue can remove it:
+    /// takes from it, the least important and youngest first, until nothing speaks against the
+    /// workload. What turns out not to have been needed is put back in the end.
+    fn clear_own(&mut self, s: &mut Session<'_>) -> bool {
+        if self.is_clear(s) {
             return true;
         }
-        let leaf = s.cluster.workloads()[self.need.id].spec.queue;
-        let mut own: Vec<_> = s.cluster.queues()[leaf].workloads.iter().copied().collect();
-        own.retain(|&victim| self.rule.may_be_asked(s, self.need.id, victim));
+        let id = self.need.id;
+        let mut own = s.workloads_below(s.refusing_queue(id, self.need.asked));
+        own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
         own.sort_by_key(|&victim| Reverse(crate::order::by_rank(s.cluster, victim)));
         for victim in own {
             for taking in self.rule.takings(s, victim) {
                 if !self.take(s, victim, taking) {
                     break;
                 }
-                if s.check_queue(self.need.id, self.need.asked).is_ok() {
+                if self.is_clear(s) {
                     return true;
                 }
             }
         }
         false
+    }
+
+    fn is_clear(&self, s: &Session<'_>) -> bool {
+        let Need { id, asked, .. } = self.need;
+        s.check_queue(id, asked).is_ok() && self.rule.may_ask(s, id, asked)
     }
 
     /// Finds a place for every pod, one cheapest node at a time.

@@ -124,7 +124,12 @@ proptest! {
         for action in &actions {
             apply(&mut w, &mut alive, &mut next, action);
             for (_, workload) in w.cluster.workloads().iter() {
-                let partial = workload.placed > 0 && workload.placed < workload.spec.pods_min;
+                let runs = |pod: &&model::PodId| {
+                    let occupancy = &w.cluster.pods()[**pod].occupancy;
+                    occupancy.current.is_some() && !occupancy.releasing
+                };
+                let running = workload.pods.iter().filter(runs).count();
+                let partial = running > 0 && running < workload.spec.pods_min as usize;
                 // What lost pods from outside has a grace.
                 let lost = workload.stale_since.is_some();
                 prop_assert!(!partial || lost, "gang {} is placed in part", workload.spec.name);
@@ -155,6 +160,29 @@ proptest! {
             let within = held <= queue.share.quota.gpu_millis;
             let lent = lent_millis(&before_world, project);
             prop_assert!(!within || now + lent >= held, "{project} fell from {held} to {now}");
+        }
+    }
+
+    #[test]
+    fn every_tree_comes_to_rest(
+        shares in prop::collection::vec((0..6_u64, 0..4_u64), 6),
+        actions in prop::collection::vec(action(), 1..35),
+    ) {
+        let mut w = World::new("n1:4:8 n2:4:8 n3:2:4", "");
+        let share = |(gpus, weight): (u64, u64)| {
+            let quota = units::Resources { gpu_millis: gpus * 1000, ..units::Resources::UNLIMITED };
+            let limit = units::Resources::UNLIMITED;
+            let over_quota_weight = model::Weights::all(weight);
+            model::Share { over_quota_weight, ..model::Share::new(quota, limit) }
+        };
+        let d1 = w.queue("d1", None, share(shares[0]));
+        let d2 = w.queue("d2", None, share(shares[1]));
+        for (name, parent, at) in [("a", d1, 2), ("b", d1, 3), ("c", d2, 4)] {
+            w.queue(name, Some(parent), share(shares[at]));
+        }
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
         }
     }
 }

@@ -325,3 +325,157 @@ fn quotas_that_promise_too_much_are_honoured_in_proportion() {
     w.run("submit b/b1; submit b/b2; submit b/b3");
     assert_eq!(w.waiting(), "a5 a6 b3");
 }
+
+#[test]
+fn what_is_lent_to_an_elastic_job_does_not_count_against_its_project() {
+    let mut w = World::new("n1:4 n2:8", "a:0 b:10");
+    w.run("submit a/x -g 8; submit b/e -g 1 --elastic; submit b/big -g 8");
+    assert_eq!(w.waiting(), "x");
+    assert_eq!(w.size("e"), "4 (1)");
+}
+
+#[test]
+fn a_project_over_its_share_gives_before_one_that_is_not() {
+    let mut w = World::new("n1:6", "a:0 c:0 b:2");
+    for n in 1..=4 {
+        w.run(&format!("submit a/a{n} --priority 80"));
+    }
+    w.run("submit c/c1; submit c/c2; submit b/b1");
+    assert_eq!(w.waiting(), "a4", "priority counts inside a project only");
+}
+
+#[test]
+fn victims_of_one_node_are_taken_from_the_more_saturated_project() {
+    let mut w = World::new("n1:8", "a:0 c:0 b:2");
+    w.run("submit a/a1; submit a/a2; submit a/a3; submit a/a4; submit a/a5");
+    w.run("submit c/c1; submit c/c2; submit c/c3; submit b/b1 -g 2");
+    assert_eq!(w.waiting(), "a4 a5");
+}
+
+#[test]
+fn own_less_important_work_gives_way_so_that_the_quota_can_be_claimed() {
+    let mut w = World::new("n1:2 n2:2", "a:4 b:0");
+    w.run("submit a/t; submit b/x; submit b/y -g 2; submit a/g --pods 2 -g 2 --priority 80");
+    assert_eq!(w.gpus(), "n1[g g] n2[g g]");
+    let mut w = World::new("n1:2 n2:2", "a:2 b:2");
+    w.run("submit b/y -g 2 --interactive; submit a/l1; submit b/x; submit a/i -g 2 --interactive");
+    assert_eq!(w.waiting(), "l1 x");
+}
+
+#[test]
+fn interactive_displaces_training_of_equal_priority_within_its_quota() {
+    let mut w = World::new("n1:1", "a:1");
+    w.run("submit a/t; submit a/i --interactive --priority 50");
+    assert_eq!(w.gpus(), "n1[i]");
+}
+
+#[test]
+fn interactive_work_is_never_a_victim() {
+    let mut w = World::new("n1:2", "a:2 b:2");
+    w.run("submit a/i1 --interactive; submit a/i2 --interactive; submit b/b1 --priority 150");
+    assert_eq!(w.gpus(), "n1[i1 i2]");
+    w.run("delete b1; submit a/urgent --priority 150");
+    assert_eq!(w.gpus(), "n1[i1 i2]");
+}
+
+#[test]
+fn a_gang_does_not_start_before_its_last_place_is_free() {
+    let mut w = World::new("n1:1 n2:1", "a:0 b:2");
+    w.run("submit a/t; slow; submit b/g --pods 2");
+    assert_eq!(w.gpus(), "n1[t!] n2[.]");
+    expect!["P301 has a place on n1, which is being freed by t\n"].assert_eq(&w.why("g"));
+    w.run("gone");
+    assert_eq!(w.gpus(), "n1[g] n2[g]");
+}
+
+#[test]
+fn no_more_workloads_are_moved_than_the_policy_allows() {
+    let script = "submit a/t1; submit a/t2; submit a/t3; submit a/t4; delete t1 t4";
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.policy.consolidation_moves_max = 0;
+    w.run(script);
+    w.run("submit a/big -g 2");
+    assert_eq!(w.waiting(), "big");
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run(script);
+    w.run("submit a/big -g 2");
+    assert_eq!(w.waiting(), "");
+}
+
+#[test]
+fn elastic_means_whole_gpus() {
+    let mut w = World::new("n1:4", "a:4");
+    w.run("submit a/none -g 0 --elastic; submit a/half -g 0.5 --elastic");
+    assert_eq!(w.size("half"), "0.5 (0.5)");
+}
+
+#[test]
+fn what_is_too_large_names_what_is_too_large() {
+    let mut w = World::new("n1:1 n2:1", "a:4");
+    w.run("submit a/x --devices 2 -g 0.5; submit a/z --mem 8GiB --cpu 1000");
+    expect!["P101 asks for 2 GPUs on one node; the largest node has 1\n"].assert_eq(&w.why("x"));
+    expect!["P101 asks for 1000 core(s) and 0B of memory; no node with the GPUs has that much (largest: 100 core(s), 1TiB)\n"].assert_eq(&w.why("z"));
+}
+
+#[test]
+fn cpu_and_memory_must_be_free_on_the_same_node() {
+    let mut w = World::new("n1:2:4 n2:2:100", "a:4");
+    w.run("submit a/m1 --memory 1000GiB --cpu 3; submit a/m2 --memory 1000GiB --cpu 90");
+    w.run("submit a/x --cpu 5 --memory 100GiB");
+    expect!["P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them\n"].assert_eq(&w.why("x"));
+}
+
+#[test]
+fn a_cpu_quota_is_told_in_cores() {
+    let mut w = World::new("n1:4", "");
+    let cores = |cpu_millis| units::Resources { cpu_millis, ..units::Resources::UNLIMITED };
+    w.queue("a", None, model::Share::new(cores(1000), units::Resources::UNLIMITED));
+    w.run("submit a/i --interactive --cpu 2");
+    expect!["P202 non-preemptible workloads stay within the quota: a has a quota of 1 core(s), its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota\n"].assert_eq(&w.why("i"));
+}
+
+/// Two departments of two projects each, with quotas of their own.
+fn departments(shares: [(u64, u64); 6]) -> World {
+    let mut w = World::new("n1:4 n2:4 n3:2", "");
+    let share = |(gpus, weight): (u64, u64)| {
+        let quota = units::Resources { gpu_millis: gpus * 1000, ..units::Resources::UNLIMITED };
+        let over_quota_weight = model::Weights::all(weight);
+        model::Share { over_quota_weight, ..model::Share::new(quota, units::Resources::UNLIMITED) }
+    };
+    let d1 = w.queue("d1", None, share(shares[0]));
+    let d2 = w.queue("d2", None, share(shares[1]));
+    for (name, parent, at) in [("a", d1, 2), ("b", d1, 3), ("c", d2, 4), ("d", d2, 5)] {
+        w.queue(name, Some(parent), share(shares[at]));
+    }
+    w
+}
+
+#[test]
+fn the_department_s_quota_binds_its_projects() {
+    let mut w = departments([(2, 0), (8, 0), (2, 0), (2, 0), (4, 0), (4, 0)]);
+    for n in 1..=10 {
+        w.run(&format!("submit c/c{n}"));
+    }
+    w.run("submit a/a1; submit a/a2; submit b/b1");
+    assert_eq!(w.waiting(), "c9 c10 a2", "d1 has its two, and divides them between a and b");
+}
+
+#[test]
+fn departments_with_large_gangs_come_to_rest() {
+    let mut w = departments([(5, 2), (4, 1), (3, 2), (3, 1), (1, 3), (2, 0)]);
+    w.run("submit a/w0 --interactive; submit a/w1 -g 4; submit a/w2; submit d/w3 -g 2");
+    w.run("submit d/w4 --devices 2 -g 0.5; submit c/w5; submit d/w6 --interactive");
+    w.run("submit a/w7 --pods 3 --priority 90 --cpu 2; submit a/w8 -g 2");
+    w.run("submit c/w9 --pods 4 --min 2; delete w5; delete w2");
+}
+
+#[test]
+fn priorities_shares_and_lumps_come_to_rest() {
+    let mut w = World::new("n1:4:8 n2:4:8", "a:3 b:3 c:1 d:0");
+    w.run("submit c/w0 --devices 2 -g 0.5; submit d/w1 -g 2 --priority 80; submit a/w2 -g 2");
+    w.run("submit b/w3 -g 2 --elastic; submit d/w4 -g 0.5; submit a/w5 --interactive; quota d 0");
+    w.run("delete w5; submit d/w6 --devices 2 -g 0.5; submit b/w7; delete w2");
+    w.run("submit a/w8 --interactive; submit b/w9 -g 0.5; submit a/w10 -g 4");
+    w.run("submit b/w11 --interactive; submit a/w12 -g 4; submit b/w13 -g 2 --priority 80");
+    w.run("submit b/w14; submit a/w15 -g 3; delete w8; quota d 2");
+}

@@ -20,6 +20,11 @@ impl Rule for Consolidation {
         s.can_give_way(victim)
     }
 
+    /// A move changes nothing about what a queue may hold.
+    fn own_gives_way(&self, _: &Session<'_>, _: WorkloadId, _: WorkloadId) -> bool {
+        false
+    }
+
     fn takings(&self, _: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
         vec![Taking::All(victim)]
     }

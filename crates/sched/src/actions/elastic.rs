@@ -8,7 +8,7 @@ use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
 use crate::session::Session;
-use crate::victims::{Markets, Rule, Taking, halvings, make_room};
+use crate::victims::{Markets, Rule, Taking, halvings, is_elastic, make_room};
 use crate::{Cause, place};
 
 /// GPUs beyond the request are lent; whoever may start gets them back first of all.
@@ -42,7 +42,7 @@ pub(crate) fn fit(s: &mut Session<'_>) {
     let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
     let mut markets: [Markets; 4] = Default::default();
     each_in_order(s, |s, id| {
-        if !s.cluster.workloads()[id].spec.elastic {
+        if !is_elastic(&s.cluster.workloads()[id].spec) {
             return false;
         }
         let mut gpus = requested(s, id) / 2;
@@ -67,7 +67,7 @@ pub(crate) fn grow(s: &mut Session<'_>) {
         .cluster
         .workloads()
         .iter()
-        .filter(|(_, workload)| workload.spec.elastic && workload.placed > 0)
+        .filter(|(_, workload)| is_elastic(&workload.spec) && workload.placed > 0)
         .map(|(id, _)| id)
         .collect();
     order.sort_by_key(|&id| {

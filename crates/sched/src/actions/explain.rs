@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, GpuRequest, Mismatch, Node, WorkloadId};
-use units::{GPU_MILLIS, Kind, Resources};
+use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, WorkloadId};
+use units::{GPU_MILLIS, Resources};
 
 use super::reclaim::entitled;
 use crate::Pending;
@@ -38,7 +38,7 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(s.queue_reason(id));
     reasons.extend(no_room(s.cluster, id));
     reasons.extend(ruled_out(s.cluster, id));
-    if reasons.is_empty() {
+    if reasons.is_empty() && !s.stats.exhausted {
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min, pods: spec.pods });
     }
     let gpu_millis = s.ask(id, None).gpu_millis;
@@ -73,12 +73,17 @@ const fn is_final(reason: &Pending) -> bool {
 }
 
 fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
-    let pods = &cluster.workloads()[id].pods;
-    let next = pods.iter().find_map(|&pod| {
-        let occupancy = &cluster.pods()[pod].occupancy;
-        occupancy.next.as_ref().map(|next| next.node)
-    })?;
-    let node = &cluster.nodes()[next];
+    let pods = || cluster.workloads()[id].pods.iter();
+    let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.as_ref();
+    // Of a gang the pods whose place is not free yet are the ones that hold it up.
+    let held_up = pods().find(|&&pod| {
+        next(&pod).is_some_and(|to| {
+            let amounts = cluster.amounts(pod, to);
+            !cluster.nodes()[to.node].has_room_now(&to.devices, amounts)
+        })
+    });
+    let place = held_up.or_else(|| pods().find(|pod| next(pod).is_some())).and_then(next)?;
+    let node = &cluster.nodes()[place.node];
     let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].occupancy.releasing);
     let others = releasing.filter(|&&pod| cluster.pods()[pod].workload != id);
     let holders: BTreeSet<_> =
@@ -121,34 +126,33 @@ fn no_room(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     if nodes.is_empty() && !cluster.nodes().is_empty() {
         return None;
     }
-    let could = |node: &&&Node| {
-        let devices = node.gpus.iter().filter(|g| request.gpu.millis_on(g.memory_bytes).is_some());
-        let host = Resources { gpu_millis: 0, ..demand };
-        devices.count() >= request.gpu.devices() as usize && host.fits_in(node.capacity)
+    let gpus_of = |node: &&Node| {
+        let large = |g: &&Gpu| request.gpu.millis_on(g.memory_bytes).is_some();
+        node.gpus.iter().filter(large).count()
     };
-    if !nodes.iter().any(|node| could(&node)) {
-        let largest = nodes.iter().fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
-        return Some(Pending::LargerThanAnyNode {
-            request: request.gpu,
-            demand,
-            largest,
-            nodes: nodes.len(),
-        });
+    let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
+    let enough = |node: &&&Node| gpus_of(node) >= request.gpu.devices() as usize;
+    let host = Resources { gpu_millis: 0, ..demand };
+    if !nodes.iter().filter(enough).any(|node| host.fits_in(node.capacity)) {
+        let with_gpus = nodes.iter().filter(enough);
+        let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
+        let (request, nodes) = (request.gpu, nodes.len());
+        return Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes });
     }
     let has_gpus: Vec<_> = nodes.iter().filter(|node| has_gpus(node, request.gpu)).collect();
     if has_gpus.is_empty() {
         return Some(no_gpus(&nodes, request.gpu));
     }
-    let most = |kind: Kind| has_gpus.iter().map(|node| node.free(false)[kind]).max().unwrap_or(0);
-    if most(Kind::Cpu) < demand.cpu_millis {
-        let (cpu_millis, free_millis_max) = (demand.cpu_millis, most(Kind::Cpu));
-        return Some(Pending::NotEnoughCpu { cpu_millis, free_millis_max });
-    }
-    if most(Kind::Memory) < demand.memory_bytes {
-        let (memory_bytes, free_bytes_max) = (demand.memory_bytes, most(Kind::Memory));
+    let memory = |node: &&&&Node| node.free(false).memory_bytes >= demand.memory_bytes;
+    let free_bytes_max = has_gpus.iter().map(|node| node.free(false).memory_bytes).max();
+    if !has_gpus.iter().any(|node| memory(&node)) {
+        let (memory_bytes, free_bytes_max) = (demand.memory_bytes, free_bytes_max.unwrap_or(0));
         return Some(Pending::NotEnoughMemory { memory_bytes, free_bytes_max });
     }
-    None
+    let with_memory = has_gpus.iter().filter(memory);
+    let free_millis_max = with_memory.map(|node| node.free(false).cpu_millis).max().unwrap_or(0);
+    let cpu_millis = demand.cpu_millis;
+    (free_millis_max < cpu_millis).then_some(Pending::NotEnoughCpu { cpu_millis, free_millis_max })
 }
 
 fn has_gpus(node: &Node, request: GpuRequest) -> bool {

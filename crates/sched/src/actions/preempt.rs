@@ -2,6 +2,7 @@
 //! scheduling reference §16.
 
 use model::WorkloadId;
+use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
@@ -11,9 +12,18 @@ pub(crate) struct Preempt;
 
 impl Rule for Preempt {
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
-        let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
-        let (own, other) = (spec(id), spec(victim));
-        s.can_give_way(victim) && other.queue == own.queue && other.priority < own.priority
+        gives_way_to(s, id, victim)
+    }
+
+    /// Preemption changes who in the queue runs, not how much the queue may hold: it does not end
+    /// above both its fair share and what it held before. Growing further is for what is free;
+    /// without this, two queues can take turns for ever (found by review).
+    fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, held_before: Resources) -> bool {
+        let queue = s.cluster.workloads()[id].spec.queue;
+        let most = held_before.max(s.fair[&queue]);
+        let asked = s.cluster.workloads()[id].demand;
+        let held = s.cluster.queues()[queue].held();
+        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])
     }
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -21,11 +31,26 @@ impl Rule for Preempt {
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
-        let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
-        Cause::Preempted {
-            beneficiary: s.reference(id),
-            priority: priority(victim),
-            beneficiary_priority: priority(id),
-        }
+        preempted(s, id, victim)
+    }
+}
+
+/// Whether `victim` runs for the same queue and may be stopped for `id`: it is less important,
+/// or as important and `id`, which is not preemptible, has a right to its quota.
+pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+    let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
+    let (own, other) = (spec(id), spec(victim));
+    let below =
+        other.priority < own.priority || (other.priority == own.priority && !own.preemptible);
+    s.can_give_way(victim) && other.queue == own.queue && below && victim != id
+}
+
+/// What a workload is told that gives way to `id` in its own queue.
+pub(crate) fn preempted(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+    let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
+    Cause::Preempted {
+        beneficiary: s.reference(id),
+        priority: priority(victim),
+        beneficiary_priority: priority(id),
     }
 }

@@ -4,6 +4,7 @@
 use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
+use super::preempt::{gives_way_to, preempted};
 use crate::Cause;
 use crate::session::Session;
 use crate::victims::{Rule, Taking, above_minimum_while_safe, freed};
@@ -18,6 +19,16 @@ impl Rule for Reclaim {
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
         s.can_give_way(victim) && queue(victim) != queue(id)
+    }
+
+    /// What its own queue holds for less important work counts against its entitlement, so that
+    /// gives way first.
+    fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+        gives_way_to(s, id, victim)
+    }
+
+    fn spares_the_entitled(&self) -> bool {
+        true
     }
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -37,15 +48,16 @@ impl Rule for Reclaim {
         victim: WorkloadId,
         taking: Taking,
     ) -> bool {
-        let Some((taker, giver)) = branches(s, id, victim) else { return false };
+        // Its own queue is no matter of shares.
+        let Some((taker, giver)) = branches(s, id, victim) else { return true };
         // Above the point where the paths part nothing changes hands; below it, every level of
         // the taker's side must be entitled.
         let leaf = s.cluster.workloads()[id].spec.queue;
-        let mut levels = s.cluster.lineage(leaf).take_while(|&queue| queue != taker);
-        if !levels.all(|queue| within_share(s, queue, asked)) || !within_share(s, taker, asked) {
+        let below = || s.cluster.lineage(leaf).take_while(|&queue| queue != taker).chain([taker]);
+        if !below().all(|queue| within_share(s, queue, asked)) {
             return false;
         }
-        let held = s.cluster.queues()[giver].allocated;
+        let held = s.cluster.queues()[giver].held();
         let left = held.saturating_sub(freed(s, taking));
         let quota = deserved(s, giver);
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
@@ -54,12 +66,15 @@ impl Rule for Reclaim {
             held[kind] > s.fair[&giver][kind].max(quota[kind])
                 && (left[kind] >= quota[kind] || !s.policy.protects_quota)
         });
-        let within_quota =
-            (s.cluster.queues()[taker].allocated + asked).fits_in(deserved(s, taker));
+        let within_quota = below()
+            .all(|queue| (s.cluster.queues()[queue].held() + asked).fits_in(deserved(s, queue)));
         above_share || (within_quota && above_quota)
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+        if gives_way_to(s, id, victim) {
+            return preempted(s, id, victim);
+        }
         let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
         let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
         Cause::Reclaimed {
@@ -76,7 +91,7 @@ pub(crate) fn entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> boo
 }
 
 fn within_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> bool {
-    let held = s.cluster.queues()[queue].allocated;
+    let held = s.cluster.queues()[queue].held();
     let share = s.fair[&queue];
     let within = |kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind];
     Kind::ALL.into_iter().all(within)

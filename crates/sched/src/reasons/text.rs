@@ -4,7 +4,7 @@
 use std::fmt;
 
 use model::GpuRequest;
-use units::{Resources, format_bytes, format_millis};
+use units::{Kind, Resources, format_bytes, format_millis};
 
 use super::{Cause, Pending, QueueNumbers, WorkloadRef};
 
@@ -40,8 +40,8 @@ impl fmt::Display for QueueNumbers {
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LargerThanAnyNode { request, demand, largest, nodes } => {
-                larger_than_any_node(f, *request, *demand, *largest, *nodes)
+            Self::LargerThanAnyNode { request, demand, gpus_max, largest, nodes } => {
+                larger_than_any_node(f, *request, *demand, *gpus_max, *largest, *nodes)
             }
             Self::NotEnoughGpus { gpus: need, nodes, free_total: 0, .. } => write!(
                 f,
@@ -91,6 +91,9 @@ impl Pending {
             Self::GangIncomplete { pods_min, pods } if pods < pods_min => {
                 write!(f, "{pods_min} pods must run together and only {pods} are left")
             }
+            Self::GangIncomplete { pods_min: 1, .. } => {
+                write!(f, "no node takes another pod")
+            }
             Self::GangIncomplete { pods_min, .. } => {
                 write!(f, "{pods_min} pods must start together; fewer fit at the moment")
             }
@@ -105,26 +108,21 @@ impl Pending {
                 let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
                 write!(f, "of {nodes} node(s) {}", said.join(", "))
             }
-            Self::OverLimit { queue, limit_millis, allocated_millis, requested_millis } => write!(
+            Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
                 "{queue} may hold {} and holds {}; {} more would pass its limit",
-                gpus(*limit_millis),
-                amount(*allocated_millis),
-                amount(*requested_millis)
+                of(*kind, *limit),
+                number(*kind, *allocated),
+                number(*kind, *requested)
             ),
-            Self::NonPreemptibleOverQuota {
-                queue,
-                quota_millis,
-                allocated_millis,
-                requested_millis,
-            } => write!(
+            Self::NonPreemptibleOverQuota { queue, kind, quota, allocated, requested } => write!(
                 f,
                 "non-preemptible workloads stay within the quota: {queue} has a quota of {}, its \
                  non-preemptible workloads hold {}, this one asks for {}; submit it as preemptible \
                  to go over quota",
-                gpus(*quota_millis),
-                amount(*allocated_millis),
-                amount(*requested_millis)
+                of(*kind, *quota),
+                number(*kind, *allocated),
+                number(*kind, *requested)
             ),
             Self::NotEntitledToMore { queue, requested_millis } => {
                 write!(f, "nothing is taken from others for {}: {queue}", gpus(*requested_millis))
@@ -157,26 +155,21 @@ fn larger_than_any_node(
     f: &mut fmt::Formatter<'_>,
     request: GpuRequest,
     demand: Resources,
+    gpus_max: usize,
     largest: Resources,
     nodes: usize,
 ) -> fmt::Result {
-    if nodes == 0 {
-        return write!(f, "there are no nodes");
-    }
+    let devices = request.devices() as usize;
     match request {
-        GpuRequest::Memory { bytes, .. } if largest.gpu_millis > 0 => {
-            write!(
-                f,
-                "asks for {} of GPU memory; no GPU of any node has that much",
-                format_bytes(bytes)
-            )
+        _ if nodes == 0 => write!(f, "there are no nodes"),
+        GpuRequest::Memory { bytes, .. } if gpus_max == 0 => {
+            let memory = format_bytes(bytes);
+            write!(f, "asks for {memory} of GPU memory; no GPU of any node has that much")
         }
-        _ if demand.gpu_millis > largest.gpu_millis => write!(
-            f,
-            "asks for {} on one node; the largest node has {}",
-            gpus(demand.gpu_millis),
-            amount(largest.gpu_millis)
-        ),
+        _ if devices > gpus_max => {
+            let plural = if devices == 1 { "" } else { "s" };
+            write!(f, "asks for {devices} GPU{plural} on one node; the largest node has {gpus_max}")
+        }
         _ => write!(
             f,
             "asks for {} core(s) and {} of memory; no node with the GPUs has that much (largest: {} \
@@ -186,6 +179,22 @@ fn larger_than_any_node(
             format_millis(largest.cpu_millis),
             format_bytes(largest.memory_bytes)
         ),
+    }
+}
+
+/// `2 GPUs`, `4 cores`, `16GiB of memory`.
+fn of(kind: Kind, amount: u64) -> String {
+    match kind {
+        Kind::Gpu => gpus(amount),
+        Kind::Cpu => format!("{} core(s)", number(kind, amount)),
+        Kind::Memory => format!("{} of memory", number(kind, amount)),
+    }
+}
+
+fn number(kind: Kind, value: u64) -> String {
+    match kind {
+        Kind::Gpu | Kind::Cpu => amount(value),
+        Kind::Memory => format_bytes(value),
     }
 }
 

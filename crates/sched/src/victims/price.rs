@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use model::{NodeId, PodId, QueueId, WorkloadId};
-use units::{GPU_MILLIS, Resources};
+use units::{GPU_MILLIS, Ratio, Resources};
 
 use super::{Need, Price, Refused, Rule, Taking, freed};
 use crate::session::Session;
@@ -106,7 +106,7 @@ pub(super) fn node(
         offer(&mut best, one.map(|one| vec![(at, one[0].1)]));
     }
     // Both lose more than is missing: perhaps another set fits better.
-    if let Some(lost_millis) = best.as_ref().map(|best| best.price.1)
+    if let Some(lost_millis) = best.as_ref().map(|best| best.price.lost_millis)
         && lost_millis > missing_millis(s, need, id, &room)
         && candidates.len() <= EXHAUSTIVE_MAX
     {
@@ -248,7 +248,13 @@ fn candidates(
         })
         .filter(|candidate| candidate.after.last().is_some_and(|all| !all.is_empty()))
         .collect();
-    candidates.sort_by_key(|candidate| (candidate.priority, Reverse(candidate.seq)));
+    candidates.sort_by_cached_key(|candidate| {
+        let fairness = rule.spares_the_entitled().then(|| {
+            let entitled = !s.shares().over_share(candidate.queue);
+            (entitled, Reverse(s.saturation(candidate.queue)))
+        });
+        (fairness, candidate.priority, Reverse(candidate.seq))
+    });
     candidates
 }
 
@@ -297,25 +303,37 @@ fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, freed: &mut 
 fn price(s: &Session<'_>, rule: &dyn Rule, need: &Need, victims: &[(WorkloadId, usize)]) -> Price {
     let own = s.cluster.workloads()[need.id].spec.queue;
     let stays = rule.moves_max(s).is_some();
-    let (mut priority, mut lost_millis, mut restarts, mut foreign) = (0, 0, 0, 0);
-    let mut saturation = None;
-    let mut seq = u64::MAX;
+    let mut price = Price {
+        entitled: 0,
+        priority: 0,
+        lost_millis: 0,
+        restarts: 0,
+        foreign: 0,
+        saturation: Reverse(Ratio::ZERO),
+        seq: Reverse(u64::MAX),
+    };
+    let mut saturation: Option<Ratio> = None;
     for &(victim, pieces) in victims {
         let workload = &s.cluster.workloads()[victim];
+        let queue = &s.cluster.queues()[workload.spec.queue];
         let takings = rule.takings(s, victim);
         let ends = matches!(takings.get(pieces.wrapping_sub(1)), Some(Taking::All(_)));
         if ends && !stays {
-            priority = priority.max(workload.spec.priority + 1);
+            let least = queue.preemptible.keys().next().copied().unwrap_or(0);
+            let above = workload.spec.priority.saturating_sub(least);
+            price.priority = price.priority.max(above + 1);
         }
-        lost_millis += lost(s, &takings[..pieces]);
-        restarts += if ends { workload.placed } else { 1 };
-        foreign += u32::from(workload.spec.queue != own);
+        let spared = rule.spares_the_entitled() && !s.shares().over_share(workload.spec.queue);
+        price.entitled += u32::from(spared);
+        price.lost_millis += lost(s, &takings[..pieces]);
+        price.restarts += if ends { workload.placed } else { 1 };
+        price.foreign += u32::from(workload.spec.queue != own);
         let held = s.saturation(workload.spec.queue);
         saturation = Some(saturation.map_or(held, |least| held.min(least)));
-        seq = seq.min(workload.spec.seq);
+        price.seq = Reverse(price.seq.0.min(workload.spec.seq));
     }
-    let saturation = saturation.unwrap_or(units::Ratio::ZERO);
-    (priority, lost_millis, restarts, foreign, Reverse(saturation), Reverse(seq))
+    price.saturation = Reverse(saturation.unwrap_or(Ratio::ZERO));
+    price
 }
 
 /// GPU thousandths that are gone after these pieces. Pieces of an elastic workload add up pod by

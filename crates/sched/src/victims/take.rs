@@ -1,7 +1,7 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{PodId, Share, WorkloadId};
+use model::{GpuRequest, PodId, Share, WorkloadId, WorkloadSpec};
 use units::Resources;
 
 use crate::session::Session;
@@ -50,7 +50,7 @@ pub(crate) fn above_minimum_while_safe(
 pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<Taking> {
     let workload = &s.cluster.workloads()[victim];
     let mut takings = Vec::new();
-    if !workload.spec.elastic {
+    if !is_elastic(&workload.spec) {
         return takings;
     }
     for &pod in &workload.pods {
@@ -62,6 +62,11 @@ pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<T
         }
     }
     takings
+}
+
+/// Whether the number of GPUs may change: elastic, and whole GPUs at all.
+pub(crate) const fn is_elastic(spec: &WorkloadSpec) -> bool {
+    spec.elastic && matches!(spec.request.gpu, GpuRequest::Whole(1..))
 }
 
 /// The amounts a taking frees.
