@@ -1,13 +1,14 @@
 //! Where the server is and with which token it is asked. Owns `server.json` and `token` in the
 //! state directory, as far as clients read them.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Client, Error};
+use crate::{Client, Error, listener};
 
 /// Where a server without a state file is looked for.
 const DEFAULT_URL: &str = "http://127.0.0.1:7070";
@@ -45,7 +46,10 @@ pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// Finds the server: `url` if given, else the one that wrote `server.json`. The token is `token`
-/// if given, else the local one, which is only ever sent to this machine.
+/// if given, else the local one.
+///
+/// The local token, and whatever follows from `server.json`, is only ever sent to a program of
+/// the user whom the state directory belongs to: the client looks before each request.
 ///
 /// # Errors
 /// An address that cannot be one, or a state file that cannot be read.
@@ -54,23 +58,48 @@ pub fn find(
     token: Option<&str>,
     state_dir: Option<&Path>,
 ) -> Result<Found, Error> {
-    // Whatever address the state directory names: the server that wrote it is on this machine.
     let file = state_dir.map(read_server_file).transpose()?.flatten();
-    let (url, local, own) = match (url, file) {
-        (Some(url), _) => {
+    let given = token.map(ToOwned::to_owned);
+    match (url, file, state_dir) {
+        (Some(url), _, dir) => {
             let local = crate::request::is_loopback(url);
-            (url.to_owned(), local, local)
+            let owner = dir.filter(|_| local && given.is_none()).map(owner).transpose()?.flatten();
+            // Another user's server is met without a token, and says so itself.
+            match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
+                (Some(dir), Some(owner)) => {
+                    let client = Client::new(url, read_token(dir)?)?.only_of(owner);
+                    Ok(Found { client, local })
+                }
+                _ => Ok(Found { client: Client::new(url, given)?, local }),
+            }
         }
-        (None, Some(file)) => (file.url, true, true),
+        // Whatever address it names: the server that wrote it is on this machine.
+        (None, Some(file), Some(dir)) => {
+            let client = match owner(dir)? {
+                Some(owner) => {
+                    let token = given.map_or_else(|| read_token(dir), |token| Ok(Some(token)))?;
+                    Client::new(&file.url, token)?.only_of(owner)
+                }
+                // Taken away since the file was read.
+                None => Client::new(&file.url, None)?,
+            };
+            Ok(Found { client, local: true })
+        }
         // Whoever listens there is not known to be this user's server.
-        (None, None) => (DEFAULT_URL.to_owned(), true, false),
-    };
-    let token = match token {
-        Some(token) => Some(token.to_owned()),
-        None if own => state_dir.map(read_token).transpose()?.flatten(),
-        None => None,
-    };
-    Ok(Found { client: Client::new(&url, token)?, local })
+        (None, ..) => Ok(Found { client: Client::new(DEFAULT_URL, given)?, local: true }),
+    }
+}
+
+/// The user whom the state directory belongs to; none without one.
+fn owner(state_dir: &Path) -> Result<Option<u32>, Error> {
+    match fs::metadata(state_dir) {
+        Ok(meta) => Ok(Some(meta.uid())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::StateFile {
+            path: state_dir.display().to_string(),
+            fault: error.to_string(),
+        }),
+    }
 }
 
 /// What the running server says about itself; none when there is no such file.
@@ -97,7 +126,11 @@ pub fn write_server_file(state_dir: &Path, file: &ServerFile) -> Result<(), Erro
     let fault = |fault: String| Error::StateFile { path: path.display().to_string(), fault };
     let text = serde_json::to_string_pretty(file).map_err(|error| fault(error.to_string()))?;
     let draft = state_dir.join(format!(".{SERVER_FILE}.{}", file.pid));
-    fs::write(&draft, text)
+    let mut private = OpenOptions::new();
+    private.write(true).create(true).truncate(true).mode(0o600);
+    private
+        .open(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&draft, &path))
         .map_err(|error| fault(error.to_string()))
 }
@@ -119,6 +152,8 @@ fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     fn env<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
@@ -141,17 +176,53 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_local_token_never_leaves_the_machine() {
+    /// A state directory with a token.
+    fn dir_with_token() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(TOKEN_FILE), "secret\n").unwrap();
-        let token = |url| find(Some(url), None, Some(dir.path())).unwrap().client.token;
-        assert_eq!(token("http://127.0.0.1:1").as_deref(), Some("secret"));
-        assert_eq!(token("http://localhost:1").as_deref(), Some("secret"));
-        assert_eq!(token("http://[::1]:1").as_deref(), Some("secret"));
-        assert_eq!(token("http://127.0.0.1.example.org"), None);
-        assert_eq!(token("http://gpu.example.org"), None);
+        dir
+    }
+
+    fn listen() -> (TcpListener, u16) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
+    #[test]
+    fn the_local_token_never_leaves_the_machine() {
+        let dir = dir_with_token();
+        let (_server, port) = listen();
+        let token = |host| {
+            let url = format!("http://{host}:{port}");
+            find(Some(&url), None, Some(dir.path())).unwrap().client.token
+        };
+        assert_eq!(token("127.0.0.1").as_deref(), Some("secret"));
+        assert_eq!(token("localhost").as_deref(), Some("secret"));
+        assert_eq!(token("127.0.0.1.example.org"), None);
+        assert_eq!(token("gpu.example.org"), None);
         assert_eq!(find(None, None, Some(dir.path())).unwrap().client.token, None);
+    }
+
+    #[test]
+    fn an_address_nobody_of_ours_listens_at_gets_nothing() {
+        let dir = dir_with_token();
+        let (server, port) = listen();
+        let url = format!("http://127.0.0.1:{port}");
+        write_server_file(dir.path(), &ServerFile { url: url.clone(), pid: 7 }).unwrap();
+        let found = |url| find(url, None, Some(dir.path())).unwrap().client;
+        let living = found(None);
+        assert_eq!(living.token.as_deref(), Some("secret"));
+        living.check_listener().expect("our own");
+        // Killed, and its address taken by another user's program.
+        let stranger = Client { owner: living.owner.map(|uid| uid + 1), ..living.clone() };
+        let said = stranger.check_listener().unwrap_err().to_string();
+        assert!(said.contains("is not running at"), "{said}");
+        assert!(found(Some(&url)).owner.is_some(), "an explicit address is watched, too");
+        // Killed, and nobody there.
+        drop(server);
+        assert!(matches!(living.check_listener(), Err(Error::NotRunning { .. })));
+        assert_eq!(found(Some(&url)).token, None);
     }
 
     #[test]
@@ -161,6 +232,8 @@ mod tests {
         let file = ServerFile { url: "http://127.0.0.1:9".into(), pid: 7 };
         write_server_file(dir.path(), &file).unwrap();
         assert_eq!(read_server_file(dir.path()).unwrap(), Some(file));
+        let mode = fs::metadata(dir.path().join(SERVER_FILE)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
         let found = find(None, None, Some(dir.path())).unwrap();
         assert_eq!((found.client.base.as_str(), found.local), ("http://127.0.0.1:9", true));
         let wide = ServerFile { url: "http://192.0.2.7:9".into(), pid: 7 };

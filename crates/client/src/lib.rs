@@ -4,6 +4,7 @@
 //! from "not understood". Refuses to know: what is shown to a person, and how the server works.
 
 mod find;
+mod listener;
 mod request;
 mod routes;
 
@@ -21,6 +22,8 @@ pub struct Client {
     base: String,
     token: Option<String>,
     source: &'static str,
+    /// The user whose program must listen there; none for whoever does.
+    owner: Option<u32>,
 }
 
 /// Why a request gave no answer.

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Error};
+use crate::{Client, Error, listener};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,7 +36,12 @@ impl Client {
         let http = builder
             .build()
             .map_err(|error| Error::Protocol { url: base.to_owned(), fault: error.to_string() })?;
-        Ok(Self { http, base: base.to_owned(), token, source: "CLI" })
+        Ok(Self { http, base: base.to_owned(), token, source: "CLI", owner: None })
+    }
+
+    /// The same, but nothing is sent unless a program of this user listens there.
+    pub(crate) fn only_of(self, owner: u32) -> Self {
+        Self { owner: Some(owner), ..self }
     }
 
     /// Where the server is.
@@ -92,6 +97,7 @@ impl Client {
 
     /// Sends, and turns refusals into errors.
     pub(crate) async fn accept(&self, request: RequestBuilder) -> Result<Response, Error> {
+        self.check_listener()?;
         let answer = request.send().await.map_err(|error| self.failed(&error))?;
         let status = answer.status();
         if status.is_success() {
@@ -109,6 +115,16 @@ impl Client {
             }
             None => Error::Protocol { url: self.base.clone(), fault: format!("status {status}") },
         })
+    }
+
+    /// A server that was killed leaves its address behind, where anybody may listen by now.
+    pub(crate) fn check_listener(&self) -> Result<(), Error> {
+        match self.owner {
+            Some(uid) if !listener::is_of_user(&self.base, uid) => {
+                Err(Error::NotRunning { url: self.base.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn failed(&self, error: &reqwest::Error) -> Error {

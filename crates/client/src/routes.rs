@@ -44,6 +44,15 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
+    /// What the scheduler sees, as a scenario; its own text.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn snapshot(&self) -> Result<String, Error> {
+        let answer = self.accept(self.request(Method::GET, "/elastane/v1/snapshot")).await?;
+        answer.text().await.map_err(|error| self.failed(&error))
+    }
+
     /// Stops every workload, then the server. Takes as long as the workloads' grace periods.
     ///
     /// # Errors
