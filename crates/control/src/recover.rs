@@ -153,7 +153,9 @@ impl State {
         }
     }
 
-    /// The stored place, if it still exists and nothing else has it.
+    /// The stored place, if it still exists and nothing else has its devices. What runs (`now`)
+    /// goes on when the machine has less CPU or memory than before; what is only kept for
+    /// someone has to fit.
     fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
         let id: NodeId = self.nodes.values().find(|node| node.spec.name == body.node)?.id;
         let node = &self.cluster.nodes()[id];
@@ -166,8 +168,7 @@ impl State {
             })
         };
         let amounts = self.cluster.amounts(pod, &place);
-        let taken = if now { node.used } else { node.committed };
-        let fits = (taken + amounts).fits_in(node.capacity);
+        let fits = now || (node.committed + amounts).fits_in(node.capacity);
         (fits && place.devices.iter().all(free)).then_some(place)
     }
 

@@ -234,3 +234,30 @@ async fn a_stop_of_everything_that_could_not_be_written_never_was() {
     w.submit(1, training("u", 1)).await;
     w.becomes("t Running 1/1\nu Running 1/1").await;
 }
+
+#[tokio::test]
+async fn what_runs_goes_on_when_the_machine_has_less_cpu_and_memory() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    for name in ["t1", "t2"] {
+        let spec =
+            WorkloadSpec { cpu_millis: 30_000, memory_bytes: 100 << 30, ..training(name, 1) };
+        w.submit(1, spec).await;
+        w.phase(name, Phase::Running).await;
+    }
+    let before = w.handle.view();
+    w.crash().await;
+    let mut smaller = nodes(1, 4);
+    smaller[0].cpu_millis = 31_000;
+    smaller[0].memory_bytes = 110 << 30;
+    w.set_nodes(smaller);
+    w.engine.calls();
+    w.start().await;
+    let after = w.handle.view();
+    assert_eq!(after.workloads, before.workloads, "the same processes go on");
+    assert_eq!(w.engine.calls(), [""; 0]);
+    assert!(after.nodes[0].used.cpu_millis > after.nodes[0].capacity.cpu_millis);
+    w.submit(1, training("t3", 1)).await;
+    assert_eq!(w.get("t3").unwrap().phase, Phase::Pending, "nothing new beyond the capacity");
+    w.delete("t1").await;
+    w.becomes("t2 Running 1/1\nt3 Running 1/1").await;
+}
