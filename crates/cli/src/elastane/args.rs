@@ -28,6 +28,10 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
+    /// Decide on a cluster that exists only in a file: scenarios, what if, traces
+    Simulate(Box<super::simulate::Simulate>),
+    /// Print what the scheduler sees, as a scenario for `simulate --from`
+    Snapshot,
     /// Print the access token of this installation
     Token,
     /// Print the version

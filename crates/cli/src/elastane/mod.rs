@@ -5,6 +5,7 @@ mod config;
 mod down;
 mod machines;
 mod project;
+mod simulate;
 mod status;
 mod up;
 
@@ -58,6 +59,8 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Down => with_client(down::run(state_dir(dir)?)),
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::Simulate(flags) => simulate::run(&flags, &mut std::io::stdout().lock()),
+        Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
         Command::Token => status::token(&state_dir(dir)?),
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! `elastane status` and `elastane token`.
+//! `elastane status`, `elastane snapshot` and `elastane token`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,13 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
         ]);
     }
     write!(out, "{}", table.ruled())?;
+    Ok(())
+}
+
+pub(super) async fn snapshot(state_dir: PathBuf) -> Result<(), Error> {
+    let found = client::find(None, None, Some(&state_dir))?;
+    let text = found.client.snapshot().await?;
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 

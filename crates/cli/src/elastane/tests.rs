@@ -187,6 +187,8 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
+          simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
+          snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
           token                Print the access token of this installation
           version              Print the version
           quickstart-workload  Train a small model on the CPU; the workload of the quickstarts

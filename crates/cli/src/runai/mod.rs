@@ -11,6 +11,7 @@ mod list;
 mod meaning;
 mod rows;
 mod shell;
+mod submission;
 mod submit;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ use crate::exit::{self, Error};
 use context::Context;
 use intent::Intent;
 pub(crate) use list::projects_v2 as projects_table;
+pub(crate) use submission::submission;
 
 /// Runs a command line, the program's name included.
 #[must_use]

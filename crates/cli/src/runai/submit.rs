@@ -111,6 +111,14 @@ pub(super) fn request(
     name: &str,
     project: &wire::Project,
 ) -> wire::CreationRequest {
+    wire::CreationRequest {
+        cluster_id: Some(project.cluster_id.clone()),
+        ..request_in(submit, name, project.id.clone())
+    }
+}
+
+/// The same, of a project of which only the number is known.
+pub(super) fn request_in(submit: &Submit, name: &str, project_id: String) -> wire::CreationRequest {
     let pairs = |pairs: &[(String, String)]| {
         let each = |(name, value): &(String, String)| wire::NameValue {
             name: name.clone(),
@@ -153,8 +161,7 @@ pub(super) fn request(
     };
     wire::CreationRequest {
         name: name.to_owned(),
-        project_id: project.id.clone(),
-        cluster_id: Some(project.cluster_id.clone()),
+        project_id,
         spec: Some(spec),
         ..wire::CreationRequest::default()
     }

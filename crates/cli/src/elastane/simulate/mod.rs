@@ -1,0 +1,152 @@
+//! `elastane simulate`: reading files and clocks for the simulator, and printing what it says.
+//! Owns: which of its ways is taken. Refuses to know: any decision.
+
+mod args;
+mod faults;
+mod show;
+mod trace;
+mod what_if;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read as _, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use sim::scenario::Scenario;
+use sim::states::State;
+use sim::{Outcome, Record};
+
+pub(crate) use args::Simulate;
+
+use crate::exit::{self, Error};
+
+/// Largest scenario file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Runs the command; what it prints goes to `out`.
+pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(name) = &flags.state {
+        return state(flags, name, out);
+    }
+    if let Some(dir) = &flags.trace {
+        return trace::run(flags, dir, out);
+    }
+    if let Some(seeds) = flags.seeds {
+        return faults::run(flags, seeds, out);
+    }
+    if let Some(file) = &flags.from {
+        return what_if::run(flags, file, out);
+    }
+    let Some(file) = &flags.file else {
+        return Err(Error::Usage(
+            "nothing to simulate; give a scenario FILE, --from, --state, --trace or --seeds".into(),
+        ));
+    };
+    let scenario = read(file, flags)?;
+    let outcome = simulate(&scenario, file, flags)?;
+    show::outcome(&outcome, flags, out)?;
+    finish(&outcome, file)
+}
+
+/// Reads a file, or standard input.
+fn text(file: &Path) -> Result<String, Error> {
+    let cannot =
+        |error: std::io::Error| Error::Failed(format!("cannot read {}: {error}", file.display()));
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)
+    } else {
+        let opened = std::fs::File::open(file).map_err(cannot)?;
+        opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)
+    };
+    if read.map_err(cannot)? as u64 > FILE_BYTES_MAX {
+        return Err(Error::Failed(format!("{} is larger than 1 GiB", file.display())));
+    }
+    Ok(text)
+}
+
+/// Says in which file a fault is.
+fn in_file(file: &Path, error: &sim::Error) -> Error {
+    let name =
+        if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
+    Error::Failed(match error {
+        sim::Error::Scenario { line: 0, message, .. } => format!("{name}: {message}"),
+        other => format!("{name}:{other}"),
+    })
+}
+
+fn read(file: &Path, flags: &Simulate) -> Result<Scenario, Error> {
+    let mut scenario = Scenario::read(&text(file)?).map_err(|error| in_file(file, &error))?;
+    scenario.set_policy(&flags.policy).map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(scenario)
+}
+
+/// An empty scenario with the knobs of the command line.
+fn knobs(flags: &Simulate) -> Result<Scenario, Error> {
+    let mut scenario = Scenario::empty();
+    scenario.set_policy(&flags.policy).map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(scenario)
+}
+
+/// Runs a scenario; the picture, if one is asked for, is written at once.
+fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcome, Error> {
+    let whole = flags.json || flags.svg.is_some();
+    let record = if whole { Record::Everything } else { Record::Decisions };
+    let outcome = sim::run(scenario, record).map_err(|error| in_file(file, &error))?;
+    if let Some(picture) = &flags.svg {
+        let title = scenario.description.as_deref().map(str::trim);
+        let title = title.map_or_else(|| file.display().to_string(), ToOwned::to_owned);
+        let drawn = sim::svg(&outcome.frames, &outcome.simulation, &title);
+        std::fs::write(picture, drawn).map_err(|error| {
+            Error::Failed(format!("cannot write {}: {error}", picture.display()))
+        })?;
+    }
+    Ok(outcome)
+}
+
+/// Tells what was not as expected.
+fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
+    if outcome.failures.is_empty() {
+        return Ok(());
+    }
+    let mut err = std::io::stderr();
+    for failure in &outcome.failures {
+        let place = match failure.line {
+            0 => file.display().to_string(),
+            line => format!("{}:{line}:{}", file.display(), failure.column),
+        };
+        writeln!(err, "{place}: {}", failure.message)?;
+    }
+    let failures = outcome.failures.len();
+    writeln!(err, "error: {failures} thing(s) were not as expected")?;
+    Err(Error::Said(exit::FAILED))
+}
+
+/// One decision on a generated state, with its time.
+fn state(flags: &Simulate, name: &str, out: &mut dyn Write) -> Result<(), Error> {
+    let known = State::ALL.into_iter().find(|state| state.name() == name);
+    let state = known.ok_or_else(|| Error::Usage(format!("there is no state `{name}`")))?;
+    let policy = sim::policy(&knobs(flags)?.policy);
+    let mut cluster = state.build(flags.nodes);
+    let (pods, workloads) = (cluster.pods().len(), cluster.workloads().len());
+    let waiting = cluster.waiting().len();
+    let start = Instant::now();
+    let plan = sched::cycle(&mut cluster, units::Instant(1), &policy);
+    let ms = start.elapsed().as_secs_f64() * 1000.0;
+    show::plan(
+        &plan,
+        flags.json,
+        out,
+        &show::Size {
+            state: name,
+            nodes: flags.nodes,
+            workloads,
+            pods,
+            waiting,
+            still_waiting: cluster.waiting().len(),
+            decision_ms: ms,
+        },
+    )
+}

@@ -1,0 +1,83 @@
+//! `simulate --from SNAPSHOT --submit …`: what would happen. Owns: the way from the words of a
+//! submission to a workload of a scenario, which is the server's own way, and the answer. Touches
+//! nothing.
+
+use std::io::Write;
+use std::path::Path;
+
+use control::{GpuSpec, WorkloadSpec};
+use model::GpuRequest;
+use sim::scenario::amount::{Count, Size};
+use sim::scenario::{At, GpuAsk, Scenario, Step, Submit, Workload};
+
+use super::{Simulate, show};
+use crate::exit::Error;
+use crate::runai;
+
+pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
+    let mut scenario = super::read(file, flags)?;
+    let mut asked = Vec::new();
+    for words in &flags.submit {
+        let workload = workload(&scenario, words, asked.len())?;
+        asked.push((workload.project.clone(), workload.name.clone()));
+        let submit = Some(At::from(Submit(vec![At::from(workload)])));
+        scenario.steps.push(At::from(Step { submit, ..Step::default() }));
+    }
+    let outcome = super::simulate(&scenario, file, flags)?;
+    if flags.json {
+        show::outcome(&outcome, flags, out)?;
+        return super::finish(&outcome, file);
+    }
+    if let Some(last) = outcome.frames.last() {
+        for (project, name) in &asked {
+            for line in show::fate(last, project, name) {
+                writeln!(out, "{line}")?;
+            }
+        }
+    }
+    let decided = outcome.frames.iter().any(|frame| !frame.decisions.is_empty());
+    if decided {
+        writeln!(out)?;
+        show::decisions(&outcome.frames, out)?;
+    } else {
+        writeln!(out, "Nothing else changes.")?;
+    }
+    super::finish(&outcome, file)
+}
+
+/// The workload that the words of a submission ask for.
+fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload, Error> {
+    let said = runai::submission(words)?;
+    let projects: Vec<_> = leaves(scenario);
+    let project = match (&said.project, projects.as_slice()) {
+        (Some(project), _) => project.clone(),
+        (None, [only]) => (*only).to_owned(),
+        (None, _) => {
+            return Err(Error::Usage(format!(
+                "--submit: say in which project with -p; known are {}",
+                projects.join(", ")
+            )));
+        }
+    };
+    let name = said.name.clone().unwrap_or_else(|| format!("what-if-{number}"));
+    let spec = said.spec(&name)?;
+    let mut workload = Workload::named(&name, &project);
+    let WorkloadSpec { gpu, cpu_millis, memory_bytes, elastic, priority, preemptible, .. } = spec;
+    workload.gpu = GpuAsk(match gpu {
+        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
+        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
+        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
+    });
+    workload.cpu = Some(Count::new(cpu_millis));
+    workload.memory = Some(Size::new(memory_bytes));
+    workload.elastic = elastic;
+    workload.priority = Some(priority);
+    workload.preemptible = preemptible;
+    Ok(workload)
+}
+
+/// Queues that no other is below.
+fn leaves(scenario: &Scenario) -> Vec<&str> {
+    let above = |name: &str| scenario.queues.iter().any(|q| q.parent.as_deref() == Some(name));
+    scenario.queues.iter().map(|queue| queue.name.as_str()).filter(|name| !above(name)).collect()
+}
