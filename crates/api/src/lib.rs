@@ -21,6 +21,21 @@ use units::Instant;
 pub use routes::router;
 pub use serve::{Error, Shutdown, serve};
 
+/// What a creation asks for, as the server would take it; for asking *what if* without one.
+///
+/// # Errors
+/// A value that the server would refuse, in its words.
+pub fn workload_asked_for(
+    interactive: bool,
+    request: api_types::CreationRequest,
+) -> Result<control::WorkloadSpec, String> {
+    use control::view::WorkloadKind::{Training, Workspace};
+    let kind = if interactive { Workspace } else { Training };
+    let asker = convert::Asker { subject: String::new(), source: "what-if".to_owned() };
+    let asked = convert::command(kind, request, asker);
+    asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
+}
+
 /// What the handlers work with.
 #[derive(Clone)]
 pub struct State {

@@ -12,7 +12,7 @@ use units::Instant;
 
 use crate::command::Subject;
 use crate::executor::Executor;
-use crate::handle::{Answer, Request, Shared};
+use crate::handle::{Answer, Look, Request, SchedulingState, Shared};
 use crate::options::{Clock, NodeSpec};
 use crate::publish::Batch;
 use crate::state::State;
@@ -36,6 +36,12 @@ enum Happening {
 
 type Reply = oneshot::Sender<Result<Answer, Error>>;
 
+/// What comes from handles.
+pub(crate) struct Inbox {
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pub(crate) looks: mpsc::Receiver<Look>,
+}
+
 pub(crate) struct Dispatcher {
     state: State,
     executor: Executor,
@@ -45,7 +51,7 @@ pub(crate) struct Dispatcher {
     clock: Arc<dyn Clock>,
     policy: sched::Policy,
     nodes: Vec<NodeSpec>,
-    requests: mpsc::Receiver<Request>,
+    inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
     faults: mpsc::UnboundedReceiver<Observation>,
     /// Who waits for everything to be stopped.
@@ -61,7 +67,7 @@ impl Dispatcher {
     pub(crate) async fn open(
         options: Options,
         shared: Arc<Shared>,
-        requests: mpsc::Receiver<Request>,
+        inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
         let Options { nodes, engine, store, policy, clock, .. } = options;
@@ -81,7 +87,7 @@ impl Dispatcher {
             clock,
             policy,
             nodes,
-            requests,
+            inbox,
             observations,
             faults,
             draining: Vec::new(),
@@ -115,7 +121,11 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.requests.recv() => Happening::Request(request),
+                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
+                Some(look) = self.inbox.looks.recv() => {
+                    self.answer_look(look);
+                    continue;
+                }
                 seen = self.observations.recv() => match seen {
                     Some(seen) => Happening::Seen(seen),
                     None => return Err(Error::Internal {
@@ -134,6 +144,21 @@ impl Dispatcher {
         }
     }
 
+    /// Shows what the scheduler sees, between two batches. Whoever asks while the state is not the
+    /// one on disk gets no answer: the sender is dropped.
+    fn answer_look(&mut self, look: Look) {
+        if self.stale {
+            return;
+        }
+        let state = SchedulingState {
+            cluster: self.state.cluster.clone(),
+            policy: self.policy.clone(),
+            now: self.state.now.max(self.clock.now()),
+        };
+        // Whoever asked may have gone.
+        let _ = look.send(Box::new(state));
+    }
+
     /// Waits a moment for what comes with the first.
     async fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
@@ -141,7 +166,7 @@ impl Dispatcher {
         while batch.len() < BATCH_MAX {
             let next = tokio::select! {
                 biased;
-                Some(request) = self.requests.recv() => Happening::Request(request),
+                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
                 Some(seen) = self.observations.recv() => Happening::Seen(seen),
                 Some(seen) = self.faults.recv() => Happening::Seen(seen),
                 () = tokio::time::sleep_until(end) => break,

@@ -22,6 +22,17 @@ pub(crate) enum Answer {
     Done,
 }
 
+/// What the scheduler sees at one moment, between two decisions.
+#[derive(Debug, Clone)]
+pub struct SchedulingState {
+    /// Nodes, queues, workloads and where their pods are.
+    pub cluster: model::Cluster,
+    /// The knobs.
+    pub policy: sched::Policy,
+    /// When.
+    pub now: units::Instant,
+}
+
 /// A command and where its answer goes.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -41,10 +52,14 @@ pub(crate) struct Shared {
     pub(crate) store: store::Store,
 }
 
+/// Where somebody waits who wants to see what the scheduler sees.
+pub(crate) type Look = oneshot::Sender<Box<SchedulingState>>;
+
 /// The way to the dispatcher. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     requests: mpsc::Sender<Request>,
+    looks: mpsc::Sender<Look>,
     shared: Arc<Shared>,
 }
 
@@ -55,8 +70,12 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(crate) const fn new(requests: mpsc::Sender<Request>, shared: Arc<Shared>) -> Self {
-        Self { requests, shared }
+    pub(crate) const fn new(
+        requests: mpsc::Sender<Request>,
+        looks: mpsc::Sender<Look>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self { requests, looks, shared }
     }
 
     /// The state as of the last decision.
@@ -153,6 +172,17 @@ impl Handle {
     /// The state cannot be written.
     pub async fn stop_everything(&self) -> Result<(), Error> {
         self.ask(Command::StopEverything).await.map(drop)
+    }
+
+    /// What the scheduler sees, as of the last decision. Nothing is changed or written.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn scheduling_state(&self) -> Result<SchedulingState, Error> {
+        let (look, seen) = oneshot::channel();
+        self.looks.send(look).await.map_err(|_| Error::stopping())?;
+        let state = seen.await.map_err(|_| Error::stopping())?;
+        Ok(*state)
     }
 
     /// Output of the newest run of a pod (by name; the first pod if none is named).

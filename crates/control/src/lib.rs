@@ -34,7 +34,7 @@ pub mod view;
 
 pub use command::{GpuSpec, ProjectSpec, Restart, WorkloadSpec};
 pub use error::Error;
-pub use handle::{Handle, LogStream};
+pub use handle::{Handle, LogStream, SchedulingState};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
 pub use reasons::CODES;
 pub use service::Service;

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{broadcast, mpsc};
 
-use crate::dispatcher::Dispatcher;
+use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
+/// Snapshots that may be asked for at a time.
+const LOOKS_WAITING_MAX: usize = 4;
 /// Events a subscriber may be behind before it has to read the log.
 const EVENTS_BEHIND_MAX: usize = 4096;
 
@@ -50,8 +52,10 @@ impl Service {
             store: options.store.clone(),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
-        let dispatcher = Dispatcher::open(options, shared.clone(), incoming, snapshot).await?;
-        Ok((Self { dispatcher }, Handle::new(requests, shared)))
+        let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
+        let inbox = Inbox { requests: incoming, looks: looking };
+        let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
+        Ok((Self { dispatcher }, Handle::new(requests, looks, shared)))
     }
 
     /// Serves until `shutdown` is done. No run is stopped by that.

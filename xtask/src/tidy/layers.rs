@@ -26,7 +26,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("quickstart", &[]),
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
-    ("api", &["units", "model", "sched", "store", "engine", "control", "auth", "api-types"]),
+    ("api", &["units", "model", "sched", "sim", "store", "engine", "control", "auth", "api-types"]),
     ("client", &["units", "api-types"]),
     (
         "cli",
@@ -34,6 +34,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "units",
             "model",
             "sched",
+            "sim",
             "gpu",
             "store",
             "engine",

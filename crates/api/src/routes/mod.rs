@@ -85,6 +85,7 @@ fn workload_routes() -> Router<Shared> {
 fn own_routes() -> Router<Shared> {
     Router::new()
         .route("/elastane/v1/status", get(own::status))
+        .route("/elastane/v1/snapshot", get(own::snapshot))
         .route("/elastane/v1/events", get(events::stream))
         .route("/elastane/v1/workloads/{id}/logs", get(own::logs))
         .route("/elastane/v1/workloads/{id}/explain", get(own::explain))

@@ -49,6 +49,16 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
     })
 }
 
+/// What the scheduler sees, as a scenario that `elastane simulate` reads. Changes nothing.
+pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Response, Fault> {
+    let seen = state.control.scheduling_state().await?;
+    let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
+    let text = scenario
+        .to_json()
+        .map_err(|error| control::Error::Internal { message: error.to_string() })?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
 /// The parameters of `logs` and `shell`.
 #[derive(Default)]
 struct OutputQuery {

@@ -15,7 +15,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) from: Option<PathBuf>,
     /// What if this were submitted: the words of `runai submit` in quotes
-    #[arg(long, value_name = "WORDS", requires = "from")]
+    #[arg(long, value_name = "WORDS", requires = "from", allow_hyphen_values = true)]
     pub(crate) submit: Vec<String>,
     /// Decide on a generated state
     #[arg(long, value_name = "NAME", group = "what")]
