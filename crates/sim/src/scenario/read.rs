@@ -91,7 +91,8 @@ pub(crate) fn wrong_version(version: &At<u32>) -> Error {
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     // The size of a scenario is bounded by its own limits, with texts that name them.
-    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    let options =
+        serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options)
 }
 
