@@ -1,4 +1,10 @@
-//! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly.
+//! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly. Owns: the
+//! name this machine has as a node, which does not change with the name of the host.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 use control::{NodeGpu, NodeSpec};
 use gpu::NodeGpus;
@@ -8,30 +14,67 @@ use crate::exit::Error;
 
 /// Simulated when the machine has no GPU and nothing else is said.
 const SIMULATED_DEFAULT: &str = "4x16GiB";
+/// The file in the state directory with the name of this machine as a node.
+const NAME_FILE: &str = "node-name";
 
 /// The nodes. Blocks while the driver wakes up.
-pub(crate) fn nodes(machines: &Machines) -> Result<Vec<NodeSpec>, Error> {
+pub(crate) fn nodes(machines: &Machines, state_dir: &Path) -> Result<Vec<NodeSpec>, Error> {
     let wrong =
         |given: &Given, error: gpu::Error| Error::Usage(format!("{}: {error}", given.origin));
     let found = match machines {
         Machines::Gpus(given) => {
-            vec![gpu::simulate_gpus(&given.text, &gpu::host_name()).map_err(|e| wrong(given, e))?]
+            let name = node_name(state_dir, &gpu::host_name())?;
+            vec![gpu::simulate_gpus(&given.text, &name).map_err(|error| wrong(given, error))?]
         }
         Machines::Nodes(given) => {
             gpu::simulate_nodes(&given.text).map_err(|error| wrong(given, error))?
         }
-        Machines::Found => vec![this_machine()?],
+        Machines::Found => vec![this_machine(state_dir)?],
     };
     Ok(found.into_iter().map(node).collect())
 }
 
-fn this_machine() -> Result<NodeGpus, Error> {
+fn this_machine(state_dir: &Path) -> Result<NodeGpus, Error> {
     let failed = |error: gpu::Error| Error::Failed(error.to_string());
-    let name = gpu::host_name();
+    let name = node_name(state_dir, &gpu::host_name())?;
     match gpu::discover().map_err(failed)? {
         Some(gpus) if !gpus.is_empty() => Ok(NodeGpus { name, gpus }),
         _ => gpu::simulate_gpus(SIMULATED_DEFAULT, &name).map_err(failed),
     }
+}
+
+/// The name this machine got when the state directory was made: places are kept by the name of
+/// their node, and what runs in them must outlive a new name of the host.
+pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
+    let path = state_dir.join(NAME_FILE);
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::Failed(format!("cannot {what} {}: {error}", path.display()))
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let name = text.trim();
+            units::check_name(name).map_err(|error| failed("use", &error))?;
+            return Ok(name.to_owned());
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed("read", &error)),
+    }
+    let write = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir)?;
+        // Under another name first: a name cut short would be another name.
+        let fresh = state_dir.join(format!("{NAME_FILE}.{}", std::process::id()));
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        writeln!(file, "{host}")?;
+        file.sync_all()?;
+        fs::rename(&fresh, &path)
+    };
+    write().map_err(|error: std::io::Error| failed("write", &error))?;
+    Ok(host.to_owned())
 }
 
 /// Simulated nodes share this machine: each promises all of its cores and memory, because what is

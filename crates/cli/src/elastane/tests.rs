@@ -115,7 +115,8 @@ fn other_machines_are_let_in_only_on_demand() {
 #[test]
 fn simulated_gpus_are_announced_loudly() {
     let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
-    let nodes = super::machines::nodes(&Machines::Nodes(given)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = super::machines::nodes(&Machines::Nodes(given), dir.path()).unwrap();
     expect![[r#"
         running
           GPUs       *** SIMULATED: they exist only in the books ***
@@ -124,8 +125,20 @@ fn simulated_gpus_are_announced_loudly() {
     "#]]
     .assert_eq(&format!("running\n{}", announce(&nodes)));
     let given = Given { text: "4".into(), origin: "--gpus".into() };
-    let fault = super::machines::nodes(&Machines::Gpus(given)).unwrap_err().to_string();
+    let fault = super::machines::nodes(&Machines::Gpus(given), dir.path()).unwrap_err();
+    let fault = fault.to_string();
     assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");
+}
+
+#[test]
+fn a_machine_keeps_its_name_as_a_node_when_the_host_is_renamed() {
+    let dir = tempfile::tempdir().unwrap();
+    let state_dir = dir.path().join("state");
+    let name = |host| super::machines::node_name(&state_dir, host);
+    assert_eq!(name("first").unwrap(), "first");
+    assert_eq!(name("second").unwrap(), "first");
+    std::fs::write(state_dir.join("node-name"), "No Name\n").unwrap();
+    assert!(name("third").unwrap_err().to_string().contains("node-name"));
 }
 
 #[test]

@@ -67,7 +67,8 @@ struct Server {
 
 /// Serves until it is told to stop; the text is what to say at the end.
 async fn serve(config: &Config) -> Result<String, Error> {
-    let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines))?;
+    let nodes =
+        tokio::task::block_in_place(|| machines::nodes(&config.machines, &config.state_dir))?;
     let server = open(config, nodes.clone()).await?;
     let address = server.listener.local_addr()?;
     let url = format!("http://{}", reachable(address));
