@@ -16,8 +16,16 @@
 //! whose supervisor vanished; a specification without a state is a start cut short, which the
 //! next server finishes. So after `open` every run that may have processes is in `list`.
 //!
-//! Limits: a run's log is bounded by the disk only; a process that changes its user and clears
-//! its environment is found while its supervisor lives, but not after that was killed.
+//! A process is known to be a run's by three marks: while the supervisor lives, by descent (it
+//! is the subreaper of all); after that, by the run's key in the environment, and by a limit on
+//! file locks, which a process inherits whatever it does to its environment, its session, its
+//! descriptors or its user. While a marked process lives that cannot be killed, the run has not
+//! ended, and what it holds is not free.
+//!
+//! Limits: a run's log is bounded by the disk only. Found while the supervisor lives, but not
+//! after that was killed, is a process that lowered its own limit on file locks *and* cleared its
+//! environment: not by accident, but a run that wants to hide can. The same holds for one that
+//! only cleared its environment where the server itself was started under such a limit.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -23,7 +23,6 @@ use uuid::Uuid;
 
 use crate::environment;
 use crate::image::ImageTable;
-use crate::process::kill_marked;
 use crate::record::{ExitFile, RunDir, StateFile};
 use crate::supervise;
 use crate::watch::{self, Shared};
@@ -161,7 +160,7 @@ fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
 enum Found {
     Ended(StateFile),
     Alive(StateFile),
-    Vanished,
+    Vanished(StateFile),
     /// Prepared and not claimed: the server died in the middle of a start, and a supervisor may
     /// or may not be on its way.
     Prepared,
@@ -172,33 +171,48 @@ enum Found {
 fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
     for (key, dir) in run_dirs(&shared.paths.runs())? {
-        match survey(&dir).map_err(|source| io_error(format!("read run {key}"), source))? {
-            Found::Ended(state) => shared.know(key, state),
-            Found::Alive(state) => {
+        match survey(&dir) {
+            Ok(Found::Ended(state)) => shared.know(key, state),
+            Ok(Found::Alive(state)) => {
                 shared.know(key, state);
                 watch::spawn_adopted(shared, key);
             }
-            Found::Vanished => drop(vanished.insert(key, dir)),
-            Found::Prepared => finish_start(shared, key, &dir),
-            Found::Empty => shared
-                .paths
-                .discard(dir.path())
-                .map_err(|source| io_error(format!("delete {}", dir.path().display()), source))?,
+            Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
+            Ok(Found::Prepared) => finish_start(shared, key, &dir),
+            Ok(Found::Empty) => {
+                if let Err(error) = shared.paths.discard(dir.path()) {
+                    tracing::warn!("cannot delete {}: {error}", dir.path().display());
+                }
+            }
+            // It may have processes, so it is a run; what becomes of it is told when it can be
+            // read. The others go on meanwhile.
+            Err(error) => {
+                tracing::warn!("cannot read run {key}: {error}; trying again");
+                shared.know(key, StateFile::Starting);
+                watch::spawn_adopted(shared, key);
+            }
         }
     }
+    end_vanished(shared, vanished);
+    Ok(())
+}
+
+/// One sweep for all. Whose processes resist is followed like a living run.
+fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateFile)>) {
     let keys: BTreeSet<String> = vanished.keys().map(ToString::to_string).collect();
-    let resisting = kill_marked(&keys);
-    if resisting > 0 {
-        tracing::error!("{resisting} processes of lost runs cannot be killed");
-    }
-    for (key, dir) in vanished {
+    let resisting = (shared.sweep)(&keys);
+    for (key, (dir, state)) in vanished {
+        if resisting.contains(&key.to_string()) {
+            shared.know(key, state);
+            watch::spawn_adopted(shared, key);
+            continue;
+        }
         let lost = StateFile::exited(ExitFile::Lost);
         if let Err(error) = dir.write_state(&lost) {
             tracing::warn!("cannot record that run {key} is lost: {error}");
         }
         shared.know(key, lost);
     }
-    Ok(())
 }
 
 /// Finishing an interrupted start is the one way to know who runs: should the first supervisor
@@ -235,7 +249,7 @@ fn survey(dir: &RunDir) -> io::Result<Found> {
         (Some(state @ StateFile::Exited { .. }), _) => Found::Ended(state),
         (Some(state), Some(_)) => Found::Alive(state),
         (None, Some(_)) => Found::Alive(StateFile::Starting),
-        (Some(_), None) => Found::Vanished,
+        (Some(state), None) => Found::Vanished(state),
         (None, None) if dir.has_spec() => Found::Prepared,
         (None, None) => Found::Empty,
     })
@@ -253,3 +267,6 @@ fn run_dirs(runs: &Path) -> Result<Vec<(RunKey, RunDir)>, Error> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Processes as `/proc` shows them. Owns: finding a process tree, finding what a vanished
 //! supervisor left behind, and signalling without hitting a process that reused an id.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -38,21 +38,23 @@ pub(crate) fn signal_descendants(leader: Pid, signal: Signal) {
     }
 }
 
-/// Kills every process of this user that carries one of these run keys, until none is left.
-/// Returns how many resisted. Blocks, at most some seconds.
-pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> usize {
+/// Kills every process that carries the mark of one of these run keys, until none is left.
+/// Returns the keys whose processes resisted. Blocks, at most some seconds.
+pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut resisting = BTreeSet::new();
     if keys.is_empty() {
-        return 0;
+        return resisting;
     }
-    let (mut clean_rounds, mut resisting) = (0, 0);
+    let marks: BTreeMap<u64, &String> = keys.iter().map(|key| (limit_mark(key), key)).collect();
+    let mut clean_rounds = 0;
     for _ in 0..LEFTOVER_ROUNDS_MAX {
-        let (marked, unclear) = look_for(keys);
-        resisting = marked.len();
-        marked.iter().for_each(|entry| send(entry, Signal::KILL));
+        let (marked, unclear) = look_for(keys, &marks);
+        marked.iter().for_each(|(entry, _)| send(entry, Signal::KILL));
         // One look may miss a process whose parent ended while the table was read.
         clean_rounds = if marked.is_empty() && !unclear { clean_rounds + 1 } else { 0 };
+        resisting = marked.into_iter().map(|(_, key)| key).collect();
         if clean_rounds == 2 {
-            return 0;
+            return resisting;
         }
         // Dying, or finishing an exec, takes the kernel a moment.
         std::thread::sleep(Duration::from_millis(if clean_rounds == 1 { 1 } else { 10 }));
@@ -60,37 +62,75 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> usize {
     resisting
 }
 
-/// The processes that carry one of these keys, and whether one could not be told yet.
-fn look_for(keys: &BTreeSet<String>) -> (Vec<Entry>, bool) {
+/// What a run's processes carry as their limit on file locks: unlike the environment and the
+/// session it cannot be shed by accident, and it stays when the user changes. In the upper half
+/// of the range, where nobody sets one by hand; the same in all versions (FNV-1a).
+pub(crate) fn limit_mark(key: &str) -> u64 {
+    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 1) | (1 << 62)
+}
+
+/// The processes that carry one of these marks, whose they are, and whether one could not be
+/// told yet.
+fn look_for(
+    keys: &BTreeSet<String>,
+    marks: &BTreeMap<u64, &String>,
+) -> (Vec<(Entry, String)>, bool) {
     let (mut marked, mut unclear) = (Vec::new(), false);
-    for entry in table().into_iter().filter(|entry| !entry.zombie) {
-        match is_marked(&entry, keys) {
-            Some(true) => marked.push(entry),
-            Some(false) => {}
-            None => unclear = true,
+    // This process may have been started from a shell inside the run.
+    for entry in table().into_iter().filter(|e| !e.zombie && e.pid != getpid()) {
+        let by_limit = limit_of(&entry).and_then(|limit| marks.get(&limit)).copied().cloned();
+        match by_limit.map_or_else(|| by_environment(&entry, keys), Look::Of) {
+            Look::Of(key) => marked.push((entry, key)),
+            Look::Other => {}
+            Look::Unclear => unclear = true,
         }
     }
     (marked, unclear)
 }
 
-/// None: the process is in the middle of an exec, where it shows neither arguments nor
-/// environment, though it has a program (which sets it apart from the kernel's own threads).
-fn is_marked(entry: &Entry, keys: &BTreeSet<String>) -> Option<bool> {
-    let folder = format!("/proc/{}", entry.pid.as_raw_nonzero());
-    // Another user's, or gone: not ours either way.
+/// Whose a process is.
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    /// A process of the run with this key.
+    Of(String),
+    /// None that is looked for.
+    Other,
+    /// In the middle of an exec, where it shows neither arguments nor environment, though it has
+    /// a program (which sets it apart from the kernel's own threads).
+    Unclear,
+}
+
+/// The limit on file locks. None: unlimited, or gone.
+fn limit_of(entry: &Entry) -> Option<u64> {
+    parse_limit(&fs::read_to_string(format!("/proc/{}/limits", pid_of(entry))).ok()?)
+}
+
+fn parse_limit(limits: &str) -> Option<u64> {
+    // The hard one: a program may lower the other without meaning anything.
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
+    let folder = format!("/proc/{}", pid_of(entry));
+    // Another user's, or gone: its environment is not ours to read.
     if !fs::metadata(&folder).is_ok_and(|meta| meta.uid() == getuid().as_raw()) {
-        return Some(false);
+        return Look::Other;
     }
-    let Ok(environment) = fs::read(format!("{folder}/environ")) else { return Some(false) };
+    let Ok(environment) = fs::read(format!("{folder}/environ")) else { return Look::Other };
     if environment.is_empty() {
         let bare = fs::read(format!("{folder}/cmdline")).is_ok_and(|line| line.is_empty());
         let is_program = fs::read_link(format!("{folder}/exe")).is_ok();
-        return if bare && is_program { None } else { Some(false) };
+        return if bare && is_program { Look::Unclear } else { Look::Other };
     }
-    Some(environment.split(|&byte| byte == 0).any(|variable| {
-        let key = variable.strip_prefix(RUN_VARIABLE.as_bytes()).and_then(|v| v.strip_prefix(b"="));
-        key.and_then(|key| str::from_utf8(key).ok()).is_some_and(|key| keys.contains(key))
-    }))
+    let named = environment.split(|&byte| byte == 0).find_map(|variable| {
+        let key = variable.strip_prefix(RUN_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        keys.get(str::from_utf8(key).ok()?)
+    });
+    named.map_or(Look::Other, |key| Look::Of(key.clone()))
 }
 
 /// All living processes below this one. None: `/proc` is hidden, or shows another namespace.
@@ -141,9 +181,12 @@ fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // Field 22 of proc_pid_stat(5); the state is field 3.
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie: matches!(state, "Z" | "X") })
+    // Fields 20 and 22 of proc_pid_stat(5); the state is field 3.
+    let threads: u32 = fields.nth(15)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    // A process whose first thread has ended shows as a zombie while the others go on.
+    let zombie = matches!(state, "Z" | "X") && threads <= 1;
+    Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie })
 }
 
 /// Signals exactly this process: the handle pins the id, the start time proves it is the same.
@@ -176,6 +219,24 @@ mod tests {
         let entry = parse_stat(7, text).expect("a line");
         assert_eq!((entry.parent, entry.started, entry.zombie), (3, 4711, false));
         assert!(parse_stat(7, "7 (cut").is_none());
+        let ended = |threads| {
+            let text = format!("7 (a) Z 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0");
+            parse_stat(7, &text).expect("a line").zombie
+        };
+        assert!(ended(1) && !ended(2), "while threads run it is none");
+    }
+
+    #[test]
+    fn the_mark_is_read_from_the_limits_and_none_is_none() {
+        let limits =
+            |values: &str| format!("Max cpu time  1  1  seconds\nMax file locks {values}\n");
+        let mark = limit_mark("a");
+        assert_eq!(parse_limit(&limits(&format!("  7   {mark}   locks"))), Some(mark));
+        assert_eq!(parse_limit(&limits("unlimited unlimited locks")), None);
+        assert_eq!(parse_limit(""), None);
+        assert_ne!(mark, limit_mark("b"));
+        // Older supervisors' runs are looked for by newer servers: the number must not change.
+        assert_eq!(mark, 6_319_093_600_277_820_998);
     }
 
     #[test]
@@ -195,7 +256,7 @@ mod tests {
             .filter_map(|entry| u32::try_from(pid_of(entry)).ok())
             .collect();
         assert!(found.contains(&marked.id()) && found.contains(&other.id()), "{found:?}");
-        assert_eq!(kill_marked(&BTreeSet::from([format!("a-{id}")])), 0);
+        assert_eq!(kill_marked(&BTreeSet::from([format!("a-{id}")])), BTreeSet::new());
         assert!(!marked.wait().expect("killed").success());
         assert!(other.try_wait().expect("a child").is_none(), "only the marked one");
         other.kill().expect("ours");

@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::process::signal_descendants;
+use crate::process::{limit_mark, signal_descendants};
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::sys;
 
@@ -104,7 +104,7 @@ fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, String> {
     if !process.working_dir.is_dir() {
         return Err(format!("the working directory {folder} does not exist on this machine"));
     }
-    let spawned = command(dir, process).and_then(|mut command| command.spawn());
+    let spawned = command(dir, &spec.key, process).and_then(|mut command| command.spawn());
     let child = spawned.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("`{program}`: command not found on this machine"),
         io::ErrorKind::PermissionDenied => {
@@ -116,13 +116,13 @@ fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, String> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| "no process id".to_owned())
 }
 
-fn command(dir: &RunDir, spec: &ProcessSpec) -> io::Result<Command> {
+fn command(dir: &RunDir, key: &str, spec: &ProcessSpec) -> io::Result<Command> {
     let log = dir.append("output.log")?;
     let (program, args) = spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(&spec.env).current_dir(&spec.working_dir);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    sys::in_own_session(&mut command);
+    sys::in_own_session(&mut command, limit_mark(key));
     Ok(command)
 }
 

@@ -11,21 +11,30 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit, setsid,
+};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Makes the command lead a session of its own and be killed if this thread ends: the kernel
-/// binds the death signal to the thread that forks, so this is for single-threaded programs.
-pub(crate) fn in_own_session(command: &mut Command) {
+/// Makes the command lead a session of its own, carry a mark, and be killed if this thread ends:
+/// the kernel binds the death signal to the thread that forks, so this is for single-threaded
+/// programs.
+///
+/// The mark is a limit on file locks, which Linux has not enforced since 2.4.25 but still hands
+/// down from process to process and shows in `/proc/<pid>/limits`.
+pub(crate) fn in_own_session(command: &mut Command, mark: u64) {
     let parent = getpid();
+    let mark = Rlimit { current: Some(mark), maximum: Some(mark) };
     let prepare = move || {
         setsid()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Refused where an ancestor has set a lower limit; then the environment alone marks.
+        let _refused = setrlimit(Resource::Locks, mark);
         // The parent may have died before the signal was asked for.
         if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
-    // SAFETY: the closure makes three system calls, captures a plain number and does not
+    // SAFETY: the closure makes four system calls, captures plain numbers and does not
     // allocate, lock or panic, so it is sound between fork and exec.
     unsafe { command.pre_exec(prepare) };
 }

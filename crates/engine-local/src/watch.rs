@@ -26,8 +26,11 @@ use crate::sys;
 /// How often an adopted run that has not started its command yet is looked at: nothing tells a
 /// server that came later, and it is a matter of milliseconds.
 const STARTING_LOOK: Duration = Duration::from_millis(10);
-/// Before a run directory that could not be read is tried again.
-const READ_RETRY: Duration = Duration::from_secs(1);
+/// Before a run that could not be read, or whose processes resist, is tried again: first and most.
+const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+
+/// Ends the processes of runs that lost their supervisor; returns the keys of those that resist.
+pub(crate) type Sweep = fn(&BTreeSet<String>) -> BTreeSet<String>;
 
 /// What the engine and its tasks share.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) supervisor: PathBuf,
     pub(crate) images: ImageTable,
     pub(crate) inherited: BTreeMap<String, String>,
+    /// [`kill_marked`]; another one in tests, where no process resists.
+    pub(crate) sweep: Sweep,
     events: mpsc::UnboundedSender<Observation>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
@@ -61,6 +66,7 @@ impl Shared {
             supervisor,
             images,
             inherited,
+            sweep: kill_marked,
             events,
             states: Mutex::default(),
             gates: Mutex::default(),
@@ -162,34 +168,52 @@ pub(crate) fn spawn_adopted(shared: &Arc<Shared>, key: RunKey) {
 }
 
 async fn follow(shared: &Arc<Shared>, key: RunKey) {
+    let mut pause = RETRY_PAUSE.0;
     loop {
         match follow_once(shared, key).await {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!("cannot follow run {key}: {error}; trying again");
-                tokio::time::sleep(READ_RETRY).await;
+            Ok(Step::Ended) => return,
+            Ok(Step::Again) => {
+                pause = RETRY_PAUSE.0;
+                continue;
             }
+            Ok(Step::Resisting) => tracing::error!(
+                "processes of the lost run {key} cannot be killed ; its GPUs stay taken \
+                 until they are gone"
+            ),
+            Err(error) => tracing::warn!("cannot follow run {key}: {error}; trying again"),
         }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_PAUSE.1);
     }
 }
 
-/// Waits for the end of whoever supervises the run now. True: nobody does, and the end is known.
-async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<bool> {
+/// What came of one look at a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Its end is known.
+    Ended,
+    /// Something changed: look again.
+    Again,
+    /// It has processes that cannot be ended, so it has not ended.
+    Resisting,
+}
+
+/// Waits for the end of whoever supervises the run now; settles the end if nobody does.
+async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
     let Some(holder) = dir.holder()? else {
         let own = Arc::clone(shared);
         let settled = tokio::task::spawn_blocking(move || settle(&own, key)).await;
         return settled.map_err(io::Error::other)?;
     };
-    let Some(death) = handle(&dir, holder)? else { return Ok(false) };
+    let Some(death) = handle(&dir, holder)? else { return Ok(Step::Again) };
     let death = sys::await_death(death)?;
     loop {
         let state = dir.read_state()?.unwrap_or(StateFile::Starting);
         let starting = state == StateFile::Starting;
         shared.report(key, state);
         tokio::select! {
-            ended = death.readable() => return ended.map(|_| false),
+            ended = death.readable() => return ended.map(|_| Step::Again),
             () = tokio::time::sleep(STARTING_LOOK), if starting => {}
         }
     }
@@ -205,36 +229,32 @@ pub(crate) fn handle(dir: &RunDir, holder: Pid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Nobody supervises the run: finds out, or decides, how it ended. False: look again.
-fn settle(shared: &Shared, key: RunKey) -> io::Result<bool> {
+/// Nobody supervises the run: finds out, or decides, how it ended.
+fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
-    if !dir.exists() {
-        return Ok(true); // removed meanwhile
-    }
     let told = shared.state(key).filter(|state| matches!(state, StateFile::Exited { .. }));
     let last = || told.clone().unwrap_or_else(|| StateFile::exited(ExitFile::Lost));
-    match dir.read_state()? {
-        Some(state @ StateFile::Exited { .. }) => shared.report(key, state),
-        None => {
-            let last = last();
-            match dir.claim(&last) {
-                Ok(false) => return Ok(false),
-                Ok(true) => {}
-                Err(error) => tracing::warn!("cannot record the end of run {key}: {error}"),
-            }
-            shared.report(key, last);
+    let written = match dir.read_state()? {
+        Some(state @ StateFile::Exited { .. }) => {
+            shared.report(key, state);
+            return Ok(Step::Ended);
         }
-        Some(_) => {
-            let resisting = kill_marked(&BTreeSet::from([key.to_string()]));
-            if resisting > 0 {
-                tracing::error!("{resisting} processes of the lost run {key} cannot be killed");
+        // Removed meanwhile: by `remove`, which needs no report, or by somebody's hand.
+        None if !dir.exists() && shared.state(key).is_none() => return Ok(Step::Ended),
+        None if dir.exists() => match dir.claim(&last()) {
+            Ok(false) => return Ok(Step::Again),
+            claimed => claimed.map(drop),
+        },
+        _ => {
+            if !(shared.sweep)(&BTreeSet::from([key.to_string()])).is_empty() {
+                return Ok(Step::Resisting);
             }
-            let last = last();
-            if let Err(error) = dir.write_state(&last) {
-                tracing::warn!("cannot record the end of run {key}: {error}");
-            }
-            shared.report(key, last);
+            if dir.exists() { dir.write_state(&last()) } else { Ok(()) }
         }
+    };
+    if let Err(error) = written {
+        tracing::warn!("cannot record the end of run {key}: {error}");
     }
-    Ok(true)
+    shared.report(key, last());
+    Ok(Step::Ended)
 }

@@ -6,6 +6,7 @@ mod bench;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use bench::{Bench, SUPERVISOR};
 use engine::conformance::Fixture;
@@ -288,4 +289,35 @@ async fn secrets_in_the_environment_are_readable_by_their_owner_only() {
     for file in ["spec.json", "output.log", "state.json"] {
         assert_eq!(mode(&run_dir.join(file)), 0o600, "{file}");
     }
+}
+
+/// Starts a run that says an id on its first line; returns it.
+async fn started(bench: &Bench, spec: RunSpec) -> u32 {
+    let log = bench.run_dir(spec.key).join("output.log");
+    bench.engine().start(spec).await.expect("started");
+    loop {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        if let Some((line, _)) = text.split_once('\n') {
+            return line.parse().expect("an id");
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_left_its_session_and_cleared_its_environment_is_ended_with_a_lost_run() {
+    let mut bench = Bench::new();
+    // `exec` keeps the id that the shell tells.
+    let script = "env -i setsid sh -c 'echo $$; exec sleep 4343 >/dev/null 2>&1' & sleep 1000";
+    let (one, other) = (bench.script(script), bench.script(script));
+    let (first, second) = (one.key, other.key);
+    let (one, other) = (started(&bench, one).await, started(&bench, other).await);
+    bench.kill_supervisor(first);
+    assert_eq!(end(&*bench.engine(), first).await, Exit::Lost);
+    assert!(!bench.is_alive(one), "while the server looks");
+    bench.close();
+    bench.kill_supervisor(second);
+    bench.reopen().await;
+    assert_eq!(end(&*bench.engine(), second).await, Exit::Lost);
+    assert!(!bench.is_alive(other), "while it does not");
 }
