@@ -73,7 +73,7 @@ impl Session<'_> {
                 }
             }
         }
-        self.reserve_together(&pods);
+        self.reserve_together(id, &pods);
         Ok(())
     }
 
@@ -113,10 +113,17 @@ impl Session<'_> {
         if pods.len() < lacking { Vec::new() } else { pods }
     }
 
-    /// A gang never starts in part: if one pod has to wait for its place, all of them do.
-    pub(crate) fn reserve_together(&mut self, pods: &[PodId]) {
-        let waits = |pod: &PodId| self.cluster.pods()[*pod].occupancy.next.is_some();
-        if !pods.iter().any(waits) {
+    /// A gang never starts in part: as long as fewer pods than its minimum run, and one has to
+    /// wait for its place, the new ones wait with it.
+    pub(crate) fn reserve_together(&mut self, id: WorkloadId, pods: &[PodId]) {
+        let workload = &self.cluster.workloads()[id];
+        let occupancy = |pod: &PodId| &self.cluster.pods()[*pod].occupancy;
+        let runs = |pod: &&PodId| {
+            occupancy(pod).current.is_some() && !occupancy(pod).releasing && !pods.contains(pod)
+        };
+        let running = workload.pods.iter().filter(runs).count();
+        let one_waits = workload.pods.iter().any(|pod| occupancy(pod).next.is_some());
+        if running >= workload.spec.pods_min as usize || !one_waits {
             return;
         }
         for &pod in pods {

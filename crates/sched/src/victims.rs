@@ -141,7 +141,9 @@ pub(crate) fn make_room(
     let held_before = s.cluster.queues()[queue].held();
     let done = deal.clear_own(s) && {
         let market = markets.of(s, &deal);
-        deal.place_all(s, market) && deal.go_on(s) && rule.fair_outcome(s, id, held_before)
+        deal.place_all(s, market)
+            && rule.fair_outcome(s, id, held_before)
+            && deal.go_on(s, held_before)
     };
     if !done {
         s.cluster.rollback(start);
@@ -231,7 +233,7 @@ impl Deal<'_> {
                 return false;
             }
         }
-        s.reserve_together(&pods);
+        s.reserve_together(self.need.id, &pods);
         true
     }
 
@@ -320,14 +322,18 @@ impl Deal<'_> {
 
     /// Finds other places for who was asked, the first by rank first. True unless the rule
     /// demands that all of them find one and somebody did not.
-    fn go_on(&self, s: &mut Session<'_>) -> bool {
+    /// Nobody comes back whose queue would then hold more than the rule lets the taker have.
+    fn go_on(&self, s: &mut Session<'_>, held_before: Resources) -> bool {
         let mut order = self.givers.clone();
         order.sort_by_key(|&(victim, _)| crate::order::by_rank(s.cluster, victim));
         for (victim, pods) in order {
             let lacks = |s: &Session<'_>| s.cluster.workloads()[victim].placed < pods;
             // A gang that has lost a pod for good has no next ones: it cannot be put anywhere.
             while lacks(s) && !s.next_pods(victim).is_empty() {
-                if !s.put_back(victim) && s.place(victim, None).is_err() {
+                let start = s.cluster.checkpoint();
+                let placed = s.put_back(victim) || s.place(victim, None).is_ok();
+                if !placed || !self.rule.fair_outcome(s, self.need.id, held_before) {
+                    s.cluster.rollback(start);
                     break;
                 }
             }

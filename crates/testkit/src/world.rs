@@ -148,6 +148,7 @@ impl World {
         if let Err(fault) = self.cluster.verify() {
             panic!("after a cycle: {fault}");
         }
+        self.check_gangs(&before);
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
         assert_eq!(self.plan, same, "equal input, equal plan");
@@ -163,6 +164,23 @@ impl World {
         for id in self.cluster.waiting() {
             let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
             assert!(reasons > 0, "every pending workload has a reason");
+        }
+    }
+
+    /// A gang of which nothing ran starts with at least its minimum.
+    fn check_gangs(&self, before: &Cluster) {
+        let running = |cluster: &Cluster, id: WorkloadId| {
+            let pods = cluster.workloads()[id].pods.iter();
+            let places = pods.map(|&pod| &cluster.pods()[pod].occupancy);
+            places.filter(|place| place.current.is_some() && !place.releasing).count()
+        };
+        for (id, workload) in self.cluster.workloads().iter() {
+            let now = running(&self.cluster, id);
+            let started = running(before, id) == 0 && now > 0;
+            // What lost pods for good has a grace, and may be moved in it.
+            let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
+            let whole = lost || now >= workload.spec.pods_min as usize;
+            assert!(!started || whole, "gang {} started in part", workload.spec.name);
         }
     }
 

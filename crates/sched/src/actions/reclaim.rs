@@ -27,6 +27,13 @@ impl Rule for Reclaim {
         gives_way_to(s, id, victim)
     }
 
+    fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {
+        let row = &s.cluster.workloads()[id];
+        let held = s.cluster.queues()[row.spec.queue].held();
+        let share = s.fair[&row.spec.queue];
+        Kind::ALL.into_iter().all(|kind| row.demand[kind] == 0 || held[kind] <= share[kind])
+    }
+
     fn spares_the_entitled(&self) -> bool {
         true
     }
