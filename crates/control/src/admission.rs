@@ -13,19 +13,55 @@ use crate::view::WorkloadKind;
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
-/// Most devices, cores or bytes one pod can ask for: far beyond any machine, and sums of them
-/// stay far below the end of 64 bits.
+/// Most workloads that are not deleted, and most projects.
+const WORKLOADS_MAX: usize = 100_000;
+const PROJECTS_MAX: usize = 10_000;
+/// Most devices, cores or bytes one pod can ask for: far beyond any machine.
 const DEVICES_MAX: u32 = 100_000;
 const CPU_MILLIS_MAX: u64 = 1_000_000_000;
-const MEMORY_BYTES_MAX: u64 = 1 << 50;
-/// Largest quota or limit, in GPU thousandths.
+const MEMORY_BYTES_MAX: u64 = 1 << 44;
+/// Largest quota or limit, in thousandths of GPUs or cores, and in bytes.
 const QUOTA_MILLIS_MAX: u64 = 1_000_000_000_000;
+const QUOTA_BYTES_MAX: u64 = 1 << 50;
+/// The accounts are sums over all workloads and all projects. A sum at the end of 64 bits would
+/// stop there, and go below zero when its parts are taken out again.
+const _: () = {
+    let workloads = WORKLOADS_MAX as u64;
+    assert!(MEMORY_BYTES_MAX.checked_mul(workloads).is_some());
+    assert!(CPU_MILLIS_MAX.checked_mul(workloads).is_some());
+    let gpu_millis = DEVICES_MAX as u64 * units::GPU_MILLIS;
+    assert!(gpu_millis.checked_mul(workloads).is_some());
+    assert!(QUOTA_MILLIS_MAX.checked_mul(PROJECTS_MAX as u64).is_some());
+    assert!(QUOTA_BYTES_MAX.checked_mul(PROJECTS_MAX as u64).is_some());
+};
 /// Largest weight.
 const WEIGHT_MAX: u64 = 1_000_000;
 /// Most retries.
 const BACKOFF_LIMIT_MAX: u32 = 1000;
 /// Longest description, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Checks that one more project may come beside so many.
+pub(crate) fn one_more_project(count: usize) -> Result<(), Error> {
+    if count < PROJECTS_MAX {
+        return Ok(());
+    }
+    Err(Error::conflict(format!(
+        "there are {count} projects, and no more than {PROJECTS_MAX} are allowed; delete some that \
+         are not used"
+    )))
+}
+
+/// Checks that one more workload may come beside so many, those that have ended included.
+pub(crate) fn one_more_workload(count: usize) -> Result<(), Error> {
+    if count < WORKLOADS_MAX {
+        return Ok(());
+    }
+    Err(Error::conflict(format!(
+        "there are {count} workloads, and no more than {WORKLOADS_MAX} are allowed; delete some \
+         that have ended"
+    )))
+}
 
 /// Checks the values of a project.
 pub(crate) fn project(spec: &ProjectSpec) -> Result<(), Error> {
@@ -50,11 +86,11 @@ pub(crate) fn project(spec: &ProjectSpec) -> Result<(), Error> {
         ensure(millis <= QUOTA_MILLIS_MAX, field, text)?;
     }
     ensure(
-        share.memory_quota_bytes.unwrap_or(0) <= MEMORY_BYTES_MAX,
+        share.memory_quota_bytes.unwrap_or(0) <= QUOTA_BYTES_MAX,
         "memory quota",
         format!(
             "the memory quota is too large; at most {} are allowed",
-            units::format_bytes(MEMORY_BYTES_MAX)
+            units::format_bytes(QUOTA_BYTES_MAX)
         ),
     )?;
     ensure(
@@ -206,4 +242,19 @@ pub(crate) fn name_is_free(
              delete it first with `runai delete {name}`, or choose another name"
         )
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_end_to_how_many_there_can_be() {
+        assert!(one_more_workload(WORKLOADS_MAX - 1).is_ok());
+        let full = one_more_workload(WORKLOADS_MAX).unwrap_err().to_string();
+        assert!(full.contains("100000") && full.contains("delete"), "{full}");
+        assert!(one_more_project(PROJECTS_MAX - 1).is_ok());
+        let full = one_more_project(PROJECTS_MAX).unwrap_err().to_string();
+        assert!(full.contains("10000") && full.contains("delete"), "{full}");
+    }
 }

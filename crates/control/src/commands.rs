@@ -87,6 +87,7 @@ impl State {
 
     fn create_project(&mut self, by: String, spec: ProjectSpec) -> Result<Subject, Error> {
         admission::project(&spec)?;
+        admission::one_more_project(self.projects.len())?;
         self.project_name_is_free(&spec.name, None)?;
         let id = self.last_project_id + 1;
         let queue = self.cluster.add_queue(model::QueueSpec {
@@ -179,6 +180,7 @@ impl State {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         admission::workload(&spec, engine)?;
+        admission::one_more_workload(self.workloads.len())?;
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.name, being_deleted)?;

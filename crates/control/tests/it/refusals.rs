@@ -26,6 +26,8 @@ async fn values_that_are_not_allowed_name_their_field() {
         (WorkloadSpec { args: vec!["a\0".to_owned()], ..ok() }, "command"),
         (WorkloadSpec { cpu_millis: u64::MAX, ..ok() }, "cpu"),
         (WorkloadSpec { memory_bytes: u64::MAX, ..ok() }, "memory"),
+        // As many of these as are allowed must still have a sum.
+        (WorkloadSpec { memory_bytes: 1 << 50, ..ok() }, "memory"),
     ];
     for (spec, expected) in cases {
         let error = w.handle.submit(1, spec.clone()).await.unwrap_err();
