@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait,
 };
@@ -38,9 +39,9 @@ pub fn supervise(run_dir: &Path) -> ExitCode {
     match run(&RunDir::at(run_dir)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing was started. The state may be recorded by the server, which has the disk
-            // full too: it gets the text, and a later start may try again.
-            say(&StateFile::cannot_run(&format!("failed to supervise the run: {error}")));
+            // Nothing was started, and the run is not to blame: a later one may do better.
+            complain(&format!("failed to supervise the run: {error}"));
+            say(&StateFile::exited(ExitFile::Lost));
             ExitCode::FAILURE
         }
     }
@@ -73,7 +74,11 @@ fn run(dir: &RunDir) -> io::Result<()> {
             let tree = Tree { dir, main, grace_ms: spec.grace_ms, exit: None, end: End::Unasked };
             StateFile::exited(tree.watch(&mut signals))
         }
-        Err(fault) => StateFile::cannot_run(&fault),
+        Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
+        Err(Fault::OfMachine(error)) => {
+            complain(&format!("failed to start the command: {error}"));
+            StateFile::exited(ExitFile::Lost)
+        }
     };
     record(dir, &last);
     Ok(())
@@ -97,23 +102,68 @@ fn record(dir: &RunDir, last: &StateFile) {
     }
 }
 
-fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, String> {
+/// Why a command was not started.
+#[derive(Debug)]
+enum Fault {
+    /// What was asked for cannot be run here; trying again does not help.
+    OfRun(String),
+    /// The machine has no room, memory or process to spare at the moment, or a disk that fails.
+    OfMachine(io::Error),
+}
+
+fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, Fault> {
     let Runtime::Process(process) = &spec.runtime;
+    check_folder(&process.working_dir)?;
+    let mut command = command(dir, &spec.key, process).map_err(Fault::OfMachine)?;
+    let child = command.spawn().map_err(|error| refusal(error, process))?;
+    // The handle is dropped: children are reaped together with the orphans, by `Tree::reap`.
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| Fault::OfMachine(io::Error::other("no process id")))
+}
+
+fn check_folder(working_dir: &Path) -> Result<(), Fault> {
+    let folder = working_dir.display();
+    match std::fs::metadata(working_dir) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Fault::OfRun(format!("the working directory {folder} is not a directory"))),
+        Err(error) => Err(match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Fault::OfRun(format!(
+                "the working directory {folder} does not exist on this machine"
+            )),
+            io::ErrorKind::PermissionDenied => {
+                Fault::OfRun(format!("the working directory {folder}: permission denied"))
+            }
+            _ => Fault::OfMachine(error),
+        }),
+    }
+}
+
+/// Only what the same command meets again on a healthy machine is the run's own fault.
+fn refusal(error: io::Error, process: &ProcessSpec) -> Fault {
     let program = process.argv.first().map_or("", String::as_str);
     let folder = process.working_dir.display();
-    if !process.working_dir.is_dir() {
-        return Err(format!("the working directory {folder} does not exist on this machine"));
-    }
-    let spawned = command(dir, &spec.key, process).and_then(|mut command| command.spawn());
-    let child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("`{program}`: command not found on this machine"),
-        io::ErrorKind::PermissionDenied => {
-            format!("`{program}`: permission denied (is it executable, and {folder} accessible?)")
+    match (error.kind(), Errno::from_io_error(&error)) {
+        (io::ErrorKind::NotFound, _) => {
+            Fault::OfRun(format!("`{program}`: command not found on this machine"))
         }
-        _ => format!("`{program}` cannot be started: {error}"),
-    })?;
-    // The handle is dropped: children are reaped together with the orphans, by `Tree::reap`.
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| "no process id".to_owned())
+        (io::ErrorKind::PermissionDenied, _) => Fault::OfRun(format!(
+            "`{program}`: permission denied (is it executable, and {folder} accessible?)"
+        )),
+        // Without a system error: a zero byte in an argument, as the standard library finds.
+        (io::ErrorKind::InvalidInput, None)
+        | (
+            _,
+            Some(
+                Errno::NOEXEC
+                | Errno::TOOBIG
+                | Errno::NOTDIR
+                | Errno::ISDIR
+                | Errno::LOOP
+                | Errno::NAMETOOLONG,
+            ),
+        ) => Fault::OfRun(format!("`{program}` cannot be started: {error}")),
+        _ => Fault::OfMachine(error),
+    }
 }
 
 fn command(dir: &RunDir, key: &str, spec: &ProcessSpec) -> io::Result<Command> {
@@ -277,4 +327,36 @@ fn say(state: &StateFile) {
 /// A line in `supervisor.log`, which is this process's stderr. It may be on the full disk.
 fn complain(text: &str) {
     let _refused = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_would_fail_again_is_the_runs_own_fault() {
+        let process = ProcessSpec {
+            argv: vec!["train".into()],
+            env: std::collections::BTreeMap::new(),
+            working_dir: "/work".into(),
+        };
+        let own = |error: Errno| matches!(refusal(error.into(), &process), Fault::OfRun(_));
+        for error in [Errno::NOENT, Errno::ACCESS, Errno::NOEXEC, Errno::TOOBIG, Errno::LOOP] {
+            assert!(own(error), "{error}");
+        }
+        for error in [
+            Errno::AGAIN,
+            Errno::NOMEM,
+            Errno::NOSPC,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::IO,
+            Errno::TXTBSY,
+            Errno::INVAL,
+        ] {
+            assert!(!own(error), "{error}");
+        }
+        let zero = Command::new("a\0b").spawn().expect_err("no such name");
+        assert!(matches!(refusal(zero, &process), Fault::OfRun(_)));
+    }
 }

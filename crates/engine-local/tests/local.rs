@@ -321,3 +321,37 @@ async fn what_left_its_session_and_cleared_its_environment_is_ended_with_a_lost_
     assert_eq!(end(&*bench.engine(), second).await, Exit::Lost);
     assert!(!bench.is_alive(other), "while it does not");
 }
+
+#[tokio::test]
+async fn a_run_directory_that_cannot_be_read_holds_up_nobody_else() {
+    let mut bench = Bench::new();
+    let (bad, good) = (bench.script("exec sleep 600"), bench.script("echo fine"));
+    let (bad_key, good_key) = (bad.key, good.key);
+    prepared_only(&mut bench, &good).await;
+    let run_dir = bench.run_dir(bad_key);
+    std::fs::create_dir(&run_dir).expect("created");
+    std::fs::create_dir(run_dir.join("state.json")).expect("created");
+    bench.reopen().await;
+    let engine = bench.engine();
+    assert_eq!(state(&*engine, bad_key).await, Some(RunState::Starting), "it may have processes");
+    assert_eq!(output(&*engine, good_key).await, "fine\n");
+    // Repaired by hand, with a broom.
+    std::fs::remove_dir_all(&run_dir).expect("removed");
+    assert_eq!(end(&*engine, bad_key).await, Exit::Lost);
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_start_anything_now_does_not_fail_the_run() {
+    // Folders in the place of files stand for a full disk: writing fails, whoever asks.
+    for file in ["state.running.room", "output.log"] {
+        let mut bench = Bench::new();
+        let spec = bench.script("echo never");
+        prepared_only(&mut bench, &spec).await;
+        std::fs::create_dir(bench.run_dir(spec.key).join(file)).expect("created");
+        bench.reopen().await;
+        assert_eq!(end(&*bench.engine(), spec.key).await, Exit::Lost, "{file}");
+        bench.close();
+        let told = std::fs::read_to_string(bench.run_dir(spec.key).join("supervisor.log"));
+        assert!(told.expect("complaints").contains("Is a directory"), "{file}");
+    }
+}
