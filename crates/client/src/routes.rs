@@ -146,15 +146,51 @@ impl Client {
         let mut all = Vec::new();
         let mut offset = 0;
         loop {
-            let limit = wire::PAGE_ITEMS_MAX;
-            let path = format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}");
-            let page: wire::WorkloadsPage = self.get(&path).await?;
+            let page = self.workloads_page(wire::PAGE_ITEMS_MAX, offset, &filter).await?;
             all.extend(page.workloads);
             match page.next {
                 Some(next) if next > offset => offset = next,
                 _ => return Ok(all),
             }
         }
+    }
+
+    /// The living workload of this name in a project; none under a name that no workload can have.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workload_named(
+        &self,
+        project: &str,
+        name: &str,
+    ) -> Result<Option<wire::Workload>, Error> {
+        // A comma would begin another condition.
+        if project.contains(',') || name.contains(',') {
+            return Ok(None);
+        }
+        let (project, name) = (escape(project), escape(name));
+        let filter = format!("&filterBy=projectName=={project},name=={name}");
+        Ok(self.workloads_page(1, 0, &filter).await?.workloads.pop())
+    }
+
+    /// The workloads that have not ended and were not suspended; none if they are more than `max`,
+    /// so that a question about a crowded server costs no more than one about a small one.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn unfinished_if_few(&self, max: u64) -> Result<Option<Vec<wire::Workload>>, Error> {
+        let filter = "&filterBy=phase!=Completed,phase!=Failed,phase!=Stopped";
+        let page = self.workloads_page(max, 0, filter).await?;
+        Ok(page.next.is_none().then_some(page.workloads))
+    }
+
+    async fn workloads_page(
+        &self,
+        limit: u64,
+        offset: u64,
+        filter: &str,
+    ) -> Result<wire::WorkloadsPage, Error> {
+        self.get(&format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}")).await
     }
 
     /// One workload.

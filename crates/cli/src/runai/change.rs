@@ -2,81 +2,144 @@
 //! one and are no failure in v1 (reference A.1).
 
 use std::io::Write;
-use std::time::Duration;
 
 use api_types::Workload;
-use client::WorkloadKind;
-use tokio::time::{Instant, sleep};
+use client::{Client, WorkloadKind};
 
-use super::context::Context;
+use super::context::{Context, unknown_project};
 use super::intent::{Change, Dialect, Kind, Verb};
-use super::submit::settle_others;
+use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
 use crate::exit::{self, Error};
 
-/// A deleted workload may take its grace to stop; this long the command stays to see it gone.
-const GONE_WAIT_MAX: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// So many lines are counted at a glance; a longer answer ends with their sum.
+const COUNTED_AT_A_GLANCE: usize = 10;
+
+/// How far a change of several workloads came.
+#[derive(Debug, Default)]
+struct Outcome {
+    done: Vec<Workload>,
+    failed: usize,
+    worst: Option<u8>,
+}
 
 pub(super) async fn run(
     change: Change,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let kind = change.kind.map(Kind::as_str);
-    let mut there = context.workloads().await?;
-    there.retain(|workload| kind.is_none_or(|kind| workload.kind == kind));
-    let names = match change.names.clone() {
-        Some(names) => names,
-        None => there.iter().map(|workload| workload.name.clone()).collect(),
+    let outcome = match &change.names {
+        Some(names) => named(&change, names, context, out).await?,
+        None => all(&change, context, out).await?,
     };
-    if names.is_empty() {
-        writeln!(
-            out,
-            "There is nothing to {} in project {}",
-            word(change.verb),
-            context.project()?
-        )?;
-    }
-    let mut worst = None;
-    let mut deleted = Vec::new();
-    for name in &names {
-        let Some(workload) = there.iter().find(|workload| workload.name == *name) else {
-            not_found(&change, name, context.project()?, out)?;
-            if change.dialect == Dialect::V2 {
-                worst = worst.or(Some(exit::NOT_FOUND));
-            }
-            continue;
-        };
-        match act(change.verb, workload, context).await {
-            Ok(()) => {
-                if change.verb == Verb::Delete {
-                    deleted.push(workload);
-                }
-                done(&change, name, out)?;
-            }
-            Err(error @ Error::Server(client::Error::NotRunning { .. })) => return Err(error),
-            Err(error) => {
-                writeln!(std::io::stderr(), "error: {name}: {error}")?;
-                worst = Some(error.code());
-            }
+    let count = outcome.done.len();
+    if change.names.is_none() && count > 0 || count > COUNTED_AT_A_GLANCE {
+        let nouns = noun(&change).to_lowercase();
+        let plural = if count == 1 { "" } else { "s" };
+        write!(out, "{count} {nouns}{plural} {}", participle(change.verb))?;
+        match outcome.failed {
+            0 => writeln!(out, ".")?,
+            failed => writeln!(out, ", {failed} not.")?,
         }
     }
     out.flush()?;
-    wait_gone(&deleted, context).await?;
+    if change.verb == Verb::Delete {
+        settle_gone(outcome.done, context).await?;
+    }
     settle_others(context).await;
-    worst.map_or(Ok(()), |code| Err(Error::Said(code)))
+    outcome.worst.map_or(Ok(()), |code| Err(Error::Said(code)))
 }
 
-async fn act(verb: Verb, workload: &Workload, context: &Context) -> Result<(), Error> {
-    let Some(kind) = WorkloadKind::of(&workload.kind) else {
-        let text = format!("this version does not know workloads of type {}", workload.kind);
+/// Changes everything of the project.
+async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let kind = change.kind.map(Kind::as_str);
+    let mut there = context.workloads().await?;
+    there.retain(|workload| kind.is_none_or(|kind| workload.kind == kind));
+    if there.is_empty() {
+        let project = context.project()?;
+        writeln!(out, "There is nothing to {} in project {project}", word(change.verb))?;
+    }
+    let mut outcome = Outcome::default();
+    for some in there.chunks(AT_ONCE_MAX) {
+        act(change, some, context, out, &mut outcome).await?;
+    }
+    Ok(outcome)
+}
+
+/// Changes the named ones; each is looked up by itself, however many others there are.
+async fn named(
+    change: &Change,
+    names: &[String],
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Outcome, Error> {
+    let project = context.project()?;
+    let kind = change.kind.map(Kind::as_str);
+    let look = |name: &String| {
+        let (client, project, name) = (context.client.clone(), project.to_owned(), name.clone());
+        async move { client.workload_named(&project, &name).await }
+    };
+    let mut outcome = Outcome::default();
+    let mut project_is_known = false;
+    for some in names.chunks(AT_ONCE_MAX) {
+        let mut there = Vec::new();
+        for (name, found) in some.iter().zip(at_once(some.iter().map(look)).await?) {
+            match found?.filter(|workload| kind.is_none_or(|kind| workload.kind == kind)) {
+                Some(workload) => there.push(workload),
+                None => {
+                    if !project_is_known && context.client.project(project).await?.is_none() {
+                        return Err(unknown_project(project));
+                    }
+                    project_is_known = true;
+                    not_found(change, name, project, out)?;
+                    if change.dialect == Dialect::V2 {
+                        outcome.worst = outcome.worst.or(Some(exit::NOT_FOUND));
+                    }
+                }
+            }
+        }
+        act(change, &there, context, out, &mut outcome).await?;
+    }
+    Ok(outcome)
+}
+
+/// Changes a few workloads at the same time, and says of each how that went.
+async fn act(
+    change: &Change,
+    workloads: &[Workload],
+    context: &Context,
+    out: &mut dyn Write,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let one = |workload: &Workload| {
+        request(change.verb, context.client.clone(), workload.kind.clone(), workload.id.clone())
+    };
+    for (workload, answer) in workloads.iter().zip(at_once(workloads.iter().map(one)).await?) {
+        match answer {
+            Ok(()) => {
+                let (what, name) = (noun(change), &workload.name);
+                writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?;
+                outcome.done.push(workload.clone());
+            }
+            Err(error @ Error::Server(client::Error::NotRunning { .. })) => return Err(error),
+            Err(error) => {
+                writeln!(std::io::stderr(), "error: {}: {error}", workload.name)?;
+                outcome.failed += 1;
+                outcome.worst = Some(error.code());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn request(verb: Verb, client: Client, kind: String, id: String) -> Result<(), Error> {
+    let Some(kind) = WorkloadKind::of(&kind) else {
+        let text = format!("this version does not know workloads of type {kind}");
         return Err(Error::Failed(text));
     };
-    let (client, id) = (&context.client, workload.id.as_str());
     match verb {
-        Verb::Delete => client.delete(kind, id).await?,
-        Verb::Suspend => client.suspend(kind, id).await?,
-        Verb::Resume => client.resume(kind, id).await?,
+        Verb::Delete => client.delete(kind, &id).await?,
+        Verb::Suspend => client.suspend(kind, &id).await?,
+        Verb::Resume => client.resume(kind, &id).await?,
     }
     Ok(())
 }
@@ -98,14 +161,12 @@ fn noun(change: &Change) -> &'static str {
     }
 }
 
-fn done(change: &Change, name: &str, out: &mut dyn Write) -> Result<(), Error> {
-    let participle = match change.verb {
+const fn participle(verb: Verb) -> &'static str {
+    match verb {
         Verb::Delete => "deleted",
         Verb::Suspend => "suspended",
         Verb::Resume => "resumed",
-    };
-    writeln!(out, "{} {name} {participle} successfully.", noun(change))?;
-    Ok(())
+    }
 }
 
 fn not_found(change: &Change, name: &str, project: &str, out: &mut dyn Write) -> Result<(), Error> {
@@ -122,28 +183,6 @@ fn not_found(change: &Change, name: &str, project: &str, out: &mut dyn Write) ->
             "error: {what} {name} does not exist in project {project}. If it exists in a \
              different project, use -p <project-name>."
         )?,
-    }
-    Ok(())
-}
-
-/// Stays until the deleted ones have no process any more.
-async fn wait_gone(deleted: &[&Workload], context: &Context) -> Result<(), Error> {
-    let deadline = Instant::now() + GONE_WAIT_MAX;
-    for workload in deleted {
-        loop {
-            match context.client.workload(&workload.id).await {
-                Ok(now) if now.deleted_at.is_none() => {}
-                Ok(_) | Err(client::Error::Api { code: 404, .. }) => break,
-                Err(error) => return Err(error.into()),
-            }
-            if Instant::now() >= deadline {
-                let name = &workload.name;
-                let text = "is still stopping; it leaves the list when its processes have ended";
-                writeln!(std::io::stderr(), "{name} {text}")?;
-                return Ok(());
-            }
-            sleep(LOOK_EVERY).await;
-        }
     }
     Ok(())
 }

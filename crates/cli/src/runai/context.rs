@@ -60,10 +60,13 @@ impl Context {
 
     /// A workload by name.
     pub(super) async fn workload(&self, target: &Target) -> Result<Option<Workload>, Error> {
+        let project = self.project()?;
+        let found = self.client.workload_named(project, &target.name).await?;
+        if found.is_none() && self.client.project(project).await?.is_none() {
+            return Err(unknown_project(project));
+        }
         let wanted = target.kind.map(Kind::as_str);
-        Ok(self.workloads().await?.into_iter().find(|workload| {
-            workload.name == target.name && wanted.is_none_or(|kind| workload.kind == kind)
-        }))
+        Ok(found.filter(|workload| wanted.is_none_or(|kind| workload.kind == kind)))
     }
 
     /// A workload by name that has to be there.

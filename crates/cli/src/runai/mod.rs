@@ -10,6 +10,7 @@ mod intent;
 mod list;
 mod meaning;
 mod rows;
+mod settle;
 mod shell;
 mod submission;
 mod submit;

@@ -1,24 +1,15 @@
-//! Submitting: from the intent to the request, and the quiet wait for the first decision.
+//! Submitting: from the intent to the request.
 
 use std::io::Write;
-use std::time::Duration;
 
 use api_types as wire;
 use client::WorkloadKind;
-use tokio::time::{Instant, sleep};
 
 use super::context::Context;
 use super::intent::{Dialect, Gpu, Kind, Name, Restart, Submit};
+use super::settle::settle_own;
 use crate::exit::{self, Error};
 
-/// How long the command stays to see its workload settle.
-const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
-/// How long it stays to see others settle that had to make room, or got some.
-const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
-/// Between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// A change is decided within a few milliseconds of the event that caused it.
-const DECIDED_WITHIN: Duration = Duration::from_millis(40);
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
 
@@ -188,57 +179,4 @@ fn compute(submit: &Submit) -> wire::Compute {
         }
     }
     compute
-}
-
-/// Stays until the workload runs, has ended, or is known to wait, so that a `list` pasted right
-/// behind shows the outcome. The submission stands whatever is seen here.
-async fn settle_own(id: &str, context: &Context) -> Result<(), Error> {
-    let deadline = Instant::now() + OWN_WAIT_MAX;
-    while Instant::now() < deadline {
-        match context.client.workload(id).await {
-            Ok(workload) if settled(&workload) => break,
-            Ok(_) => sleep(LOOK_EVERY).await,
-            // It was deleted meanwhile, or the server went away: nothing to wait for.
-            Err(error) => {
-                tracing::debug!("stopped waiting for {id}: {error}");
-                return Ok(());
-            }
-        }
-    }
-    settle_others(context).await;
-    Ok(())
-}
-
-fn settled(workload: &wire::Workload) -> bool {
-    match workload.phase.as_str() {
-        "Running" | "Completed" | "Failed" | "Stopped" => true,
-        "Pending" => {
-            let extras = &workload.additional_fields;
-            !extras.reserved && !extras.pending_reasons.is_empty()
-        }
-        _ => false,
-    }
-}
-
-/// Stays until nobody is being started, stopped or moved; for a moment only, since on a busy
-/// server somebody always is.
-pub(super) async fn settle_others(context: &Context) {
-    sleep(DECIDED_WITHIN).await;
-    let deadline = Instant::now() + OTHERS_WAIT_MAX;
-    while Instant::now() < deadline {
-        match context.client.workloads(None).await {
-            Ok(workloads) if workloads.iter().any(in_transition) => sleep(LOOK_EVERY).await,
-            Ok(_) => return,
-            Err(error) => {
-                tracing::debug!("stopped waiting: {error}");
-                return;
-            }
-        }
-    }
-}
-
-fn in_transition(workload: &wire::Workload) -> bool {
-    let extras = &workload.additional_fields;
-    let moving = extras.pods.starting + extras.pods.terminating + extras.pods.reserved > 0;
-    moving || matches!(workload.phase.as_str(), "Initializing" | "Stopping" | "Resuming")
 }

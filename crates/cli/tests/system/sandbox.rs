@@ -56,6 +56,11 @@ impl Sandbox {
         self.root.path().join("state")
     }
 
+    /// Where the server listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     fn command(&self, line: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_elastane")).parent().expect("a folder");
         let path = std::env::var("PATH").expect("PATH");
