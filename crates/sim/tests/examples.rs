@@ -19,6 +19,13 @@ fn holds(name: &str, text: &str) -> Outcome {
 }
 
 #[test]
+fn the_example_of_the_reference_holds() {
+    let page = std::fs::read_to_string(repository().join("docs/reference/scenario.md")).unwrap();
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    holds("docs/reference/scenario.md", example.unwrap());
+}
+
+#[test]
 fn every_example_holds_and_reads_back_as_it_was_written() {
     let dir = repository().join("examples/scenarios");
     let mut paths: Vec<_> =

@@ -173,3 +173,20 @@ async fn down_stops_the_workloads_and_then_the_server() {
     assert_eq!((status, server.engine.alive()), (StatusCode::OK, 0));
     server.shutdown.wait().await;
 }
+
+#[tokio::test]
+async fn a_snapshot_is_a_scenario_of_what_the_scheduler_sees() {
+    let server = Server::with_teams().await;
+    let id = server.train("a1", 1).await;
+    server.phase(&id, "Running").await;
+    let before = server.get("/elastane/v1/status").await;
+    let snapshot = server.get("/elastane/v1/snapshot").await;
+    assert_eq!(snapshot["workloads"][0]["name"], "a1");
+    assert_eq!(snapshot["workloads"][0]["tasks"][0]["state"], "running");
+    let scenario = sim::scenario::Scenario::read(&snapshot.to_string()).unwrap();
+    let outcome = sim::run(&scenario, sim::Record::Decisions).unwrap();
+    let decided = outcome.frames.iter().flat_map(|frame| &frame.decisions).count();
+    assert_eq!(decided, 0, "what the server has decided stands");
+    let after = server.get("/elastane/v1/status").await;
+    assert_eq!(after["eventSeq"], before["eventSeq"], "looking leaves no trace");
+}
