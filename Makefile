@@ -69,8 +69,9 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 	  fi; \
 	fi
 
-bench: build ## Measure latency, start, memory and size of the built binaries
+bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
+	@cargo bench --locked --quiet --package elastane-sim --bench decide
 
 soak: need ## Kill the server at random, 200 times, and check that nothing is lost
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) cargo test --locked --package elastane-cli --test system \
