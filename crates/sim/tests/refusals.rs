@@ -83,7 +83,6 @@ fn numbers_that_are_none() {
 #[test]
 fn objects_that_do_not_fit_together() {
     let q = "queues: [{name: q}]\nworkloads: ";
-    let busy = "nodes: [{name: n1, gpus: 1, cpu: 2}]\nqueues: [{name: q}]\nworkloads:\n";
     check(&[
         ("nodes: [{name: n}, {name: n}]", "2:20: node `n`: there is another node `n`"),
         ("nodes: [{name: \"\"}]", "name `` is not allowed"),
@@ -115,6 +114,13 @@ fn objects_that_do_not_fit_together() {
             &format!("{q}[{{name: a, project: q, memory: 100P, pods: 1000}}]"),
             "more than can be counted",
         ),
+    ]);
+}
+
+#[test]
+fn places_that_are_not_there_or_taken() {
+    let busy = "nodes: [{name: n1, gpus: 1, cpu: 2}]\nqueues: [{name: q}]\nworkloads:\n";
+    check(&[
         (
             &format!(
                 "{busy}  - {{name: a, project: q, gpu: 1, tasks: [{{state: running, node: n2}}]}}"
