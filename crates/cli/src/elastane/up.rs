@@ -7,13 +7,16 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use control::view::PodState;
 use control::{Clock as _, NodeSpec, SystemClock};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -33,12 +36,14 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: Up) -> Result<(), Error> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
+    // The files of the server are its user's business, those of workloads theirs.
+    let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
         .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
-    let served = runtime.block_on(serve(&config));
+    let served = runtime.block_on(serve(&config, umask));
     // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
     // vanish may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
@@ -66,10 +71,10 @@ struct Server {
 }
 
 /// Serves until it is told to stop; the text is what to say at the end.
-async fn serve(config: &Config) -> Result<String, Error> {
+async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let nodes =
         tokio::task::block_in_place(|| machines::nodes(&config.machines, &config.state_dir))?;
-    let server = open(config, nodes.clone()).await?;
+    let server = open(config, nodes.clone(), umask).await?;
     let address = server.listener.local_addr()?;
     let url = format!("http://{}", reachable(address));
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
@@ -99,10 +104,12 @@ async fn serve(config: &Config) -> Result<String, Error> {
     let (interface, deciding) = tokio::join!(interface, deciding);
     interface.map_err(|error| Error::Failed(chain(&error)))?;
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
-    Ok(farewell(by_signal.load(Ordering::Relaxed), &control))
+    let view = control.view();
+    let pods = view.workloads.values().flat_map(|workload| &workload.pods);
+    Ok(farewell(by_signal.load(Ordering::Relaxed), pods.map(|pod| pod.state)))
 }
 
-async fn open(config: &Config, nodes: Vec<NodeSpec>) -> Result<Server, Error> {
+async fn open(config: &Config, nodes: Vec<NodeSpec>, umask: u32) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let dir = &config.state_dir;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
@@ -112,12 +119,13 @@ async fn open(config: &Config, nodes: Vec<NodeSpec>) -> Result<Server, Error> {
     let dir = fs::canonicalize(dir).map_err(|error| {
         Error::Failed(format!("cannot use the state directory {}: {error}", dir.display()))
     })?;
+    check_private(&dir)?;
     let store = store::Store::open(&dir).await.map_err(|error| failed(&error))?;
     let listener = listen(config.listen).await?;
     let clock = Arc::new(SystemClock);
     let authority = auth::Authority::open(&dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
-    let engine = engine(&dir)?;
+    let engine = engine(&dir, Some(umask))?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -139,13 +147,31 @@ async fn open(config: &Config, nodes: Vec<NodeSpec>) -> Result<Server, Error> {
     Ok(Server { listener, service, state })
 }
 
-/// The engine of a state directory; whoever opens it must hold the store's lock.
-pub(super) fn engine(state_dir: &Path) -> Result<engine_local::LocalEngine, Error> {
+/// Refuses a state directory in which others could put commands that would run as this user.
+pub(super) fn check_private(state_dir: &Path) -> Result<(), Error> {
+    let mode = fs::metadata(state_dir)?.permissions().mode();
+    if mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let dir = state_dir.display();
+    Err(Error::Failed(format!(
+        "the state directory {dir} is writable by other users (mode {:03o}), who could run commands \
+         as this one; look through it, then `chmod go-w {dir}`, or name another with --state-dir",
+        mode & 0o777
+    )))
+}
+
+/// The engine of a state directory; whoever opens it must hold the store's lock. `umask` is that
+/// of the workloads, none for this process's.
+pub(super) fn engine(
+    state_dir: &Path,
+    umask: Option<u32>,
+) -> Result<engine_local::LocalEngine, Error> {
     let program = std::env::current_exe()
         .map_err(|error| Error::Failed(format!("cannot find this program's file: {error}")))?;
     let images = engine_local::ImageTable::new(&program);
-    let options =
-        engine_local::Options { state_dir: state_dir.to_owned(), supervisor: program, images };
+    let state_dir = state_dir.to_owned();
+    let options = engine_local::Options { state_dir, supervisor: program, images, umask };
     engine_local::LocalEngine::open(options).map_err(|error| Error::Failed(chain(&error)))
 }
 
@@ -215,15 +241,13 @@ fn banner(url: &str, state_dir: &Path, nodes: &[NodeSpec], control: &control::Ha
     )
 }
 
-fn farewell(by_signal: bool, control: &control::Handle) -> String {
-    use control::view::PodState;
+/// What is left behind: whatever has a process, one that is being ended included.
+fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
+    use PodState::{Running, Starting, Terminating};
     if !by_signal {
         return "elastane is down: its workloads were stopped\n".to_owned();
     }
-    let view = control.view();
-    let pods = view.workloads.values().flat_map(|workload| &workload.pods);
-    let running =
-        pods.filter(|pod| matches!(pod.state, PodState::Starting | PodState::Running)).count();
+    let running = pods.filter(|state| matches!(state, Starting | Running | Terminating)).count();
     match running {
         0 => "the server has stopped; no workload was running\n".to_owned(),
         1 => "the server has stopped; 1 workload goes on running. `elastane up` takes it over, \
@@ -266,4 +290,20 @@ fn local_user() -> String {
     let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let own = fields.find(|fields| fields.get(2) == Some(&uid.as_str()));
     own.and_then(|fields| fields.first().map(ToString::to_string)).unwrap_or(uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_farewell_counts_every_process_left_behind() {
+        let said = |pods: &[PodState]| farewell(true, pods.iter().copied());
+        assert!(said(&[PodState::Pending, PodState::Succeeded]).contains("no workload was"));
+        for state in [PodState::Starting, PodState::Running, PodState::Terminating] {
+            assert!(said(&[PodState::Pending, state]).contains("1 workload goes on"), "{state:?}");
+        }
+        assert!(said(&[PodState::Terminating; 2]).contains("2 workloads go on running"));
+        assert!(farewell(false, [PodState::Running].into_iter()).contains("were stopped"));
+    }
 }
