@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::view::{Share, WorkloadKind};
 
-/// A project to create, or the new values of one.
+/// A project to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSpec {
     /// Name.
@@ -16,6 +16,71 @@ pub struct ProjectSpec {
     pub description: String,
     /// Quota, limit, weight.
     pub share: Share,
+}
+
+/// What to change of a project. What is left out keeps the value it has when the change is made,
+/// so that two changes of different values at once both count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectChange {
+    /// Name.
+    pub name: Option<String>,
+    /// Free text.
+    pub description: Option<String>,
+    /// Quota, limit, weight.
+    pub share: ShareChange,
+}
+
+/// What to change of a share. An inner `None` is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ShareChange {
+    /// Deserved GPUs, in thousandths.
+    pub gpu_quota_millis: Option<u64>,
+    /// Most GPUs it may hold, in thousandths.
+    pub gpu_limit_millis: Option<Option<u64>>,
+    /// Weight when left-over capacity is divided.
+    pub over_quota_weight: Option<u64>,
+    /// Deserved CPU thousandths.
+    pub cpu_quota_millis: Option<Option<u64>>,
+    /// Deserved bytes of memory.
+    pub memory_quota_bytes: Option<Option<u64>>,
+}
+
+impl ShareChange {
+    /// The share with this change made.
+    #[must_use]
+    pub fn made_to(&self, share: Share) -> Share {
+        Share {
+            gpu_quota_millis: self.gpu_quota_millis.unwrap_or(share.gpu_quota_millis),
+            gpu_limit_millis: self.gpu_limit_millis.unwrap_or(share.gpu_limit_millis),
+            over_quota_weight: self.over_quota_weight.unwrap_or(share.over_quota_weight),
+            cpu_quota_millis: self.cpu_quota_millis.unwrap_or(share.cpu_quota_millis),
+            memory_quota_bytes: self.memory_quota_bytes.unwrap_or(share.memory_quota_bytes),
+        }
+    }
+}
+
+/// All values anew.
+impl From<Share> for ShareChange {
+    fn from(share: Share) -> Self {
+        Self {
+            gpu_quota_millis: Some(share.gpu_quota_millis),
+            gpu_limit_millis: Some(share.gpu_limit_millis),
+            over_quota_weight: Some(share.over_quota_weight),
+            cpu_quota_millis: Some(share.cpu_quota_millis),
+            memory_quota_bytes: Some(share.memory_quota_bytes),
+        }
+    }
+}
+
+/// All values anew.
+impl From<ProjectSpec> for ProjectChange {
+    fn from(spec: ProjectSpec) -> Self {
+        Self {
+            name: Some(spec.name),
+            description: Some(spec.description),
+            share: spec.share.into(),
+        }
+    }
 }
 
 /// What a workload asks for. Complete: the same specification always means the same thing.
@@ -103,7 +168,7 @@ pub enum Restart {
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     CreateProject { by: String, spec: ProjectSpec },
-    UpdateProject { by: String, id: u64, spec: ProjectSpec },
+    UpdateProject { by: String, id: u64, change: ProjectChange },
     DeleteProject { by: String, id: u64 },
     Submit { project_id: u64, spec: Box<WorkloadSpec> },
     Delete { by: String, id: Uuid },

@@ -8,7 +8,7 @@ use store::{AuditRow, Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::{Command, ProjectSpec, Subject, WorkloadSpec};
+use crate::command::{Command, ProjectChange, ProjectSpec, Subject, WorkloadSpec};
 use crate::state::{News, Pod, Project, State, Workload, model_share};
 use crate::view::Phase;
 use crate::{Error, admission, persist};
@@ -63,7 +63,7 @@ impl State {
         }
         match command {
             Command::CreateProject { by, spec } => self.create_project(by, spec),
-            Command::UpdateProject { id, spec, .. } => self.update_project(id, spec),
+            Command::UpdateProject { id, change, .. } => self.update_project(id, change),
             Command::DeleteProject { id, .. } => self.delete_project(id),
             Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
             Command::Delete { by, id } => self.delete(&by, id),
@@ -121,9 +121,14 @@ impl State {
         Ok(Subject::Project(id))
     }
 
-    fn update_project(&mut self, id: u64, spec: ProjectSpec) -> Result<Subject, Error> {
-        admission::project(&spec)?;
+    fn update_project(&mut self, id: u64, change: ProjectChange) -> Result<Subject, Error> {
         let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
+        let spec = ProjectSpec {
+            name: change.name.unwrap_or_else(|| project.name.clone()),
+            description: change.description.unwrap_or_else(|| project.description.clone()),
+            share: change.share.made_to(project.share),
+        };
+        admission::project(&spec)?;
         let queue = project.queue;
         let renamed = project.name != spec.name;
         self.project_name_is_free(&spec.name, Some(id))?;

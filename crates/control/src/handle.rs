@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::command::Command;
 use crate::view::{Event, PodView, ProjectView, View, WorkloadView};
-use crate::{ClusterInfo, Error, EventFilter, ProjectSpec, WorkloadSpec, persist};
+use crate::{ClusterInfo, Error, EventFilter, ProjectChange, ProjectSpec, WorkloadSpec, persist};
 
 /// What a request came to.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Handle {
         self.project(Command::CreateProject { by: by.to_owned(), spec }).await
     }
 
-    /// Gives a project new values, all of them.
+    /// Gives a project new values: all of them from a [`ProjectSpec`], or some.
     ///
     /// # Errors
     /// As for creation, or there is no such project.
@@ -116,9 +116,10 @@ impl Handle {
         &self,
         by: &str,
         id: u64,
-        spec: ProjectSpec,
+        change: impl Into<ProjectChange> + Send,
     ) -> Result<Arc<ProjectView>, Error> {
-        self.project(Command::UpdateProject { by: by.to_owned(), id, spec }).await
+        let change = change.into();
+        self.project(Command::UpdateProject { by: by.to_owned(), id, change }).await
     }
 
     /// Deletes a project without workloads.

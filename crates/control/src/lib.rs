@@ -32,7 +32,7 @@ mod service;
 mod state;
 pub mod view;
 
-pub use command::{GpuSpec, ProjectSpec, Restart, WorkloadSpec};
+pub use command::{GpuSpec, ProjectChange, ProjectSpec, Restart, ShareChange, WorkloadSpec};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};

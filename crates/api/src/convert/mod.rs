@@ -18,7 +18,9 @@ pub(crate) use cluster::{cluster, department, node, node_pool, node_status};
 pub(crate) use event::{history, kubernetes_event, live_event};
 pub(crate) use explain::explanation;
 pub(crate) use pod::{PodRow, pod};
-pub(crate) use project::{SHARE_DEFAULT, creation, namespace, project, shares, update};
+pub(crate) use project::{
+    SHARE_DEFAULT, creation, namespace, project, share_change, shares, update,
+};
 pub(crate) use submit::{Asker, command};
 pub(crate) use typed::typed;
 pub(crate) use workload::workload;

@@ -9,8 +9,8 @@ use api_types::{
     QuotaResource, QuotaStatus, ResourceShare, Resources, ResourcesMemory, ResourcesNodePool,
     ShareRequest, TotalResources, Units, number_from_millis,
 };
-use control::ProjectSpec;
 use control::view::{ProjectView, Share};
+use control::{ProjectChange, ProjectSpec, ShareChange};
 use serde_json::{Number, json};
 
 use super::Context;
@@ -52,18 +52,12 @@ pub(crate) fn creation(request: ProjectCreationRequest) -> Result<ProjectSpec, F
 
 /// What an update makes of a project: resources as in a creation, a description that is left out
 /// is kept.
-pub(crate) fn update(
-    request: ProjectUpdateRequest,
-    old: &ProjectView,
-) -> Result<ProjectSpec, Fault> {
+pub(crate) fn update(request: ProjectUpdateRequest) -> Result<ProjectChange, Fault> {
     refuse_later(&request.scheduling_rules, "schedulingRules")?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
-    Ok(ProjectSpec {
-        name: old.name.clone(),
-        description: request.description.unwrap_or_else(|| old.description.clone()),
-        share: shares(&request.resources, SHARE_DEFAULT)?,
-    })
+    let share = shares(&request.resources, SHARE_DEFAULT)?.into();
+    Ok(ProjectChange { name: None, description: request.description, share })
 }
 
 fn refuse_later(value: &api_types::Later, name: &str) -> Result<(), Fault> {
@@ -83,6 +77,12 @@ fn check_common(enforce: Option<bool>, pools: Option<&[String]>) -> Result<(), F
 
 /// The share that resources describe; what they leave out is taken from `base`.
 pub(crate) fn shares(resources: &[ShareRequest], base: Share) -> Result<Share, Fault> {
+    Ok(share_change(resources, base.over_quota_weight)?.made_to(base))
+}
+
+/// What resources say; what they leave out is left out. `weight` is the one that counts where they
+/// name none.
+pub(crate) fn share_change(resources: &[ShareRequest], weight: u64) -> Result<ShareChange, Fault> {
     let [resource] = resources else {
         let why = format!("has {} entries; there is one node pool, so use one", resources.len());
         return Err(Fault::field("resources", why));
@@ -93,37 +93,35 @@ pub(crate) fn shares(resources: &[ShareRequest], base: Share) -> Result<Share, F
     }
     refuse_later(&resource.priority, "resources[0].priority")?;
     refuse_later(&resource.rank, "resources[0].rank")?;
-    let mut share = base;
+    let mut change = ShareChange::default();
     if let Some(gpu) = &resource.gpu {
-        share.gpu_quota_millis = match quota("gpu.deserved", gpu.deserved.as_ref())? {
-            Bound::Kept => base.gpu_quota_millis,
-            Bound::At(millis) => millis,
+        change.gpu_quota_millis = match quota("gpu.deserved", gpu.deserved.as_ref())? {
+            Bound::Kept => None,
+            Bound::At(millis) => Some(millis),
             Bound::Unlimited => {
                 let why = "`-1` is negative; the smallest amount is 0";
                 return Err(Fault::field("resources[0].gpu.deserved", why));
             }
         };
-        share.gpu_limit_millis = match quota("gpu.limit", gpu.limit.as_ref())? {
-            Bound::Kept => base.gpu_limit_millis,
-            Bound::At(millis) => Some(millis),
-            Bound::Unlimited => None,
+        change.gpu_limit_millis = match quota("gpu.limit", gpu.limit.as_ref())? {
+            Bound::Kept => None,
+            Bound::At(millis) => Some(Some(millis)),
+            Bound::Unlimited => Some(None),
         };
-        if let Some(weight) = &gpu.over_quota_weight {
-            share.over_quota_weight = whole("gpu.overQuotaWeight", weight)?;
-        }
+        let weight = gpu.over_quota_weight.as_ref();
+        change.over_quota_weight = weight.map(|n| whole("gpu.overQuotaWeight", n)).transpose()?;
     }
+    let weight = change.over_quota_weight.unwrap_or(weight);
     if let Some(cpu) = &resource.cpu {
-        refuse_rest("cpu", cpu.limit.as_ref(), cpu.over_quota_weight.as_ref(), &share)?;
-        share.cpu_quota_millis =
-            scaled("cpu.deserved", cpu.deserved.as_ref(), 1, base.cpu_quota_millis)?;
+        refuse_rest("cpu", cpu.limit.as_ref(), cpu.over_quota_weight.as_ref(), weight)?;
+        change.cpu_quota_millis = scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
     }
     if let Some(memory) = &resource.memory {
-        refuse_rest("memory", memory.limit.as_ref(), memory.over_quota_weight.as_ref(), &share)?;
+        refuse_rest("memory", memory.limit.as_ref(), memory.over_quota_weight.as_ref(), weight)?;
         let unit = memory.units.bytes();
-        share.memory_quota_bytes =
-            scaled("memory.deserved", memory.deserved.as_ref(), unit, base.memory_quota_bytes)?;
+        change.memory_quota_bytes = scaled("memory.deserved", memory.deserved.as_ref(), unit)?;
     }
-    Ok(share)
+    Ok(change)
 }
 
 /// What a number says about a bound.
@@ -154,19 +152,14 @@ fn whole(field: &str, number: &Number) -> Result<u64, Fault> {
     Ok(millis / 1000)
 }
 
-fn scaled(
-    field: &str,
-    number: Option<&Number>,
-    unit: u64,
-    base: Option<u64>,
-) -> Result<Option<u64>, Fault> {
+fn scaled(field: &str, number: Option<&Number>, unit: u64) -> Result<Option<Option<u64>>, Fault> {
     match quota(field, number)? {
-        Bound::Kept => Ok(base),
-        Bound::Unlimited => Ok(None),
+        Bound::Kept => Ok(None),
+        Bound::Unlimited => Ok(Some(None)),
         Bound::At(millis) => {
             let amount = u128::from(millis) * u128::from(unit) / 1000;
             let too_large = |_| Fault::field(&format!("resources[0].{field}"), "is too large");
-            u64::try_from(amount).map(Some).map_err(too_large)
+            u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
         }
     }
 }
@@ -176,7 +169,7 @@ fn refuse_rest(
     name: &str,
     limit: Option<&Number>,
     weight: Option<&Number>,
-    share: &Share,
+    of_gpus: u64,
 ) -> Result<(), Fault> {
     if limit.is_some_and(|limit| limit.as_i64() != Some(-1)) {
         return Err(Fault::not_yet(format!("resources[0].{name}.limit")));
@@ -184,7 +177,7 @@ fn refuse_rest(
     match weight {
         Some(weight) => {
             let field = format!("{name}.overQuotaWeight");
-            if whole(&field, weight)? == share.over_quota_weight {
+            if whole(&field, weight)? == of_gpus {
                 return Ok(());
             }
             Err(Fault::not_yet(format!("resources[0].{field} other than that of gpu")))

@@ -9,8 +9,8 @@ use api_types::{
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use control::ProjectSpec;
-use control::view::{ProjectView, Share};
+use control::ProjectChange;
+use control::view::ProjectView;
 
 use super::Shared;
 use crate::convert;
@@ -66,9 +66,8 @@ pub(super) async fn update(
     Path(id): Path<String>,
     Body(request): Body<ProjectUpdateRequest>,
 ) -> Result<Json<Project>, Fault> {
-    let old = find(&state, &id)?;
-    let spec = convert::update(request, &old)?;
-    save(&state, &caller, &old, spec).await
+    let id = find(&state, &id)?.id;
+    save(&state, &caller, id, convert::update(request)?).await
 }
 
 /// `PUT`: what is left out gets its default.
@@ -78,9 +77,9 @@ pub(super) async fn replace_shares(
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Project>, Fault> {
-    let old = find(&state, &id)?;
-    let share = convert::shares(&request, convert::SHARE_DEFAULT)?;
-    save(&state, &caller, &old, with_share(&old, share)).await
+    let id = find(&state, &id)?.id;
+    let share = convert::shares(&request, convert::SHARE_DEFAULT)?.into();
+    save(&state, &caller, id, ProjectChange { share, ..ProjectChange::default() }).await
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -90,22 +89,18 @@ pub(super) async fn change_shares(
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Project>, Fault> {
-    let old = find(&state, &id)?;
-    let share = convert::shares(&request, old.share)?;
-    save(&state, &caller, &old, with_share(&old, share)).await
-}
-
-fn with_share(old: &ProjectView, share: Share) -> ProjectSpec {
-    ProjectSpec { name: old.name.clone(), description: old.description.clone(), share }
+    let now = find(&state, &id)?;
+    let share = convert::share_change(&request, now.share.over_quota_weight)?;
+    save(&state, &caller, now.id, ProjectChange { share, ..ProjectChange::default() }).await
 }
 
 async fn save(
     state: &Shared,
     caller: &Caller,
-    old: &ProjectView,
-    spec: ProjectSpec,
+    id: u64,
+    change: ProjectChange,
 ) -> Result<Json<Project>, Fault> {
-    let saved = state.control.update_project(&caller.subject, old.id, spec).await?;
+    let saved = state.control.update_project(&caller.subject, id, change).await?;
     Ok(Json(convert::project(&saved, &state.context())))
 }
 
