@@ -11,6 +11,7 @@ use std::time::Duration;
 use bench::{Bench, SUPERVISOR};
 use engine::conformance::Fixture;
 use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState};
+use rustix::fs::{FlockOperation, fcntl_lock};
 
 /// The whole output, once the run has ended.
 async fn output(engine: &dyn Engine, key: RunKey) -> String {
@@ -354,4 +355,49 @@ async fn a_machine_that_cannot_start_anything_now_does_not_fail_the_run() {
         let told = std::fs::read_to_string(bench.run_dir(spec.key).join("supervisor.log"));
         assert!(told.expect("complaints").contains("Is a directory"), "{file}");
     }
+}
+
+#[tokio::test]
+async fn a_run_has_the_umask_it_was_given_not_the_servers() {
+    let bench = Bench::new();
+    let spec = bench.script("umask");
+    assert_eq!(run(&bench, spec).await, "0027\n", "as the bench opens its engine");
+}
+
+/// Looks until the process is gone; a test that never gets there says so.
+async fn gone(bench: &Bench, pid: u32) -> bool {
+    for _ in 0..1000 {
+        if !bench.is_alive(pid) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn the_command_dies_with_its_supervisor_though_no_server_looks() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo $$; exec sleep 600");
+    let key = spec.key;
+    let main = started(&bench, spec).await;
+    bench.close();
+    bench.kill_supervisor(key);
+    assert!(gone(&bench, main).await, "it has no supervisor, and lives");
+}
+
+#[tokio::test]
+async fn a_supervisor_leaves_a_run_alone_that_another_one_holds() {
+    let mut bench = Bench::new();
+    let spec = bench.script("echo never");
+    prepared_only(&mut bench, &spec).await;
+    let run_dir = bench.run_dir(spec.key);
+    // As a supervisor holds it that is about to claim the run.
+    let lock = std::fs::File::create(run_dir.join("lock")).expect("created");
+    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("nobody else's");
+    let said = supervise(&run_dir);
+    assert!(said.status.success() && said.stdout.is_empty(), "{said:?}");
+    assert!(!run_dir.join("state.json").exists(), "it claimed the run");
+    drop(lock);
+    assert!(!supervise(&run_dir).stdout.is_empty(), "free, it is supervised");
 }
