@@ -40,6 +40,10 @@ impl State {
             // cannot start processes at the moment. It uses up no retry.
             (_, Exit::Lost) => {
                 let Some(pod) = self.pod_mut(id, number) else { return };
+                // A start alone proves nothing: it may be lost after each.
+                if ran_ms >= WELL_MS {
+                    pod.setbacks = 0;
+                }
                 let delay_ms = back_off_ms(pod.setbacks);
                 pod.setbacks += 1;
                 self.retry(id, number, restarts, delay_ms);

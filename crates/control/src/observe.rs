@@ -60,7 +60,6 @@ impl State {
             return;
         }
         pod.started_at = Some(started_at.min(now));
-        pod.setbacks = 0;
         self.touch(id);
         self.say(id, News::new("Started", "its process runs").pod(number));
     }

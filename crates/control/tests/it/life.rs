@@ -105,6 +105,29 @@ async fn a_lost_run_uses_up_no_retry() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_lost_after_every_start_is_tried_less_and_less_often() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    for delay_ms in [1000, 2000, 4000] {
+        w.phase("t", Phase::Running).await;
+        w.engine.end(w.engine.run_of("t").key, Exit::Lost);
+        w.phase("t", Phase::Pending).await;
+        w.clock.advance_ms(delay_ms - 1);
+        w.submit(1, training("other", 0)).await;
+        w.delete("other").await;
+        w.until("only t", |v| v.workloads.len() == 1).await;
+        assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+        w.clock.advance_ms(1);
+    }
+    w.phase("t", Phase::Running).await;
+    w.clock.advance_ms(600_000);
+    w.engine.end(w.engine.run_of("t").key, Exit::Lost);
+    w.phase("t", Phase::Pending).await;
+    w.clock.advance_ms(1000);
+    w.phase("t", Phase::Running).await;
+}
+
+#[tokio::test]
 async fn a_workspace_restarts_in_its_place() {
     let w = one_gpu().await;
     w.submit(1, workspace("shell", 1)).await;
