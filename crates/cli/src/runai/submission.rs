@@ -40,7 +40,10 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
         Name::Given(name) => Some(name.clone()),
         Name::Numbered(_) => None,
     };
-    Ok(Submission { project: cli.global.project, name, submit: *submit })
+    let mut submit = *submit;
+    // Where it would run does not depend on what it runs.
+    submit.image.get_or_insert_with(|| "any".to_owned());
+    Ok(Submission { project: cli.global.project, name, submit })
 }
 
 impl Submission {
