@@ -107,12 +107,18 @@ impl State {
     }
 
     /// Gives every waiting workload its reasons, and takes them from those that wait no more.
-    fn explain(&mut self, mut pending: BTreeMap<WorkloadId, Vec<Pending>>) {
-        let all: Vec<(Uuid, Option<WorkloadId>)> =
-            self.workloads.values().map(|w| (w.id, w.model)).collect();
-        for (id, model) in all {
-            let reasons = model.and_then(|model| pending.remove(&model)).unwrap_or_default();
-            let reasons: Vec<_> = reasons.iter().map(|r| (r.code().code, r.to_string())).collect();
+    /// Looks at no others: those that run or have ended may be many.
+    fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
+        let waiting = pending.iter().filter_map(|(model, reasons)| {
+            let reasons = reasons.iter().map(|r| (r.code().code, r.to_string()));
+            Some((*self.by_model.get(model)?, reasons.collect()))
+        });
+        let waiting: BTreeMap<Uuid, Vec<_>> = waiting.collect();
+        let no_more = self.explained.iter().filter(|id| !waiting.contains_key(*id));
+        for id in no_more.copied().collect::<Vec<_>>() {
+            self.explain_one(id, &[]);
+        }
+        for (id, reasons) in waiting {
             self.explain_one(id, &reasons);
         }
     }
@@ -132,6 +138,11 @@ impl State {
 
     fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
         let now = self.now;
+        if reasons.is_empty() {
+            self.explained.remove(&id);
+        } else {
+            self.explained.insert(id);
+        }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let since = |code: &str| {
             workload.pending.iter().find(|reason| reason.code == code).map_or(now, |r| r.at)

@@ -70,9 +70,16 @@ impl State {
     fn flag_over_quota(&mut self, project_id: u64) {
         let Some(project) = self.projects.get(&project_id) else { return };
         let quota = crate::state::model_share(&project.share).quota;
-        let mut holders: Vec<_> = project
-            .names
-            .values()
+        // Those that have ended hold nothing; they were touched when they did, and may be many.
+        let living = self.by_model.values().chain(&self.outbox.workloads);
+        let of_project = |w: &&Workload| w.project_id == project_id;
+        let ids: std::collections::BTreeSet<Uuid> = living
+            .filter_map(|id| self.workloads.get(id))
+            .filter(of_project)
+            .map(|w| w.id)
+            .collect();
+        let mut holders: Vec<_> = ids
+            .iter()
             .filter_map(|id| self.workloads.get(id))
             .map(|w| (w, self.allocated(w)))
             .filter(|(_, holds)| *holds != Resources::ZERO)
@@ -88,12 +95,12 @@ impl State {
                 over.insert(workload.id);
             }
         }
-        for id in project.names.values() {
-            if let Some(workload) = self.workloads.get_mut(id) {
-                let now_over = over.contains(id);
+        for id in ids {
+            if let Some(workload) = self.workloads.get_mut(&id) {
+                let now_over = over.contains(&id);
                 if workload.over_quota != now_over {
                     workload.over_quota = now_over;
-                    self.outbox.shown.insert(*id);
+                    self.outbox.shown.insert(id);
                 }
             }
         }

@@ -33,6 +33,7 @@ impl State {
             shares: BTreeMap::new(),
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
+            explained: BTreeSet::new(),
             wake_at: None,
             halted: false,
             last_project_id: snapshot.last_project_id,

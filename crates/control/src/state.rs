@@ -170,6 +170,8 @@ pub(crate) struct State {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
     /// before they are gone. Found anew at each start, so they are not stored.
     pub(crate) strays: BTreeSet<RunKey>,
+    /// Workloads that are shown with a reason to wait.
+    pub(crate) explained: BTreeSet<Uuid>,
     /// When the scheduler wants to look again.
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.

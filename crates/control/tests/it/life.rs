@@ -179,6 +179,27 @@ async fn suspended_work_frees_its_gpus_and_comes_back() {
 }
 
 #[tokio::test]
+async fn reasons_and_flags_go_with_what_they_are_about() {
+    let w = World::new(nodes(1, 2), &[1]).await;
+    w.submit(1, training("a", 1)).await;
+    w.submit(1, training("b", 1)).await;
+    w.becomes("a Running 1/1\nb Running 1/1").await;
+    w.submit(1, training("waits", 1)).await;
+    assert!(!w.get("waits").unwrap().pending.is_empty());
+    w.handle.suspend("alice", w.id("waits")).await.unwrap();
+    assert_eq!(w.get("waits").unwrap().pending, []);
+    w.handle.resume("alice", w.id("waits")).await.unwrap();
+    assert!(!w.get("waits").unwrap().pending.is_empty());
+
+    let flags = || ["a", "b", "waits"].map(|name| w.get(name).unwrap().over_quota);
+    assert_eq!(flags(), [false, true, false]);
+    w.engine.end(w.engine.run_of("b").key, Exit::Code(0));
+    w.becomes("a Running 1/1\nb Completed 0/1\nwaits Running 1/1").await;
+    assert_eq!(flags(), [false, false, true]);
+    assert_eq!(w.get("waits").unwrap().pending, []);
+}
+
+#[tokio::test]
 async fn deletion_is_done_when_the_process_is_gone() {
     let w = one_gpu().await;
     w.submit(1, training("t", 1)).await;
