@@ -28,7 +28,8 @@ pub struct ProjectCreationRequest {
     /// Accepted when true: everything goes through this scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; there is one.
+    /// One entry per node pool; there is one. Whoever leaves it out is told after a wrong name.
+    #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]

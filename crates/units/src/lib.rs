@@ -15,7 +15,7 @@ pub use amount::{
     Error, GPU_MILLIS, format_bytes, format_millis, parse_bytes, parse_cpu_millis, parse_gpu_millis,
 };
 pub use idx::{Idx, Table};
-pub use name::{NAME_CHARS_MAX, NameError, check_name};
+pub use name::{NAME_CHARS_MAX, NameError, check_name, shown};
 pub use ratio::Ratio;
 pub use resources::{Kind, Resources};
 pub use time::Instant;

@@ -5,11 +5,15 @@ use thiserror::Error;
 /// Longest name, in characters (Run:ai: DNS-1035 label, room left for pod suffixes).
 pub const NAME_CHARS_MAX: usize = 49;
 
+/// So much of a word is repeated in a message.
+const SHOWN_CHARS_MAX: usize = 60;
+
 /// Why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "name `{name}` is not allowed: {fault}; a name is 1 to {max} lower-case letters, digits \
+    "name `{shown}` is not allowed: {fault}; a name is 1 to {max} lower-case letters, digits \
      and `-`, begins with a letter and does not end with `-`",
+    shown = shown(name),
     max = NAME_CHARS_MAX
 )]
 pub struct NameError {
@@ -40,6 +44,30 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     Err(NameError { name: name.to_owned(), fault })
 }
 
+/// Words from outside as a message repeats them: on one line, escaped, and cut where a reader has
+/// seen enough to know them again.
+#[must_use]
+pub fn shown(typed: &str) -> String {
+    let mut chars = typed.chars();
+    let mut shown = String::new();
+    for char in chars.by_ref().take(SHOWN_CHARS_MAX) {
+        if char.is_control() || is_invisible(char) {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    if chars.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Marks that turn the direction of the text behind them, and line ends that are no control.
+const fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +81,15 @@ mod tests {
         for bad in ["", "1a", "A", "a_b", "a-", "-a", "ä", "a b", long.as_str()] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_wrong_name_is_repeated_on_one_short_line() {
+        let long = format!("a\n\u{1b}[31m\u{202e}{}", "x".repeat(10_000));
+        let said = check_name(&long).unwrap_err().to_string();
+        assert!(said.starts_with(r"name `a\n\u{1b}[31m\u{202e}xxx"), "{said}");
+        assert!(said.contains("xxx…` is not allowed: it is too long"), "{said}");
+        assert!(said.chars().count() < 300, "{said}");
+        assert_eq!(shown("Größe 1"), "Größe 1");
     }
 }

@@ -65,6 +65,16 @@ pub(crate) fn workload_id(text: &str) -> Result<Uuid, Fault> {
     text.parse().map_err(|_| Fault::no_such("workload", text))
 }
 
+/// A number as a person writes it, without an exponent, so that what is wrong with it is told in
+/// the same words as on a command line.
+fn decimal(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    match number.as_f64() {
+        Some(float) if text.contains(['e', 'E']) => float.to_string(),
+        _ => text,
+    }
+}
+
 /// A size in the largest unit in which it is whole: `500M`, `1Gi`.
 pub(crate) fn quantity(bytes: u64) -> String {
     const UNITS: [(&str, u64); 8] = [

@@ -35,6 +35,7 @@ pub(crate) fn namespace(project_name: &str) -> String {
 
 /// What a creation asks for.
 pub(crate) fn creation(request: ProjectCreationRequest) -> Result<ProjectSpec, Fault> {
+    units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
     refuse_later(&request.scheduling_rules, "schedulingRules")?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
@@ -134,7 +135,7 @@ enum Bound {
 /// A bound in thousandths.
 fn quota(field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
     let Some(number) = number else { return Ok(Bound::Kept) };
-    let text = number.to_string();
+    let text = super::decimal(number);
     if text == "-1" || text == "-1.0" {
         return Ok(Bound::Unlimited);
     }
@@ -144,7 +145,7 @@ fn quota(field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
 
 fn whole(field: &str, number: &Number) -> Result<u64, Fault> {
     let field = format!("resources[0].{field}");
-    let text = number.to_string();
+    let text = super::decimal(number);
     let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
     if !millis.is_multiple_of(1000) {
         return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));

@@ -87,6 +87,10 @@ pub(crate) fn command(
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
     };
+    if spec.image.is_empty() && spec.command.is_none() {
+        let why = "must be set; only with a command it may be left out";
+        return Err(Fault::field("spec.image", why));
+    }
     Ok((project_id, spec))
 }
 
@@ -126,7 +130,7 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
 
 fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {
     let Some(cores) = &compute.cpu_core_request else { return Ok(CPU_MILLIS_DEFAULT) };
-    units::parse_cpu_millis(&cores.to_string())
+    units::parse_cpu_millis(&super::decimal(cores))
         .map_err(|why| Fault::field("spec.compute.cpuCoreRequest", why))
 }
 
@@ -139,7 +143,7 @@ fn memory_bytes(compute: &Compute) -> Result<u64, Fault> {
 fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
     const FIELD: &str = "spec.compute.gpuDevicesRequest";
     let Some(number) = &compute.gpu_devices_request else { return Ok(None) };
-    let text = number.to_string();
+    let text = super::decimal(number);
     let millis = units::parse_gpu_millis(&text).map_err(|why| Fault::field(FIELD, why))?;
     if !millis.is_multiple_of(GPU_MILLIS) {
         let why = format!(
@@ -162,7 +166,7 @@ fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
             (None, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
         },
         Some(GpuRequestType::Portion) => match (portion, memory) {
-            (Some(portion), None) => share(shared(whole)?, &portion.to_string()),
+            (Some(portion), None) => share(shared(whole)?, &super::decimal(portion)),
             (None, _) => Err(missing("portion", "gpuPortionRequest")),
             (_, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
         },

@@ -14,8 +14,11 @@ fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, F
     })
 }
 
+/// A training of these values and some image.
 fn training(spec: &serde_json::Value) -> WorkloadSpec {
-    asked(WorkloadKind::Training, spec).unwrap()
+    let mut spec = spec.clone();
+    spec["image"] = json!("i");
+    asked(WorkloadKind::Training, &spec).unwrap()
 }
 
 #[test]
@@ -137,6 +140,7 @@ fn other_senseless_values_are_refused_by_name() {
         ),
         (json!({"priorityClass": "urgent"}), "spec.priorityClass", "`urgent` is not a priority"),
         (json!({"image": ""}), "spec.image", "is empty; leave it out instead"),
+        (json!({}), "spec.image", "must be set; only with a command it may be left out"),
         (json!({"command": "echo 'x"}), "spec.command", "`echo 'x` has a quote that is not"),
         (json!({"args": "  "}), "spec.args", "is blank; leave it out instead"),
         (json!({"labels": [{"name": ""}]}), "spec.labels", "name `` is not 1 to 63 characters"),

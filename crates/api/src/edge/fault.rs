@@ -35,13 +35,23 @@ impl Fault {
 
     /// There is no such thing.
     pub(crate) fn no_such(kind: &str, id: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, format!("there is no {kind} `{id}`"))
+        let id = units::shown(id);
+        // In the words of the command line.
+        let hint = match kind {
+            "project" => "; run `runai list projects` to see those there are",
+            "workload" => "; run `runai list -A` to see those there are",
+            _ => "",
+        };
+        Self::new(StatusCode::NOT_FOUND, format!("{kind} {id} was not found{hint}"))
     }
 }
 
 impl From<control::Error> for Fault {
     fn from(error: control::Error) -> Self {
         use control::Error as E;
+        if let E::NotFound { what, name, .. } = &error {
+            return Self::no_such(what, name);
+        }
         let status = match &error {
             E::Invalid { .. } => StatusCode::BAD_REQUEST,
             E::NotFound { .. } => StatusCode::NOT_FOUND,

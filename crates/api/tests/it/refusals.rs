@@ -27,17 +27,23 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
     let devices = "spec.compute.gpuDevicesRequest: ";
     let said = |what: &str| format!("{devices}{what}");
     for (body, status, message) in [
-        (json!({"name": "a", "projectId": "9"}), 404, "no project `9`"),
+        (
+            json!({"name": "a", "projectId": "9", "spec": {"image": "i"}}),
+            404,
+            "project 9 was not found; run `runai list projects`",
+        ),
         (json!({"name": "a", "projectId": "x"}), 400, "projectId: `x` is not a project id"),
         (json!({"name": "a", "projectId": 1}), 400, "projectId: invalid type"),
         (json!({"name": "a", "projectId": "1", "clusterId": "x"}), 404, "no cluster `x`; this"),
         (json!({"projectId": "1"}), 400, "missing field `name`"),
         (job("taken", image()), 409, "workload `taken` already exists in project `team-a`"),
         (job("A_b", image()), 400, "name `A_b` is not allowed: "),
-        (job("a", json!({})), 400, "an image or a command is needed"),
+        (job("a", json!({})), 400, "spec.image: must be set"),
         (job("a", json!({"imgae": "i"})), 400, "spec.imgae: unknown field `imgae`; did you mean"),
         (job("a", json!({"ports": [{}]})), 422, "spec.ports is not supported yet"),
         (gpus(json!(-1)), 400, &said("`-1` is negative")),
+        (gpus(json!(1e20)), 400, &said("`100000000000000000000` is too large")),
+        (gpus(json!(1e-7)), 400, &said("`0.0000001` is too fine")),
         (gpus(json!(1.5)), 400, &said("`1.5` is neither a fraction")),
         (gpus(json!("nan")), 400, &said("invalid type: string")),
         (Value::Null, 400, "the body is empty; send a JSON object"),
@@ -60,10 +66,16 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
         (("POST", all, &server.team("team-a")), 409, "project `team-a` already exists"),
         (("POST", all, &server.team("Team")), 400, "name `Team` is not allowed"),
         (("POST", all, &empty), 400, "resources: has 0 entries"),
-        (("PUT", missing, &json!({"resources": [{}]})), 404, "there is no project `9`"),
+        (("POST", all, &json!({"name": "x"})), 400, "resources: has 0 entries"),
+        (("POST", all, &json!({"name": "Bad_Name"})), 400, "name `Bad_Name` is not allowed"),
+        (
+            ("PUT", missing, &json!({"resources": [{}]})),
+            404,
+            "project 9 was not found; run `runai list projects`",
+        ),
         (("PATCH", shares.as_str(), &below), 400, "the GPU limit (2) is below the GPU quota (3)"),
         (("DELETE", one, &Value::Null), 409, "project `team-a` still has 1 workload(s) (a)"),
-        (("GET", "/api/v1/org-unit/projects/x", &Value::Null), 404, "there is no project `x`"),
+        (("GET", "/api/v1/org-unit/projects/x", &Value::Null), 404, "project x was not found"),
     ] {
         refused(&server, request, status, message).await;
     }
@@ -73,15 +85,11 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
 async fn a_wrong_address_or_query_is_refused() {
     let server = Server::with_teams().await;
     for (path, status, message) in [
-        (
-            "/api/v1/workloads/00000000-0000-4000-8000-000000000000",
-            404,
-            "there is no workload `000",
-        ),
-        ("/api/v1/workloads/x/pods", 404, "there is no workload `x`"),
-        ("/api/v1/workloads/x/events", 404, "there is no workload `x`"),
-        ("/api/v1/workloads/trainings/x", 404, "there is no training `x`"),
-        ("/api/v1/clusters/x", 404, "there is no cluster `x`"),
+        ("/api/v1/workloads/00000000-0000-4000-8000-000000000000", 404, "workload 000"),
+        ("/api/v1/workloads/x/pods", 404, "workload x was not found"),
+        ("/api/v1/workloads/x/events", 404, "workload x was not found"),
+        ("/api/v1/workloads/trainings/x", 404, "training x was not found"),
+        ("/api/v1/clusters/x", 404, "cluster x was not found"),
         ("/api/v1/workloads?limit=0", 400, "limit: `0` is not allowed; 1 to 500"),
         ("/api/v1/workloads?filterBy=size==1", 400, "unknown field in filterBy `size`"),
         ("/api/v1/workloads?deleted=true", 422, "deleted=true is not supported yet"),

@@ -170,7 +170,7 @@ const fn participle(verb: Verb) -> &'static str {
 }
 
 fn not_found(change: &Change, name: &str, project: &str, out: &mut dyn Write) -> Result<(), Error> {
-    let what = noun(change);
+    let (what, name, project) = (noun(change), units::shown(name), units::shown(project));
     match (change.dialect, change.verb) {
         (Dialect::V1, Verb::Suspend | Verb::Resume) => writeln!(out, "Job {name} not found")?,
         (Dialect::V1, Verb::Delete) => writeln!(

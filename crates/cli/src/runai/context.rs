@@ -78,7 +78,7 @@ impl Context {
     }
 
     fn no_such(&self, target: &Target) -> Result<Error, Error> {
-        let (name, project) = (&target.name, self.project()?);
+        let (name, project) = (units::shown(&target.name), units::shown(self.project()?));
         let what = match (target.dialect, target.kind) {
             (Dialect::V1, _) => "job",
             (Dialect::V2, None) => "workload",
@@ -94,7 +94,8 @@ impl Context {
 
 pub(super) fn unknown_project(name: &str) -> Error {
     Error::NotFound(format!(
-        "project {name} was not found; run `runai list projects` to see those there are"
+        "project {} was not found; run `runai list projects` to see those there are",
+        units::shown(name)
     ))
 }
 

@@ -55,9 +55,10 @@ pub(super) async fn exec(of: &Target, command: &[String], context: &Context) -> 
 }
 
 fn not_found(of: &Target) -> Error {
+    let name = units::shown(&of.name);
     Error::NotFound(match of.dialect {
-        Dialect::V1 => format!("The job: '{}' is not found", of.name),
-        Dialect::V2 => format!("The workload: '{}' is not found", of.name),
+        Dialect::V1 => format!("The job: '{name}' is not found"),
+        Dialect::V2 => format!("The workload: '{name}' is not found"),
     })
 }
 

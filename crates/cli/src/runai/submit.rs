@@ -86,12 +86,13 @@ async fn create(
     }
 }
 
+/// The server's own words, with the project that its hint leaves to whoever reads it.
 fn taken(error: client::Error, name: &str, project: &str) -> Error {
+    let short = format!("`runai delete {name}`");
     match error {
-        client::Error::Api { code: 409, .. } => Error::Failed(format!(
-            "the job '{name}' already exists in project {project}; \
-             delete it first with `runai delete {name} -p {project}`"
-        )),
+        client::Error::Api { code: 409, message, .. } if message.contains(&short) => {
+            Error::Failed(message.replace(&short, &format!("`runai delete {name} -p {project}`")))
+        }
         other => other.into(),
     }
 }

@@ -76,7 +76,9 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai submit J -i ubuntu", 1, "name `J` is not allowed"),
         ("runai submit j -i nobody/knows", 1, "image `nobody/knows`"),
         ("runai submit j -i ubuntu --command -- sleep 1000", 0, "submitted successfully"),
-        ("runai submit j -i ubuntu", 1, "runai delete j"),
+        ("runai submit j -i ubuntu", 1, "runai delete j -p team-a`"),
+        ("runai submit k -i ubuntu -g 100000000000000000000", 2, "is too large"),
+        ("runai describe job \"$(printf 'a\\nb')\"", 4, r"The job a\nb does not exist"),
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
         ("elastane project delete team-a", 1, "delete them first"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
@@ -119,4 +121,32 @@ fn a_damaged_settings_file_is_named_and_kept() {
     assert_eq!(kept.text, "{\n");
     let other = "RUNAI_CLI_CONFIG_PATH=. RUNAI_CLI_CONFIG_FILE=mine.json runai whoami";
     refused(&sandbox, &format!("{NOBODY} {other}"), 3, "is not running");
+}
+
+#[test]
+fn a_state_directory_others_may_write_to_is_refused() {
+    let sandbox = Sandbox::new();
+    let open = "mkdir -p $ELASTANE_STATE_DIR/runs; chmod 770 $ELASTANE_STATE_DIR;";
+    for line in ["elastane up --gpus 1x1GiB --listen 127.0.0.1:0", "elastane down"] {
+        let line = format!("{NOBODY} {open} {line}");
+        refused(&sandbox, &line, 1, "is writable by other users (mode 770)");
+        refused(&sandbox, &line, 1, "`chmod go-w /");
+    }
+}
+
+#[test]
+fn what_a_server_writes_is_its_users_alone_and_workloads_keep_the_usual_mode() {
+    let mut sandbox = Sandbox::new();
+    // The directory may be there already, and be open to readers.
+    refused(&sandbox, "mkdir -m 755 $ELASTANE_STATE_DIR", 0, "");
+    sandbox.start_server(r#"sh -c 'umask 022; exec "$@"' sh elastane up --gpus 1x1GiB"#);
+    let found = "find $ELASTANE_STATE_DIR -mindepth 1 -maxdepth 1 -type f -perm /077";
+    let output = sandbox.shell(found);
+    assert_eq!((output.code, output.text.as_str()), (Some(0), ""));
+    refused(&sandbox, "test -s $ELASTANE_STATE_DIR/server.json", 0, "");
+    refused(&sandbox, "elastane project create team-a --gpu-quota 1", 0, "created");
+    refused(&sandbox, "runai config project team-a", 0, "");
+    refused(&sandbox, "runai submit j -i ubuntu --command -- sh -c 'umask; sleep 1000'", 0, "");
+    refused(&sandbox, "until runai logs j | grep 00; do sleep 0.05; done", 0, "0022");
+    refused(&sandbox, "elastane down", 0, "elastane is down");
 }
