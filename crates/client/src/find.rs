@@ -49,7 +49,7 @@ pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// if given, else the local one.
 ///
 /// The local token, and whatever follows from `server.json`, is only ever sent to a program of
-/// the user whom the state directory belongs to: the client looks before each request.
+/// the user whom the token file belongs to: the client looks before each request.
 ///
 /// # Errors
 /// An address that cannot be one, or a state file that cannot be read.
@@ -90,16 +90,19 @@ pub fn find(
     }
 }
 
-/// The user whom the state directory belongs to; none without one.
+/// The user whom the token belongs to, or the state directory before there is one; none without.
 fn owner(state_dir: &Path) -> Result<Option<u32>, Error> {
-    match fs::metadata(state_dir) {
-        Ok(meta) => Ok(Some(meta.uid())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::StateFile {
-            path: state_dir.display().to_string(),
-            fault: error.to_string(),
-        }),
+    for path in [&state_dir.join(TOKEN_FILE), state_dir] {
+        match fs::metadata(path) {
+            Ok(meta) => return Ok(Some(meta.uid())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let path = path.display().to_string();
+                return Err(Error::StateFile { path, fault: error.to_string() });
+            }
+        }
     }
+    Ok(None)
 }
 
 /// What the running server says about itself; none when there is no such file.

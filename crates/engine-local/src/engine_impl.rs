@@ -151,7 +151,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
-        runtime: Runtime::Process(ProcessSpec { argv, env, working_dir }),
+        runtime: Runtime::Process(ProcessSpec { argv, env, working_dir, umask: shared.umask }),
     })
 }
 

@@ -37,6 +37,8 @@ pub struct Options {
     pub supervisor: PathBuf,
     /// What image names stand for.
     pub images: ImageTable,
+    /// The umask of runs, for a server that has a stricter one itself; none: the server's.
+    pub umask: Option<u32>,
 }
 
 /// The engine for this machine. Dropping it leaves every run running.
@@ -112,7 +114,7 @@ impl LocalEngine {
     /// # Errors
     /// The state directory cannot be read or written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, supervisor, images } = options;
+        let Options { state_dir, supervisor, images, umask } = options;
         make_dir(&state_dir)?;
         let root = state_dir
             .canonicalize()
@@ -124,7 +126,9 @@ impl LocalEngine {
         write_shim(&paths.shims(), &supervisor)?;
         let (events, observations) = mpsc::unbounded_channel();
         let inherited = environment::inherited();
-        let shared = Arc::new(Shared::new(paths, supervisor, images, inherited, events));
+        let mut shared = Shared::new(paths, supervisor, images, inherited, events);
+        shared.umask = umask;
+        let shared = Arc::new(shared);
         adopt_all(&shared)?;
         let trash = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || trash.paths.empty_trash());

@@ -58,6 +58,9 @@ pub(crate) struct ProcessSpec {
     pub(crate) env: BTreeMap<String, String>,
     /// Working directory.
     pub(crate) working_dir: PathBuf,
+    /// Which permissions its files lack by default; none: as the supervisor's.
+    #[serde(default)]
+    pub(crate) umask: Option<u32>,
 }
 
 /// `state.json`, and one line on the pipe to the server.

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, umask, wait,
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
@@ -115,6 +116,10 @@ fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, Fault> {
     let Runtime::Process(process) = &spec.runtime;
     check_folder(&process.working_dir)?;
     let mut command = command(dir, &spec.key, process).map_err(Fault::OfMachine)?;
+    if let Some(mask) = process.umask {
+        // What this process writes from now on has its mode stated in full.
+        umask(Mode::from_raw_mode(mask));
+    }
     let child = command.spawn().map_err(|error| refusal(error, process))?;
     // The handle is dropped: children are reaped together with the orphans, by `Tree::reap`.
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -339,6 +344,7 @@ mod tests {
             argv: vec!["train".into()],
             env: std::collections::BTreeMap::new(),
             working_dir: "/work".into(),
+            umask: None,
         };
         let own = |error: Errno| matches!(refusal(error.into(), &process), Fault::OfRun(_));
         for error in [Errno::NOENT, Errno::ACCESS, Errno::NOEXEC, Errno::TOOBIG, Errno::LOOP] {

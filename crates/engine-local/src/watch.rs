@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) supervisor: PathBuf,
     pub(crate) images: ImageTable,
     pub(crate) inherited: BTreeMap<String, String>,
+    pub(crate) umask: Option<u32>,
     /// [`kill_marked`]; another one in tests, where no process resists.
     pub(crate) sweep: Sweep,
     events: mpsc::UnboundedSender<Observation>,
@@ -66,6 +67,7 @@ impl Shared {
             supervisor,
             images,
             inherited,
+            umask: None,
             sweep: kill_marked,
             events,
             states: Mutex::default(),

@@ -72,9 +72,9 @@ struct Server {
 
 /// Serves until it is told to stop; the text is what to say at the end.
 async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
-    let nodes =
-        tokio::task::block_in_place(|| machines::nodes(&config.machines, &config.state_dir))?;
-    let server = open(config, nodes.clone(), umask).await?;
+    let dir = state_dir(&config.state_dir)?;
+    let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines, &dir))?;
+    let server = open(config, &dir, nodes.clone(), umask).await?;
     let address = server.listener.local_addr()?;
     let url = format!("http://{}", reachable(address));
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
@@ -109,23 +109,32 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     Ok(farewell(by_signal.load(Ordering::Relaxed), pods.map(|pod| pod.state)))
 }
 
-async fn open(config: &Config, nodes: Vec<NodeSpec>, umask: u32) -> Result<Server, Error> {
-    let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
-    let dir = &config.state_dir;
+/// The state directory, made if need be. It is an argument of other processes, which start
+/// elsewhere, so it is given from the root.
+fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
         Error::Failed(format!("cannot create the state directory {}: {error}", dir.display()))
     })?;
-    // The directory is an argument of other processes, which start elsewhere.
     let dir = fs::canonicalize(dir).map_err(|error| {
         Error::Failed(format!("cannot use the state directory {}: {error}", dir.display()))
     })?;
     check_private(&dir)?;
-    let store = store::Store::open(&dir).await.map_err(|error| failed(&error))?;
+    Ok(dir)
+}
+
+async fn open(
+    config: &Config,
+    dir: &Path,
+    nodes: Vec<NodeSpec>,
+    umask: u32,
+) -> Result<Server, Error> {
+    let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
+    let store = store::Store::open(dir).await.map_err(|error| failed(&error))?;
     let listener = listen(config.listen).await?;
     let clock = Arc::new(SystemClock);
-    let authority = auth::Authority::open(&dir, &store, &local_user(), clock.now()).await;
+    let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
-    let engine = engine(&dir, Some(umask))?;
+    let engine = engine(dir, Some(umask))?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -46,8 +46,12 @@ impl Bench {
 
 fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
     let images = ImageTable::new(supervisor);
-    let options =
-        Options { state_dir: folder.to_owned(), supervisor: supervisor.to_owned(), images };
+    let options = Options {
+        state_dir: folder.to_owned(),
+        supervisor: supervisor.to_owned(),
+        images,
+        umask: Some(0o027),
+    };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
 
