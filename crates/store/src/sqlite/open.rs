@@ -142,7 +142,9 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
             .await
             .map_err(read)?;
         if verdict != "ok" {
-            return Err(damaged(verdict.lines().next().unwrap_or("quick_check failed")));
+            // A headline names the database, of which there is one; the fault stands below it.
+            let fault = verdict.lines().find(|line| !line.starts_with("***"));
+            return Err(damaged(fault.unwrap_or("its pages contradict each other")));
         }
     }
     reader.close().await.map_err(read)

@@ -283,20 +283,24 @@ async fn a_newer_database_is_refused() {
     assert!(matches!(error, Error::Newer { found: 999, .. }), "{error}");
 }
 
+/// Closes a store with everything in its main file and nothing in the log.
+async fn close_whole(store: Store) {
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute(&mut open::writer(store.path()).await.unwrap())
+        .await
+        .unwrap();
+    let mut shared = std::sync::Arc::into_inner(store.shared).unwrap();
+    shared.writer.get_mut().take().unwrap().close().await.unwrap();
+    shared.readers.close().await;
+}
+
 #[tokio::test]
 async fn a_file_cut_short_is_refused_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path()).await;
     let path = store.path().to_owned();
     // Everything into the main file, so that cutting it loses something.
-    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-        .execute(&mut open::writer(&path).await.unwrap())
-        .await
-        .unwrap();
-    let mut shared = std::sync::Arc::into_inner(store.shared).unwrap();
-    shared.writer.get_mut().take().unwrap().close().await.unwrap();
-    shared.readers.close().await;
-    drop(shared);
+    close_whole(store).await;
     let whole = std::fs::read(&path).unwrap();
     for length in [whole.len() - 100, whole.len() / 2, 4096, 100, 50, 1, 0] {
         std::fs::write(&path, &whole[..length]).unwrap();
@@ -308,6 +312,23 @@ async fn a_file_cut_short_is_refused_and_kept() {
     }
     std::fs::write(&path, &whole).unwrap();
     assert_eq!(Store::open(dir.path()).await.unwrap().load().await.unwrap().workloads.len(), 2);
+}
+
+#[tokio::test]
+async fn overwritten_pages_are_told_by_what_is_wrong_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = filled(dir.path()).await;
+    close_whole(store).await;
+    let path = dir.path().join(FILE_NAME);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The later pages; the first ones say which tables there are.
+    let behind = bytes.len() / 2;
+    bytes[behind..].fill(0x5a);
+    std::fs::write(&path, &bytes).unwrap();
+    let error = Store::open(dir.path()).await.unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    let text = error.to_string();
+    assert!(!text.contains("***"), "{text}");
 }
 
 #[tokio::test]
