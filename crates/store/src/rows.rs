@@ -275,6 +275,8 @@ pub struct EventFilter {
     pub project: Option<u64>,
     /// Only after this position.
     pub after_seq: Option<u64>,
+    /// Without the first so many of them.
+    pub skip: u64,
     /// At most so many; none = as many as there are.
     pub limit: Option<u32>,
     /// Newest first instead of oldest first.

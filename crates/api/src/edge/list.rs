@@ -211,6 +211,14 @@ impl ListQuery {
         Ok(rows)
     }
 
+    /// The page, from rows that begin with it, and the offset of the next one if there is one.
+    pub(crate) fn page_at_once<T>(&self, mut rows: Vec<T>) -> (Vec<T>, Option<u64>) {
+        let length = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let more = rows.len() > length;
+        rows.truncate(length);
+        (rows, more.then(|| self.offset.saturating_add(self.limit)))
+    }
+
     /// The page that was asked for, and the offset of the next one if there is one.
     pub(crate) fn page<T>(&self, rows: Vec<T>) -> (Vec<T>, Option<u64>) {
         let total = rows.len() as u64;

@@ -160,19 +160,23 @@ async fn log_page(
 ) -> Result<(Vec<Event>, Option<u64>), Fault> {
     let workload = convert::workload_id(id)?;
     let (offset, length, newest_first) = query.window();
-    // One more than the page, to know whether there is a next one.
-    let wanted = offset.saturating_add(length).saturating_add(1);
     let filter = EventFilter {
         workload: Some(workload),
-        limit: Some(u32::try_from(wanted).unwrap_or(u32::MAX)),
+        skip: offset,
+        // One more than the page, to know whether there is a next one.
+        limit: Some(u32::try_from(length.saturating_add(1)).unwrap_or(u32::MAX)),
         newest_first,
         ..EventFilter::default()
     };
     let events = state.control.events(filter).await?;
     if events.is_empty() {
-        find(&state.control.view(), id)?;
+        let any =
+            EventFilter { workload: Some(workload), limit: Some(1), ..EventFilter::default() };
+        if offset == 0 || state.control.events(any).await?.is_empty() {
+            find(&state.control.view(), id)?;
+        }
     }
-    Ok(query.page(events))
+    Ok(query.page_at_once(events))
 }
 
 pub(super) async fn events(

@@ -83,6 +83,20 @@ async fn a_training_runs_is_suspended_resumed_and_deleted() {
     server.until("/api/v1/workloads", none).await;
     let events = server.get(&format!("/api/v1/workloads/{id}/events")).await;
     assert!(!events["events"].as_array().unwrap().is_empty(), "history outlives the workload");
+
+    let path = format!("/api/v1/workloads/{id}/history?limit=1");
+    let (mut one_by_one, mut offset) = (Vec::new(), Some(0));
+    while let Some(at) = offset {
+        let page = server.get(&format!("{path}&offset={at}")).await;
+        let records = page["records"].as_array().unwrap();
+        assert_eq!(records.len(), 1, "{page}");
+        one_by_one.extend(records.clone());
+        offset = page["next"].as_u64();
+    }
+    let whole = server.get(&format!("/api/v1/workloads/{id}/history")).await;
+    assert_eq!(whole["records"], Value::from(one_by_one));
+    let beyond = server.get(&format!("{path}&offset=1000")).await;
+    assert_eq!(beyond["records"], json!([]));
 }
 
 #[tokio::test]

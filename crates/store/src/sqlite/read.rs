@@ -192,7 +192,7 @@ pub(super) async fn events(
         sql.push_str(" AND project_id = ?");
     }
     sql.push_str(if filter.newest_first { " ORDER BY seq DESC" } else { " ORDER BY seq" });
-    sql.push_str(" LIMIT ?");
+    sql.push_str(" LIMIT ? OFFSET ?");
     // Only fixed pieces were joined above; every value is bound.
     let mut query = sqlx::query(AssertSqlSafe(sql)).bind(int(filter.after_seq.unwrap_or(0)));
     if let Some(id) = filter.workload {
@@ -201,7 +201,8 @@ pub(super) async fn events(
     if let Some(id) = filter.project {
         query = query.bind(int(id));
     }
-    let rows = query.bind(filter.limit.map_or(i64::MAX, i64::from)).fetch_all(db).await?;
+    let query = query.bind(filter.limit.map_or(i64::MAX, i64::from)).bind(int(filter.skip));
+    let rows = query.fetch_all(db).await?;
     let convert = |row| {
         let r = Reading { row, table: "events" };
         Ok(EventRow {

@@ -203,7 +203,10 @@ async fn events_are_filtered_and_ordered() {
     assert_eq!(seqs(all.clone()).await, [1, 2, 3, 4]);
     assert_eq!(seqs(EventFilter { after_seq: Some(2), ..all.clone() }).await, [3, 4]);
     let newest = EventFilter { newest_first: true, limit: Some(2), ..all.clone() };
-    assert_eq!(seqs(newest).await, [4, 3]);
+    assert_eq!(seqs(newest.clone()).await, [4, 3]);
+    assert_eq!(seqs(EventFilter { skip: 1, ..newest }).await, [3, 2]);
+    assert_eq!(seqs(EventFilter { skip: 3, ..all.clone() }).await, [4]);
+    assert_eq!(seqs(EventFilter { skip: u64::MAX, ..all.clone() }).await, [0_u64; 0]);
     let of_b = EventFilter { workload: Some(workloads[1].id), ..all.clone() };
     assert_eq!(seqs(of_b).await, [1, 3]);
     assert_eq!(seqs(EventFilter { project: Some(2), ..all.clone() }).await, [0_u64; 0]);
