@@ -2,7 +2,7 @@
 
 use control::view::{Phase, PodState};
 use control::{Error, WorkloadSpec};
-use engine::{Exit, RunKey, RunState};
+use engine::{Exit, RunKey, RunSpec, RunState};
 use units::Instant;
 
 use crate::world::{World, nodes, project, training, workspace};
@@ -91,6 +91,29 @@ async fn runs_of_nobody_are_stopped_and_removed() {
         tokio::task::yield_now().await;
     }
     assert_eq!(w.engine.alive(), [("t".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn nothing_is_placed_while_a_run_of_nobody_may_use_the_gpus() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    let foreign = RunSpec {
+        key: RunKey { pod: uuid::Uuid::new_v4(), generation: 1 },
+        workload_name: "foreign".to_owned(),
+        ..w.engine.run_of("t")
+    };
+    w.delete("t").await;
+    w.becomes("").await;
+    w.crash().await;
+    w.engine.stubborn(true);
+    w.engine.plant(foreign, RunState::Running { pid: None, started_at: Instant(1) });
+    w.start().await;
+    let waits = w.submit(1, training("u", 1)).await;
+    assert_eq!((waits.phase, waits.pending[0].code.as_str()), (Phase::Pending, "P304"));
+    w.engine.let_go();
+    w.becomes("u Running 1/1").await;
+    assert_eq!(w.engine.most_in_use(), 1000);
 }
 
 #[tokio::test]
