@@ -72,7 +72,9 @@ impl Executor {
             }
             match action {
                 Action::Start(spec) => start(&*engine, &*clock, *spec, &faults, &open).await,
-                Action::Stop(key, grace_ms) => stop(&*engine, key, grace_ms, &open).await,
+                Action::Stop(key, grace_ms) => {
+                    stop(&*engine, key, grace_ms, &open).await;
+                }
                 Action::Remove(key) => remove(&*engine, key).await,
                 Action::Forget(pod) => {
                     if let Err(error) = engine.forget_pod(pod).await {
@@ -84,8 +86,9 @@ impl Executor {
         self.last.insert(pod, task);
     }
 
-    /// Ends all action: starts under way are waited for, nothing else is begun. Whoever follows
-    /// asks the engine what exists, so nothing may act behind its back.
+    /// Ends starting and stopping: a call to the engine under way is waited for, no other is begun.
+    /// Whoever follows asks the engine what exists, so no run may appear or go behind its back.
+    /// What past runs have left may still be removed: nobody counts on it.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
     }
@@ -102,15 +105,19 @@ async fn start(
     open: &Gate,
 ) {
     let key = spec.key;
-    let open = open.read().await;
-    if !*open {
-        return;
-    }
-    let Err(error) = engine.start(spec).await else { return };
+    let error = {
+        let open = open.read().await;
+        if !*open {
+            return;
+        }
+        let Err(error) = engine.start(spec).await else { return };
+        error
+    };
     tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
-    // It says that nothing is left of it; if it is wrong, two runs would share a GPU.
-    if let Err(error) = engine.stop(key, 0).await {
-        tracing::error!(run = %key, error = %chain(&error), "nor make sure that nothing is left");
+    // It says that nothing is left of it; if it is wrong, two runs would share a GPU. So its place
+    // is kept until that is sure.
+    if !stop(engine, key, 0, open).await {
+        return;
     }
     let exit = match error {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
@@ -122,13 +129,19 @@ async fn start(
     let _ = faults.send(Observation { key, state: RunState::Exited { exit, at } });
 }
 
-/// A run that is not stopped holds its GPUs for ever: this does not give up.
-async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) {
+/// A run that is not stopped holds its GPUs for ever: this does not give up. Returns whether it was
+/// stopped; if not, this executor is retired.
+async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> bool {
     let mut wait_ms = 250;
-    while *open.read().await
-        && let Err(error) = engine.stop(key, grace_ms).await
-    {
-        tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
+    loop {
+        {
+            let open = open.read().await;
+            if !*open {
+                return false;
+            }
+            let Err(error) = engine.stop(key, grace_ms).await else { return true };
+            tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
+        }
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
     }

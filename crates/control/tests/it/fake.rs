@@ -25,6 +25,8 @@ struct Machine {
     /// Stops take until [`FakeEngine::let_go`].
     stubborn: bool,
     held_back: Vec<RunKey>,
+    /// Stops that will fail before one is carried out.
+    stops_failing: u32,
     most_in_use: BTreeMap<(String, u32), u64>,
 }
 
@@ -50,6 +52,10 @@ impl FakeEngine {
 
     pub(crate) fn stubborn(&self, stubborn: bool) {
         self.with(|m| m.stubborn = stubborn);
+    }
+
+    pub(crate) fn fail_stops(&self, count: u32) {
+        self.with(|m| m.stops_failing = count);
     }
 
     /// Ends every run whose stop was held back.
@@ -151,6 +157,10 @@ impl Machine {
     }
 }
 
+fn io(what: &str) -> Error {
+    Error::Io { what: what.to_owned(), source: std::io::Error::other("in this test") }
+}
+
 #[async_trait]
 impl Engine for FakeEngine {
     fn capabilities(&self) -> Capabilities {
@@ -185,9 +195,13 @@ impl Engine for FakeEngine {
                 return Err(Error::Invalid("the image is broken".to_owned()));
             }
             let key = spec.key;
+            let half = spec.image == "half-started";
             let state = RunState::Running { pid: None, started_at };
             m.runs.insert(key, (spec, state.clone()));
             m.count();
+            if half {
+                return Err(io("start it to the end"));
+            }
             m.report(key, state);
             Ok(())
         })
@@ -196,20 +210,24 @@ impl Engine for FakeEngine {
     async fn stop(&self, key: RunKey, _grace_ms: u64) -> Result<(), Error> {
         let at = self.clock.now();
         self.with(|m| {
-            let Some((spec, state)) = m.runs.get_mut(&key) else { return };
+            let Some((spec, state)) = m.runs.get_mut(&key) else { return Ok(()) };
             if matches!(state, RunState::Exited { .. }) {
-                return;
+                return Ok(());
             }
             m.calls.push(format!("stop {}.{}", spec.workload_name, key.generation));
+            if m.stops_failing > 0 {
+                m.stops_failing -= 1;
+                return Err(io("stop it"));
+            }
             if m.stubborn {
                 m.held_back.push(key);
-                return;
+                return Ok(());
             }
             *state = RunState::Exited { exit: Exit::Signal(15), at };
             let state = state.clone();
             m.report(key, state);
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), Error> {

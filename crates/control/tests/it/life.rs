@@ -94,6 +94,18 @@ async fn a_run_that_cannot_start_fails_at_once() {
 }
 
 #[tokio::test]
+async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
+    let w = one_gpu().await;
+    w.engine.fail_stops(1);
+    w.submit(1, WorkloadSpec { image: "half-started".to_owned(), ..training("t", 1) }).await;
+    w.submit(1, training("next", 1)).await;
+    w.phase("t", Phase::Pending).await;
+    w.phase("next", Phase::Running).await;
+    assert_eq!(w.engine.calls(), ["start t.1", "stop t.1", "stop t.1", "start next.1"]);
+    assert_eq!(w.engine.most_in_use(), 1000);
+}
+
+#[tokio::test]
 async fn a_lost_run_uses_up_no_retry() {
     let w = one_gpu().await;
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
