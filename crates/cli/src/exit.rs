@@ -71,6 +71,15 @@ impl Error {
     }
 }
 
+/// Drops the parser's advice to pass an unknown flag as a word behind `--`: nobody meant that.
+#[must_use]
+pub(crate) fn without_tip(mut error: clap::Error) -> clap::Error {
+    if error.kind() == clap::error::ErrorKind::UnknownArgument {
+        error.remove(clap::error::ContextKind::Suggested);
+    }
+    error
+}
+
 /// Prints what the command line parser has to say (an error, a help page) where it belongs.
 #[must_use]
 pub(crate) fn parser_said(error: &clap::Error) -> ExitCode {

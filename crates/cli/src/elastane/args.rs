@@ -110,7 +110,7 @@ pub(crate) struct Share {
     #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
     pub(crate) gpu_limit: Option<Limit>,
     /// Weight when idle GPUs are divided; 0 for none of them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) over_quota_weight: Option<u64>,
     /// CPU cores it deserves; `none` for no quota
     #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]

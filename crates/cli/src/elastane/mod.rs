@@ -44,7 +44,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     });
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return exit::parser_said(&error),
+        Err(error) => return exit::parser_said(&exit::without_tip(error)),
     };
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,

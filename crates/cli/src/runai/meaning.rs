@@ -83,7 +83,7 @@ fn submit_v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
         preemptible: (typed.preemptible && typed.interactive).then_some(true),
         backoff_limit: typed.backoff_limit,
         restart: None,
-        grace_seconds: None,
+        grace_seconds: typed.termination_grace_period,
         priority: None,
         labels: typed.label,
         annotations: typed.annotation,

@@ -12,7 +12,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
-#[command(name = "runai", disable_version_flag = true, arg_required_else_help = true)]
+#[command(name = "runai", version, arg_required_else_help = true)]
 #[command(after_help = "Both dialects are spoken: `runai submit …` and `runai training submit …`.")]
 pub(crate) struct Cli {
     /// Flags every command takes.
@@ -191,7 +191,7 @@ pub(crate) struct Format {
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(argv: I) -> Result<Cli, clap::Error> {
     let argv = v1::join_old_strings(argv.into_iter().collect());
     let mut tree = later::add_to(Cli::command());
-    let matches = tree.try_get_matches_from_mut(argv)?;
+    let matches = tree.try_get_matches_from_mut(argv).map_err(crate::exit::without_tip)?;
     later::refuse(&mut tree, &matches)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
 }
@@ -221,4 +221,31 @@ pub(crate) fn cpu(text: &str) -> Result<u64, String> {
 /// Says what is allowed.
 pub(crate) fn size(text: &str) -> Result<String, String> {
     units::parse_bytes(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Reads how often something is tried again.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn retries(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u32::MAX))
+}
+
+/// Reads a duration such as `30s`, in seconds.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    scale
+        .zip(number.parse::<u64>().ok())
+        .and_then(|(scale, number)| number.checked_mul(scale))
+        .ok_or_else(|| "write whole seconds, minutes or hours: 30s, 2m, 1h".to_owned())
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::{Format, cpu, key_value, size};
+use super::{Format, cpu, key_value, retries, seconds, size};
 
 /// `submit`.
 #[derive(Debug, Args)]
@@ -57,7 +57,11 @@ pub(crate) struct Submit {
     pub(crate) working_dir: Option<String>,
     /// How often a failed training is started again [default: 6]
     #[arg(long, alias = "backoffLimit", value_name = "N")]
+    #[arg(value_parser = retries, allow_negative_numbers = true)]
     pub(crate) backoff_limit: Option<u32>,
+    /// Time between SIGTERM and SIGKILL, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) termination_grace_period: Option<u64>,
     /// Label
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,

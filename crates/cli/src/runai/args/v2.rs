@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Exec, Format, Logs, Named, Names, cpu, key_value, size, v1};
+use super::{Exec, Format, Logs, Named, Names, cpu, key_value, retries, seconds, size, v1};
 
 /// Verbs of `training` and `workspace`.
 #[derive(Debug, Subcommand)]
@@ -113,13 +113,13 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "DIR")]
     pub(crate) working_dir: Option<String>,
     /// How often it is started again after a failure [default: 6]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = retries, allow_negative_numbers = true)]
     pub(crate) backoff_limit: Option<u32>,
     /// What happens when the process ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) restart_policy: Option<RestartPolicy>,
     /// Time between SIGTERM and SIGKILL, such as 30s
-    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) termination_grace_period: Option<u64>,
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
     #[arg(long, value_name = "NAME")]
@@ -242,19 +242,4 @@ fn old_environment(text: &str) -> Result<(String, String), String> {
     key_value(text).map_err(|_| {
         "environment assets are not supported yet; for a variable write NAME=VALUE".to_owned()
     })
-}
-
-fn seconds(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "" | "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
-    };
-    scale
-        .zip(number.parse::<u64>().ok())
-        .and_then(|(scale, number)| number.checked_mul(scale))
-        .ok_or_else(|| "write whole seconds, minutes or hours: 30s, 2m, 1h".to_owned())
 }

@@ -246,7 +246,8 @@ fn help_of_the_program() {
           help       Print this message or the help of the given subcommand(s)
 
         Options:
-          -h, --help  Print help
+          -h, --help     Print help
+          -V, --version  Print version
 
         Global options:
           -p, --project <NAME>      Project to work in, in place of the default one
@@ -272,25 +273,42 @@ fn help_of_submit() {
           [WORDS]...  Arguments, or with --command the command
 
         Options:
-              --name <NAME>                   The same as NAME
-              --job-name-prefix <PREFIX>      Number the job: PREFIX-0, PREFIX-1, …
-          -i, --image <IMAGE>                 Container image
-          -g, --gpu <GPU>                     GPUs: a whole number, or a share of one such as 0.5
-              --gpu-memory <SIZE>             GPU memory, such as 8G, in place of a share
-              --cpu <CORES>                   CPU cores, such as 0.5 or 500m
-              --memory <SIZE>                 Memory, such as 1G
-              --elastic                       Let the job run on fewer GPUs, or more, as they come free
-              --interactive                   The job is for a person at a terminal: it is not ended,
-                                              retried or preempted
-              --preemptible                   Let an interactive job go over quota, at the price of being
-                                              preempted
-              --command[=<OLD-STYLE STRING>]  The words after `--` replace the image's command
-          -e, --environment <NAME=VALUE>      Environment variable
-              --working-dir <DIR>             Working directory of the job
-              --backoff-limit <N>             How often a failed training is started again [default: 6]
-          -l, --label <KEY=VALUE>             Label
-          -a, --annotation <KEY=VALUE>        Annotation
-          -h, --help                          Print help
+              --name <NAME>
+                  The same as NAME
+              --job-name-prefix <PREFIX>
+                  Number the job: PREFIX-0, PREFIX-1, …
+          -i, --image <IMAGE>
+                  Container image
+          -g, --gpu <GPU>
+                  GPUs: a whole number, or a share of one such as 0.5
+              --gpu-memory <SIZE>
+                  GPU memory, such as 8G, in place of a share
+              --cpu <CORES>
+                  CPU cores, such as 0.5 or 500m
+              --memory <SIZE>
+                  Memory, such as 1G
+              --elastic
+                  Let the job run on fewer GPUs, or more, as they come free
+              --interactive
+                  The job is for a person at a terminal: it is not ended, retried or preempted
+              --preemptible
+                  Let an interactive job go over quota, at the price of being preempted
+              --command[=<OLD-STYLE STRING>]
+                  The words after `--` replace the image's command
+          -e, --environment <NAME=VALUE>
+                  Environment variable
+              --working-dir <DIR>
+                  Working directory of the job
+              --backoff-limit <N>
+                  How often a failed training is started again [default: 6]
+              --termination-grace-period <DURATION>
+                  Time between SIGTERM and SIGKILL, such as 30s
+          -l, --label <KEY=VALUE>
+                  Label
+          -a, --annotation <KEY=VALUE>
+                  Annotation
+          -h, --help
+                  Print help
 
         Global options:
           -p, --project <NAME>      Project to work in, in place of the default one
@@ -363,4 +381,30 @@ fn help_of_training_submit() {
               --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
                                     RUNAI_CLI_CONFIG_FILE]
     "#]].assert_eq(&text);
+}
+
+#[test]
+fn the_version_is_told_by_a_flag_as_well() {
+    for flag in ["--version", "-V"] {
+        let said = meaning(&format!("runai {flag}")).unwrap_err();
+        assert_eq!(said, format!("runai {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn wrong_flags_and_values_are_told_with_what_is_meant_and_nothing_else() {
+    let said = meaning("runai submit a -i ubuntu --gpuu 1").unwrap_err();
+    assert!(said.contains("'--gpu'") && !said.contains("as a value"), "{said}");
+    for submit in ["submit", "training submit"] {
+        let said = meaning(&format!("runai {submit} a -i ubuntu --backoff-limit -3")).unwrap_err();
+        assert!(said.contains("'-3' for '--backoff-limit <N>': write a whole number from 0"));
+        let flag = "--termination-grace-period";
+        assert!(meaning(&format!("runai {submit} a -i ubuntu {flag} 2m")).is_ok());
+        let said = meaning(&format!("runai {submit} a -i ubuntu {flag} -1")).unwrap_err();
+        assert!(said.contains("write whole seconds, minutes or hours"), "{said}");
+    }
+    assert_eq!(
+        submit("runai submit a -i u --termination-grace-period 2m").grace_seconds,
+        Some(120)
+    );
 }
