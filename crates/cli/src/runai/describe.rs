@@ -82,7 +82,10 @@ impl Page<'_> {
             ("GPUS", requested.clone()),
             ("TOTAL REQUESTED GPUS", requested),
             ("ALLOCATED GPUS", held.gpu.to_string()),
-            ("ALLOCATED GPUS MEMORY", held.gpu_memory.clone().unwrap_or_else(|| "-".to_owned())),
+            (
+                "ALLOCATED GPUS MEMORY",
+                held.gpu_memory.as_deref().map_or_else(|| "-".to_owned(), readable),
+            ),
             ("RUNNING PODS", workload.running_pods.to_string()),
             ("PENDING PODS", rows::pending_pods(workload).to_string()),
             ("PARALLELISM", pods.clone()),
@@ -195,6 +198,11 @@ impl Page<'_> {
     fn age(&self, at_ms: u64) -> String {
         age(self.now_ms.saturating_sub(at_ms))
     }
+}
+
+/// A quantity of bytes as every other size is printed; what is none stays as it is.
+fn readable(quantity: &str) -> String {
+    units::parse_bytes(quantity).map_or_else(|_| quantity.to_owned(), units::format_bytes)
 }
 
 fn push_fields(text: &mut String, fields: &[(&str, String)]) {

@@ -140,6 +140,8 @@ fn events() -> Vec<Event2> {
 /// A job that was moved once.
 fn moved() -> Workload {
     let mut job = workload("train1 Training Running team-a asked=1 held=1 age=100 on=node1");
+    // 0.3 of 16 GiB: no whole number of any unit.
+    job.allocated_resources.gpu_memory = Some("5153960755".into());
     job.additional_fields.last_eviction = Some(api_types::Reason {
         code: "E001".into(),
         message: "moved for a2 of team-b".into(),
@@ -161,7 +163,7 @@ fn a_job_is_described_in_the_published_order() {
         GPUS: 1
         TOTAL REQUESTED GPUS: 1
         ALLOCATED GPUS: 1
-        ALLOCATED GPUS MEMORY: -
+        ALLOCATED GPUS MEMORY: 4.7GiB
         RUNNING PODS: 1
         PENDING PODS: 0
         PARALLELISM: 1
