@@ -42,15 +42,24 @@ impl Context {
         })
     }
 
+    /// The project, for a command that needs the server as well: a server that does not run is
+    /// told first, since without it no project can be chosen.
+    async fn chosen_project(&self) -> Result<&str, Error> {
+        if self.project().is_err() {
+            self.client.status().await?;
+        }
+        self.project()
+    }
+
     /// The same project as the server knows it.
     pub(super) async fn known_project(&self) -> Result<Project, Error> {
-        let name = self.project()?;
+        let name = self.chosen_project().await?;
         self.client.project(name).await?.ok_or_else(|| unknown_project(name))
     }
 
     /// The living workloads of the chosen project.
     pub(super) async fn workloads(&self) -> Result<Vec<Workload>, Error> {
-        let project = self.project()?;
+        let project = self.chosen_project().await?;
         let workloads = self.client.workloads(Some(project)).await?;
         if workloads.is_empty() && self.client.project(project).await?.is_none() {
             return Err(unknown_project(project));
@@ -60,7 +69,7 @@ impl Context {
 
     /// A workload by name.
     pub(super) async fn workload(&self, target: &Target) -> Result<Option<Workload>, Error> {
-        let project = self.project()?;
+        let project = self.chosen_project().await?;
         let found = self.client.workload_named(project, &target.name).await?;
         if found.is_none() && self.client.project(project).await?.is_none() {
             return Err(unknown_project(project));

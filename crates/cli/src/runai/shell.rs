@@ -20,9 +20,17 @@ pub(super) async fn logs(
     let workload = context.existing(of).await?;
     let client = &context.client;
     let mut chunks = client.logs(&workload.id, tail_lines, follow, of.pod.as_deref()).await?;
+    let mut nothing = true;
     while let Some(chunk) = chunks.next().await? {
+        nothing &= chunk.is_empty();
         out.write_all(&chunk)?;
         out.flush()?;
+    }
+    match &workload.additional_fields.last_exit {
+        Some(why) if nothing && workload.running_pods == 0 => {
+            writeln!(std::io::stderr(), "{} wrote nothing; it {why}", workload.name)?;
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -25,7 +25,9 @@ fn without_a_server_the_command_to_start_it_is_named() {
         refused(&sandbox, &line, 3, "start it with `elastane up`");
     }
     refused(&sandbox, "elastane down", 0, "nothing was left running");
-    refused(&sandbox, "runai list", 2, "runai config project PROJECT");
+    for line in ["runai list", "runai describe job a", "runai submit a -i ubuntu"] {
+        refused(&sandbox, &format!("{NOBODY} {line}"), 3, "start it with `elastane up`");
+    }
 }
 
 #[test]
@@ -65,6 +67,7 @@ fn a_state_directory_has_one_server() {
 fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 2x1GiB");
+    refused(&sandbox, "runai list", 2, "runai config project PROJECT");
     refused(&sandbox, "elastane project create team-a --gpu-quota 2", 0, "team-a created");
     for (line, code, part) in [
         ("elastane project create team-a --gpu-quota 2", 1, "already exists"),
@@ -81,6 +84,8 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai describe job \"$(printf 'a\\nb')\"", 4, r"The job a\nb does not exist"),
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
         ("elastane project delete team-a", 1, "delete them first"),
+        ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
+        ("runai logs -f no", 0, "no wrote nothing; it could not be started: `/nonexistent`"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
         ("runai describe job big", 0, "P101"),
         ("runai logs nope", 4, "The job nope does not exist in project team-a."),
