@@ -56,6 +56,8 @@ pub(crate) struct Dispatcher {
     faults: mpsc::UnboundedReceiver<Observation>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
+    /// How far time here is ahead of the clock since the clock was set back.
+    ahead_ms: u64,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
     halted: bool,
@@ -91,6 +93,7 @@ impl Dispatcher {
             observations,
             faults,
             draining: Vec::new(),
+            ahead_ms: 0,
             halted: false,
             stale: false,
         };
@@ -114,6 +117,7 @@ impl Dispatcher {
         tokio::pin!(shutdown);
         loop {
             let due = if self.stale { None } else { self.state.due() };
+            let due = due.map(|at| Instant(at.0.saturating_sub(self.ahead_ms)));
             let timer = timer(self.clock.as_ref(), due, self.stale);
             let first = tokio::select! {
                 () = &mut shutdown => {
@@ -176,9 +180,21 @@ impl Dispatcher {
         batch
     }
 
+    /// Now. Clocks of machines are set back now and then; time here stands still for that moment
+    /// and goes on, ahead of the clock until that is set right or nothing happened for as long.
+    fn time(&mut self) -> Instant {
+        let clock = self.clock.now();
+        if clock >= self.state.now {
+            self.ahead_ms = 0;
+        } else {
+            let behind_ms = self.state.now.since_ms(clock.plus_ms(self.ahead_ms));
+            self.ahead_ms += behind_ms;
+        }
+        clock.plus_ms(self.ahead_ms)
+    }
+
     async fn dispatch(&mut self, batch: Vec<Happening>) {
-        // Clocks of machines are set back now and then; ours is not.
-        self.state.now = self.state.now.max(self.clock.now());
+        self.state.now = self.time();
         let mut answers = Vec::new();
         for happening in batch {
             match happening {
@@ -283,7 +299,7 @@ impl Dispatcher {
         self.executor = executor;
         self.faults = faults;
         let snapshot = self.store.load().await?;
-        let now = self.state.now.max(self.clock.now());
+        let now = self.time();
         self.state = State::recover(snapshot, &self.nodes, now)?;
         self.state.halted = self.halted;
         self.reconcile().await

@@ -12,7 +12,7 @@ use crate::state::{Action, Ended, News, State, Workload};
 /// First delay after a failure; doubles with each.
 const BACK_OFF_MS_MIN: u64 = 1000;
 /// Longest delay after a failure.
-const BACK_OFF_MS_MAX: u64 = 300_000;
+pub(crate) const BACK_OFF_MS_MAX: u64 = 300_000;
 /// A process that ran so long was well: what follows counts as its first failure.
 const WELL_MS: u64 = 600_000;
 

@@ -8,6 +8,7 @@ use store::{Desired, PlacementBody, PodRow, Snapshot};
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
+use crate::ending::BACK_OFF_MS_MAX;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
 use crate::state::{News, Node, Outbox, Project, State, model_share};
@@ -51,9 +52,14 @@ impl State {
         for row in snapshot.workloads {
             let id = row.id;
             let mut workload = persist::workload_from_row(row)?;
+            // The clock may have been set back since: no delay is longer than the longest.
+            let latest = now.plus_ms(BACK_OFF_MS_MAX);
+            workload.not_before = workload.not_before.map(|at| at.min(latest));
             let rows = pods.remove(&id).unwrap_or_default();
             for row in &rows {
-                workload.pods.push(persist::pod_from_row(row)?);
+                let mut pod = persist::pod_from_row(row)?;
+                pod.restart_at = pod.restart_at.map(|at| at.min(latest));
+                workload.pods.push(pod);
             }
             state.add(workload)?;
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));

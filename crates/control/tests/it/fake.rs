@@ -278,6 +278,10 @@ impl ManualClock {
         Self { now: Arc::new(watch::Sender::new(1_000_000)) }
     }
 
+    pub(crate) fn set_back_ms(&self, span_ms: u64) {
+        self.now.send_modify(|now| *now -= span_ms);
+    }
+
     pub(crate) fn advance_ms(&self, span_ms: u64) {
         self.now.send_modify(|now| *now += span_ms);
     }

@@ -106,6 +106,29 @@ async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_moves_neither_history_nor_delays() {
+    let w = one_gpu().await;
+    w.clock.advance_ms(500_000);
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Lost);
+    w.phase("t", Phase::Pending).await;
+    w.clock.set_back_ms(400_000);
+    w.submit(1, training("other", 0)).await;
+    w.clock.advance_ms(999);
+    w.submit(1, training("another", 0)).await;
+    assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+    w.clock.advance_ms(1);
+    w.phase("t", Phase::Running).await;
+    let events = w.handle.events(control::EventFilter::default()).await.unwrap();
+    assert!(events.is_sorted_by_key(|event| event.at), "{events:?}");
+    // The clock of the machine is right again, and counts again.
+    w.clock.advance_ms(400_001);
+    w.submit(1, training("last", 0)).await;
+    assert_eq!(w.get("last").unwrap().created_at, Instant(1_501_001));
+}
+
+#[tokio::test]
 async fn a_lost_run_uses_up_no_retry() {
     let w = one_gpu().await;
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;

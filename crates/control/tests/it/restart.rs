@@ -169,6 +169,23 @@ async fn the_delay_before_a_restart_survives() {
 }
 
 #[tokio::test]
+async fn no_delay_is_longer_than_the_longest_when_the_clock_was_set_back() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.clock.advance_ms(900_000);
+    w.submit(1, training("t", 1)).await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.becomes("t Running 1/1\nshell Running 1/1").await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Lost);
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
+    w.becomes("t Pending 0/1\nshell Initializing 1/1").await;
+    w.crash().await;
+    w.clock.set_back_ms(900_000);
+    w.start().await;
+    w.clock.advance_ms(300_000);
+    w.becomes("t Running 1/1\nshell Running 1/1").await;
+}
+
+#[tokio::test]
 async fn work_on_gpus_that_are_gone_is_stopped_and_queued() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, training("t1", 1)).await;
