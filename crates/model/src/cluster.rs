@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use units::{Instant, Resources, Table};
 
+use crate::account::Sign;
 use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
 use crate::workload::amounts;
@@ -404,8 +405,8 @@ impl Cluster {
     /// has room; [`Cluster::commit`] checks it.
     pub fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
         let before = std::mem::take(&mut self.pods[pod].occupancy);
-        self.account(pod, &before, false);
-        self.account(pod, &occupancy, true);
+        self.account(pod, &before, Sign::Minus);
+        self.account(pod, &occupancy, Sign::Plus);
         self.pods[pod].occupancy = occupancy;
         self.index(pod);
         if self.recording {
@@ -467,86 +468,6 @@ impl Cluster {
             }
         }
         first.into_iter().map(|(pod, before)| Change { pod, before }).collect()
-    }
-
-    /// Adds (or takes back) everything that follows from one occupancy.
-    fn account(&mut self, pod: PodId, occupancy: &Occupancy, add: bool) {
-        let apply = |sum: &mut Resources, part| if add { *sum += part } else { *sum -= part };
-        let millis = |sum: &mut u64, part| if add { *sum += part } else { *sum -= part };
-        let count = |n: &mut u32| if add { *n += 1 } else { *n -= 1 };
-        let workload = self.pods[pod].workload;
-        let (request, preemptible, leaf) = {
-            let spec = &self.workloads[workload].spec;
-            (spec.request, spec.preemptible, spec.queue)
-        };
-        let row = &self.workloads[workload];
-        let (elastic, demand, priority) =
-            (row.spec.elastic, row.demand.gpu_millis, row.spec.priority);
-        if let Some(place) = &occupancy.current {
-            self.change_node(place, |node| {
-                apply(&mut node.used, amounts(place, request));
-                count(&mut node.pods_used);
-                for share in &place.devices {
-                    node.change_gpu(share.index(), |gpu| {
-                        millis(&mut gpu.used_millis, share.millis);
-                    });
-                }
-            });
-        }
-        if let Some(place) = occupancy.effective() {
-            let part = amounts(place, request);
-            let lent = if elastic { part.gpu_millis.saturating_sub(demand) } else { 0 };
-            self.change_node(place, |node| {
-                apply(&mut node.committed, part);
-                count(&mut node.pods_committed);
-                for share in &place.devices {
-                    node.change_gpu(share.index(), |gpu| {
-                        millis(&mut gpu.committed_millis, share.millis);
-                    });
-                }
-            });
-            let mut queue = Some(leaf);
-            while let Some(id) = queue {
-                let row = &mut self.queues[id];
-                apply(&mut row.allocated, part);
-                if !preemptible {
-                    apply(&mut row.allocated_non_preemptible, part);
-                }
-                millis(&mut row.lent_gpu_millis, lent);
-                queue = row.parent;
-            }
-            let row = &mut self.workloads[workload];
-            let before = row.placed;
-            count(&mut row.placed);
-            if preemptible && (before == 0) != (row.placed == 0) {
-                let with_priority = &mut self.queues[leaf].preemptible;
-                let workloads = with_priority.entry(priority).or_insert(0);
-                count(workloads);
-                if *workloads == 0 {
-                    with_priority.remove(&priority);
-                }
-            }
-            if row.is_partial() {
-                self.partial.insert(workload);
-            } else {
-                self.partial.remove(&workload);
-            }
-        }
-        for place in occupancy.current.iter().chain(&occupancy.next) {
-            let here = &mut self.nodes[place.node].pods;
-            if add {
-                here.insert(pod)
-            } else {
-                here.remove(&pod)
-            };
-        }
-    }
-
-    fn change_node(&mut self, place: &Placement, change: impl FnOnce(&mut Node)) {
-        let node = &mut self.nodes[place.node];
-        let before = (node.whole_free_now, node.whole_free_soon);
-        change(node);
-        self.free.update(place.node, before, node);
     }
 
     fn index(&mut self, id: PodId) {

@@ -5,6 +5,7 @@
 //! makes a trial placement cost what it touched. Refuses to know: who decides, what time it is,
 //! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
 
+mod account;
 mod cluster;
 mod constraint;
 mod eligible;

@@ -1,0 +1,119 @@
+//! What follows from where a pod is. Owns: the accounts of nodes, queues and workloads, kept by
+//! taking back what the old occupancy meant and adding what the new one does.
+
+use units::Resources;
+
+use crate::workload::amounts;
+use crate::{Cluster, Node, Occupancy, Placement, PodId};
+
+/// Whether something is added or taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Plus,
+    Minus,
+}
+
+impl Sign {
+    fn resources(self, sum: &mut Resources, part: Resources) {
+        match self {
+            Self::Plus => *sum += part,
+            Self::Minus => *sum -= part,
+        }
+    }
+
+    const fn amount(self, sum: &mut u64, part: u64) {
+        match self {
+            Self::Plus => *sum += part,
+            Self::Minus => *sum -= part,
+        }
+    }
+
+    const fn one(self, count: &mut u32) {
+        match self {
+            Self::Plus => *count += 1,
+            Self::Minus => *count -= 1,
+        }
+    }
+}
+
+impl Cluster {
+    /// Adds (or takes back) everything that follows from one occupancy.
+    pub(crate) fn account(&mut self, pod: PodId, occupancy: &Occupancy, sign: Sign) {
+        let request = self.workload_of(pod).spec.request;
+        if let Some(place) = &occupancy.current {
+            self.change_node(place, |node| {
+                sign.resources(&mut node.used, amounts(place, request));
+                sign.one(&mut node.pods_used);
+                for share in &place.devices {
+                    let change = |used: &mut u64| sign.amount(used, share.millis);
+                    node.change_gpu(share.index(), |gpu| change(&mut gpu.used_millis));
+                }
+            });
+        }
+        if let Some(place) = occupancy.effective() {
+            self.change_node(place, |node| {
+                sign.resources(&mut node.committed, amounts(place, request));
+                sign.one(&mut node.pods_committed);
+                for share in &place.devices {
+                    let change = |committed: &mut u64| sign.amount(committed, share.millis);
+                    node.change_gpu(share.index(), |gpu| change(&mut gpu.committed_millis));
+                }
+            });
+            self.account_queues(pod, amounts(place, request), sign);
+            self.account_workload(pod, sign);
+        }
+        for place in occupancy.current.iter().chain(&occupancy.next) {
+            let here = &mut self.nodes[place.node].pods;
+            match sign {
+                Sign::Plus => here.insert(pod),
+                Sign::Minus => here.remove(&pod),
+            };
+        }
+    }
+
+    /// What a pod holds counts for its queue and all above.
+    fn account_queues(&mut self, pod: PodId, part: Resources, sign: Sign) {
+        let workload = self.workload_of(pod);
+        let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
+        let beyond = part.gpu_millis.saturating_sub(workload.demand.gpu_millis);
+        let lent_millis = if elastic { beyond } else { 0 };
+        let mut queue = Some(workload.spec.queue);
+        while let Some(id) = queue {
+            let row = &mut self.queues[id];
+            sign.resources(&mut row.allocated, part);
+            if !preemptible {
+                sign.resources(&mut row.allocated_non_preemptible, part);
+            }
+            sign.amount(&mut row.lent_gpu_millis, lent_millis);
+            queue = row.parent;
+        }
+    }
+
+    /// One pod of a workload more, or less, has a place.
+    fn account_workload(&mut self, pod: PodId, sign: Sign) {
+        let id = self.pods[pod].workload;
+        let row = &mut self.workloads[id];
+        let before = row.placed;
+        sign.one(&mut row.placed);
+        if row.spec.preemptible && (before == 0) != (row.placed == 0) {
+            let with_priority = &mut self.queues[row.spec.queue].preemptible;
+            let workloads = with_priority.entry(row.spec.priority).or_insert(0);
+            sign.one(workloads);
+            if *workloads == 0 {
+                with_priority.remove(&row.spec.priority);
+            }
+        }
+        if row.is_partial() {
+            self.partial.insert(id);
+        } else {
+            self.partial.remove(&id);
+        }
+    }
+
+    fn change_node(&mut self, place: &Placement, change: impl FnOnce(&mut Node)) {
+        let node = &mut self.nodes[place.node];
+        let before = (node.whole_free_now, node.whole_free_soon);
+        change(node);
+        self.free.update(place.node, before, node);
+    }
+}
