@@ -83,8 +83,11 @@ pub(super) async fn batch(
 ) -> Json<BatchResponse> {
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
-    for id in batch.ids {
-        match act(&state, &caller, batch.action, &id).await {
+    // At once, so that one transaction and one decision may do for many.
+    let acts = batch.ids.iter().map(|id| act(&state, &caller, batch.action, id));
+    let outcomes = futures_util::future::join_all(acts).await;
+    for (id, outcome) in batch.ids.into_iter().zip(outcomes) {
+        match outcome {
             Ok(()) => response.succeeded.push(id),
             Err(fault) => {
                 let (code, message) = (fault.status.as_u16(), fault.message);
