@@ -174,7 +174,7 @@ pub(crate) enum Command {
     Delete { by: String, id: Uuid },
     Suspend { by: String, id: Uuid },
     Resume { by: String, id: Uuid },
-    StopEverything,
+    StopEverything { by: String },
 }
 
 /// What a request was about, so that its newest view can be handed back.

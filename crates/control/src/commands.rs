@@ -52,7 +52,7 @@ impl State {
             Command::Delete { by, id } => (by.clone(), "workload.delete", workload(id)),
             Command::Suspend { by, id } => (by.clone(), "workload.suspend", workload(id)),
             Command::Resume { by, id } => (by.clone(), "workload.resume", workload(id)),
-            Command::StopEverything => ("operator".to_owned(), "server.down", String::new()),
+            Command::StopEverything { by } => (by.clone(), "server.down", String::new()),
         }
     }
 
@@ -69,7 +69,7 @@ impl State {
             Command::Delete { by, id } => self.delete(&by, id),
             Command::Suspend { by, id } => self.suspend(&by, id),
             Command::Resume { by, id } => self.resume(&by, id),
-            Command::StopEverything => {
+            Command::StopEverything { .. } => {
                 self.halt();
                 Ok(Subject::Drain)
             }

@@ -171,8 +171,8 @@ impl Handle {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub async fn stop_everything(&self) -> Result<(), Error> {
-        self.ask(Command::StopEverything).await.map(drop)
+    pub async fn stop_everything(&self, by: &str) -> Result<(), Error> {
+        self.ask(Command::StopEverything { by: by.to_owned() }).await.map(drop)
     }
 
     /// What the scheduler sees, as of the last decision. Nothing is changed or written.

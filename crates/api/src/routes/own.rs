@@ -1,11 +1,11 @@
 //! Our own routes beside the published ones.
 
 use api_types::{Explanation, Millis, ShellInfo, Status};
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State as FromState};
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use control::EventFilter;
 use engine::{Enforcement, LogRange};
 use futures_util::StreamExt as _;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::workloads::find;
 use crate::convert;
-use crate::edge::{Fault, parameters};
+use crate::edge::{Caller, Fault, parameters};
 
 /// Most events an explanation tells.
 const EXPLAINED_EVENTS_MAX: u32 = 50;
@@ -143,9 +143,12 @@ pub(super) async fn explain(
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.
-pub(super) async fn down(FromState(state): FromState<Shared>) -> Result<Json<Value>, Fault> {
+pub(super) async fn down(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Fault> {
     let stopping = tokio::spawn(async move {
-        state.control.stop_everything().await?;
+        state.control.stop_everything(&caller.subject).await?;
         state.shutdown.trigger();
         Ok::<(), control::Error>(())
     });

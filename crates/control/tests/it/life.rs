@@ -304,7 +304,7 @@ async fn everything_can_be_stopped_and_comes_back_with_the_next_server() {
     w.submit(1, training("t", 1)).await;
     w.submit(1, workspace("shell", 1)).await;
     w.becomes("t Running 1/1\nshell Running 1/1").await;
-    w.handle.stop_everything().await.unwrap();
+    w.handle.stop_everything("alice").await.unwrap();
     assert!(w.engine.alive().is_empty());
     w.becomes("t Pending 0/1\nshell Pending 0/1").await;
     assert_eq!(w.get("t").unwrap().last_eviction.as_ref().unwrap().code, "E202");

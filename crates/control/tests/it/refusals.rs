@@ -156,6 +156,7 @@ async fn whoever_changes_something_is_on_record_and_so_is_the_refusal() {
     w.handle.submit(1, training("t", 1)).await.unwrap_err();
     w.delete("t").await;
     w.becomes("").await;
+    w.handle.stop_everything("bob").await.unwrap();
     w.crash().await;
     let rows = store::Store::open(w.dir.path()).await.unwrap().audit(10).await.unwrap();
     let rows: Vec<_> = rows
@@ -170,6 +171,7 @@ async fn whoever_changes_something_is_on_record_and_so_is_the_refusal() {
             "alice workload.submit team-a/t true",
             "alice workload.submit team-a/t false",
             "alice workload.delete team-a/t true",
+            "bob server.down  true",
         ]
     );
 }

@@ -268,7 +268,7 @@ async fn a_stop_of_everything_that_could_not_be_written_never_was() {
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
     w.refuse_events(true).await;
-    let error = w.handle.stop_everything().await.unwrap_err();
+    let error = w.handle.stop_everything("alice").await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     w.refuse_events(false).await;
     w.submit(1, training("u", 1)).await;
