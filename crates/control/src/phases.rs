@@ -67,7 +67,7 @@ impl State {
         }
         let span_ms = now.since_ms(workload.phase_since);
         match workload.phase {
-            Phase::Pending | Phase::Resuming => workload.waited_ms += span_ms,
+            Phase::Pending | Phase::Resuming | Phase::Initializing => workload.waited_ms += span_ms,
             Phase::Running => workload.ran_ms += span_ms,
             _ => {}
         }

@@ -173,6 +173,7 @@ async fn a_workspace_restarts_in_its_place() {
     assert_eq!(w.get("waits").unwrap().phase, Phase::Pending, "the place is kept");
     w.clock.advance_ms(1000);
     let again = w.phase("shell", Phase::Running).await;
+    assert_eq!(again.waited_ms, 1000, "what counts while it starts still counts when it runs");
     assert_eq!((again.restarts, again.pods[0].generation), (1, 2));
     w.engine.end(w.engine.run_of("shell").key, Exit::Code(0));
     w.becomes("shell Completed 0/1\nwaits Running 1/1").await;
