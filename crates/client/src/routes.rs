@@ -221,6 +221,24 @@ impl Client {
         self.act(Method::DELETE, &format!("{}/{id}", kind.path())).await
     }
 
+    /// Deletes, suspends or resumes several workloads in one request.
+    ///
+    /// # Errors
+    /// As every request; what became of each workload is in the answer.
+    pub async fn batch(&self, batch: &wire::WorkloadBatch) -> Result<wire::BatchResponse, Error> {
+        self.send(Method::POST, "/api/v1/workloads/batch", batch).await
+    }
+
+    /// How many workloads of a project are being deleted.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn deleting(&self, project: &str) -> Result<u64, Error> {
+        let filter = format!("projectName=={},phase==Deleting", escape(project));
+        let path = format!("/api/v1/workloads/count?filterBy={filter}");
+        self.get::<wire::CountResponse>(&path).await.map(|answer| answer.count)
+    }
+
     /// Suspends a workload.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use api_types::Workload;
+use api_types::{BatchAction, Workload, WorkloadBatch};
 use client::{Client, WorkloadKind};
 
 use super::context::{Context, unknown_project};
@@ -13,6 +13,9 @@ use crate::exit::{self, Error};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
 const COUNTED_AT_A_GLANCE: usize = 10;
+
+/// Workloads in one request when all of them are meant.
+const BATCH_MAX: usize = 64;
 
 /// How far a change of several workloads came.
 #[derive(Debug, Default)]
@@ -59,8 +62,22 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
         writeln!(out, "There is nothing to {} in project {project}", word(change.verb))?;
     }
     let mut outcome = Outcome::default();
-    for some in there.chunks(AT_ONCE_MAX) {
-        act(change, some, context, out, &mut outcome).await?;
+    let action = match change.verb {
+        Verb::Delete => BatchAction::Delete,
+        Verb::Suspend => BatchAction::Suspend,
+        Verb::Resume => BatchAction::Resume,
+    };
+    for some in there.chunks(BATCH_MAX) {
+        let ids = some.iter().map(|workload| workload.id.clone()).collect();
+        let answer = context.client.batch(&WorkloadBatch { ids, action }).await?;
+        for workload in some {
+            let failure = answer.failed.iter().find(|failure| failure.id == workload.id);
+            let answer = failure.map_or(Ok(()), |failure| {
+                let (code, message) = (failure.code, failure.message.clone());
+                Err(Error::Server(client::Error::Api { code, message, details: None }))
+            });
+            say(change, workload, answer, out, &mut outcome)?;
+        }
     }
     Ok(outcome)
 }
@@ -114,18 +131,30 @@ async fn act(
         request(change.verb, context.client.clone(), workload.kind.clone(), workload.id.clone())
     };
     for (workload, answer) in workloads.iter().zip(at_once(workloads.iter().map(one)).await?) {
-        match answer {
-            Ok(()) => {
-                let (what, name) = (noun(change), &workload.name);
-                writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?;
-                outcome.done.push(workload.clone());
-            }
-            Err(error @ Error::Server(client::Error::NotRunning { .. })) => return Err(error),
-            Err(error) => {
-                writeln!(std::io::stderr(), "error: {}: {error}", workload.name)?;
-                outcome.failed += 1;
-                outcome.worst = Some(error.code());
-            }
+        say(change, workload, answer, out, outcome)?;
+    }
+    Ok(())
+}
+
+/// Says how the change of a workload went, and counts it.
+fn say(
+    change: &Change,
+    workload: &Workload,
+    answer: Result<(), Error>,
+    out: &mut dyn Write,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    match answer {
+        Ok(()) => {
+            let (what, name) = (noun(change), &workload.name);
+            writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?;
+            outcome.done.push(workload.clone());
+        }
+        Err(error @ Error::Server(client::Error::NotRunning { .. })) => return Err(error),
+        Err(error) => {
+            writeln!(std::io::stderr(), "error: {}: {error}", workload.name)?;
+            outcome.failed += 1;
+            outcome.worst = Some(error.code());
         }
     }
     Ok(())

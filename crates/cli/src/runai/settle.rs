@@ -78,6 +78,15 @@ pub(super) async fn settle_gone(
     context: &Context,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + GONE_WAIT_MAX;
+    // Of many, only the number that is left is asked for.
+    if let Some(first) = deleted.first().filter(|_| deleted.len() > AT_ONCE_MAX) {
+        while Instant::now() < deadline {
+            if context.client.deleting(&first.project_name).await? == 0 {
+                return Ok(());
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
     loop {
         let look = |workload: &wire::Workload| {
             let (client, id) = (context.client.clone(), workload.id.clone());
