@@ -15,7 +15,7 @@ use crate::exit::{self, Error};
 const COUNTED_AT_A_GLANCE: usize = 10;
 
 /// Workloads in one request when all of them are meant.
-const BATCH_MAX: usize = 64;
+const BATCH_MAX: usize = 32;
 
 /// How far a change of several workloads came.
 #[derive(Debug, Default)]
@@ -67,11 +67,18 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
         Verb::Suspend => BatchAction::Suspend,
         Verb::Resume => BatchAction::Resume,
     };
-    for some in there.chunks(BATCH_MAX) {
+    let ask = |some: &[Workload]| {
         let ids = some.iter().map(|workload| workload.id.clone()).collect();
-        let answer = context.client.batch(&WorkloadBatch { ids, action }).await?;
+        let client = context.client.clone();
+        async move { client.batch(&WorkloadBatch { ids, action }).await }
+    };
+    for some in there.chunks(BATCH_MAX * AT_ONCE_MAX) {
+        let mut failures = Vec::new();
+        for answer in at_once(some.chunks(BATCH_MAX).map(ask)).await? {
+            failures.extend(answer?.failed);
+        }
         for workload in some {
-            let failure = answer.failed.iter().find(|failure| failure.id == workload.id);
+            let failure = failures.iter().find(|failure| failure.id == workload.id);
             let answer = failure.map_or(Ok(()), |failure| {
                 let (code, message) = (failure.code, failure.message.clone());
                 Err(Error::Server(client::Error::Api { code, message, details: None }))
