@@ -63,7 +63,7 @@ impl State {
         }
         match command {
             Command::CreateProject { by, spec } => self.create_project(by, spec),
-            Command::UpdateProject { id, change, .. } => self.update_project(id, change),
+            Command::UpdateProject { by, id, change } => self.update_project(by, id, change),
             Command::DeleteProject { id, .. } => self.delete_project(id),
             Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
             Command::Delete { by, id } => self.delete(&by, id),
@@ -102,7 +102,8 @@ impl State {
             id,
             name: spec.name,
             description: spec.description,
-            created_by: by,
+            created_by: by.clone(),
+            updated_by: by,
             created_at: self.now,
             updated_at: self.now,
             share: spec.share,
@@ -121,7 +122,12 @@ impl State {
         Ok(Subject::Project(id))
     }
 
-    fn update_project(&mut self, id: u64, change: ProjectChange) -> Result<Subject, Error> {
+    fn update_project(
+        &mut self,
+        by: String,
+        id: u64,
+        change: ProjectChange,
+    ) -> Result<Subject, Error> {
         let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
         let spec = ProjectSpec {
             name: change.name.unwrap_or_else(|| project.name.clone()),
@@ -140,6 +146,7 @@ impl State {
         project.name = spec.name;
         project.description = spec.description;
         project.share = spec.share;
+        project.updated_by = by;
         project.updated_at = now;
         let row = persist::project_row(project, None);
         let quota = units::format_millis(project.share.gpu_quota_millis);

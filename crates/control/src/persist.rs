@@ -54,6 +54,7 @@ pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
             description: project.description.clone(),
             created_by: project.created_by.clone(),
             created_at_ms: project.created_at.0,
+            updated_by: Some(project.updated_by.clone()),
             updated_at_ms: project.updated_at.0,
             gpu_quota_millis: share.gpu_quota_millis,
             gpu_limit_millis: share.gpu_limit_millis,

@@ -144,6 +144,7 @@ impl State {
             description: project.description.clone(),
             created_by: project.created_by.clone(),
             created_at: project.created_at,
+            updated_by: project.updated_by.clone(),
             updated_at: project.updated_at,
             share: project.share,
             allocated: of(|queue| queue.allocated),

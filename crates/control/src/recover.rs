@@ -98,6 +98,7 @@ impl State {
                 description: row.body.description.clone(),
                 created_by: row.body.created_by.clone(),
                 created_at: Instant(row.body.created_at_ms),
+                updated_by: row.body.updated_by.as_ref().unwrap_or(&row.body.created_by).clone(),
                 updated_at: Instant(row.body.updated_at_ms),
                 share,
                 queue,

@@ -22,6 +22,7 @@ pub(crate) struct Project {
     pub(crate) description: String,
     pub(crate) created_by: String,
     pub(crate) created_at: Instant,
+    pub(crate) updated_by: String,
     pub(crate) updated_at: Instant,
     pub(crate) share: Share,
     /// Its place in the model.

@@ -35,6 +35,8 @@ pub struct ProjectView {
     pub created_by: String,
     /// When.
     pub created_at: Instant,
+    /// Who changed it last.
+    pub updated_by: String,
     /// Last change.
     pub updated_at: Instant,
     /// Its share of the cluster.

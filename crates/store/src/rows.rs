@@ -39,6 +39,9 @@ pub struct ProjectBody {
     pub created_by: String,
     /// When, milliseconds since the epoch.
     pub created_at_ms: u64,
+    /// Who changed it last; none in rows of before this was kept.
+    #[serde(default)]
+    pub updated_by: Option<String>,
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
     /// Deserved GPUs in thousandths.

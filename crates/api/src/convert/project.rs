@@ -212,7 +212,7 @@ pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
         created_at: view.created_at.into(),
         created_by: view.created_by.clone(),
         updated_at: view.updated_at.into(),
-        updated_by: view.created_by.clone(),
+        updated_by: view.updated_by.clone(),
         status: ProjectStatus {
             namespace: namespace(&view.name),
             phase: "Ready".to_owned(),

@@ -85,7 +85,8 @@ async fn projects_are_changed_renamed_and_deleted_when_empty() {
     let w = World::new(nodes(1, 2), &[1]).await;
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
-    let changed = w.handle.update_project("admin", 1, project("research", 2)).await.unwrap();
+    let changed = w.handle.update_project("root", 1, project("research", 2)).await.unwrap();
+    assert_eq!(changed.updated_by, "root");
     assert_eq!((changed.name.as_str(), changed.share.gpu_quota_millis), ("research", 2000));
     assert_eq!(changed.created_by, "admin");
     assert_eq!(w.get("t").unwrap().project_name, "research");

@@ -17,6 +17,7 @@ fn project(id: u64, name: &str) -> ProjectRow {
         body: ProjectBody {
             description: String::new(),
             created_by: "alice".to_owned(),
+            updated_by: None,
             created_at_ms: 1,
             updated_at_ms: 2,
             gpu_quota_millis: 2000,
