@@ -161,7 +161,7 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
         "working directory",
         "the working directory is not an absolute path; begin it with `/`".to_owned(),
     )?;
-    engine.check(&probe(spec)).map_err(|error| Error::invalid("image", error.to_string()))
+    engine.check(&without_place(spec)).map_err(|error| Error::invalid("image", error.to_string()))
 }
 
 fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
@@ -202,7 +202,7 @@ fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
 }
 
 /// The specification as the engine would get it, without a place.
-fn probe(spec: &WorkloadSpec) -> RunSpec {
+pub(crate) fn without_place(spec: &WorkloadSpec) -> RunSpec {
     RunSpec {
         key: RunKey { pod: Uuid::nil(), generation: 1 },
         pod_name: spec.name.clone(),

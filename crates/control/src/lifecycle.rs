@@ -6,10 +6,10 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::Error;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::{Action, News, Pod, State, Workload, model_request, pod_name};
 use crate::view::ReasonView;
+use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -124,20 +124,12 @@ impl State {
         Some(RunSpec {
             key: pod.run(),
             pod_name: pod_name(&spec.name, pod),
-            workload_name: spec.name.clone(),
             workload_id: id,
             project_name: self.projects.get(&workload.project_id)?.name.clone(),
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
-            image: spec.image.clone(),
-            command: spec.command.clone(),
-            args: spec.args.clone(),
-            env: spec.env.clone(),
-            working_dir: spec.working_dir.clone().map(Into::into),
-            grace_ms: spec.grace_ms,
-            cpu_millis: spec.cpu_millis,
-            memory_bytes: spec.memory_bytes,
+            ..admission::without_place(spec)
         })
     }
 
