@@ -195,6 +195,7 @@ impl Dispatcher {
 
     async fn dispatch(&mut self, batch: Vec<Happening>) {
         self.state.now = self.time();
+        self.state.clock = self.clock.now();
         let mut answers = Vec::new();
         for happening in batch {
             match happening {

@@ -136,7 +136,7 @@ impl State {
     /// Asks the engine to stop the run of a pod that the model has as releasing. Returns whether
     /// its place is free at once, because no process is in it.
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) -> bool {
-        let now = self.now;
+        let now = self.clock;
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
         let grace_ms = workload.spec.grace_ms;
         let Some(pod) = workload.pods.get_mut(number) else { return false };

@@ -24,6 +24,7 @@ impl State {
     ) -> Result<Self, Error> {
         let mut state = Self {
             now,
+            clock: now,
             cluster: Cluster::new(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),

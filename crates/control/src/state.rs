@@ -80,7 +80,7 @@ pub(crate) struct Pod {
     pub(crate) restart_at: Option<Instant>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
-    /// When its run was told to stop. Not stored: it only tells an end of its own accord from
+    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
     /// one that was asked for, and after a restart of the server the latter is assumed.
     pub(crate) released_at: Option<Instant>,
     /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
@@ -156,6 +156,9 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) now: Instant,
+    /// What the machine's clock says: what engines date their observations by. Not `now` after
+    /// the clock was set back.
+    pub(crate) clock: Instant,
     pub(crate) cluster: Cluster,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,

@@ -270,6 +270,22 @@ async fn an_exit_that_crossed_with_the_stop_is_a_completion() {
 }
 
 #[tokio::test]
+async fn an_eviction_after_the_clock_was_set_back_is_no_completion() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.stubborn(true);
+    let key = w.engine.run_of("t").key;
+    w.clock.set_back_ms(400_000);
+    w.submit(1, workspace("shell", 1)).await;
+    w.until("stopping", |v| v.workloads.values().any(|w| w.pods[0].state == PodState::Terminating))
+        .await;
+    // It saves a checkpoint and ends well, because it was asked to.
+    w.engine.end(key, Exit::Code(0));
+    w.becomes("t Pending 0/1\nshell Running 1/1").await;
+}
+
+#[tokio::test]
 async fn late_and_repeated_messages_change_nothing() {
     let w = one_gpu().await;
     w.submit(1, training("t", 1)).await;
