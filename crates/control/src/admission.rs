@@ -239,7 +239,7 @@ pub(crate) fn name_is_free(
     } else {
         format!(
             "workload `{name}` already exists in project `{project}`; \
-             delete it first with `runai delete {name}`, or choose another name"
+             delete it first with `runai delete {name} -p {project}`, or choose another name"
         )
     }))
 }
