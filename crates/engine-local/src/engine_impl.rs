@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::environment::{self, Folders};
+use crate::insist;
 use crate::logs;
 use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
@@ -187,10 +188,17 @@ fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
         tracing::warn!("run {key} keeps the grace it was started with: {error}");
     }
     let Some(holder) = dir.holder()? else { return Ok(()) };
-    match watch::handle(&dir, holder)?.map(|handle| pidfd_send_signal(handle, Signal::TERM)) {
-        None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
-        Some(Err(error)) => Err(error.into()),
+    let Some(handle) = watch::handle(&dir, holder)? else { return Ok(()) };
+    // The second wakes a supervisor that is frozen, so that its run has its grace.
+    for signal in [Signal::TERM, Signal::CONT] {
+        match pidfd_send_signal(&handle, signal) {
+            Ok(()) => {}
+            Err(Errno::SRCH) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
     }
+    insist::spawn(shared, key, holder, handle, grace_ms);
+    Ok(())
 }
 
 fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {

@@ -32,6 +32,7 @@
 mod engine_impl;
 mod environment;
 mod image;
+mod insist;
 mod logs;
 mod open;
 mod process;

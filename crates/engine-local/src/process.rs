@@ -27,12 +27,59 @@ struct Entry {
     zombie: bool,
 }
 
+/// The processes below a supervisor, of which there may be none. Names the supervisor for good, also
+/// after its id was given to another process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tree {
+    root: Pid,
+    started: u64,
+}
+
+impl Tree {
+    /// None: there is no such process. The caller holds a handle that it took before.
+    pub(crate) fn below(root: Pid) -> Option<Self> {
+        let started = look_up(root.as_raw_nonzero().get())?.started;
+        Some(Self { root, started })
+    }
+
+    /// As if the id had belonged to another process before.
+    #[cfg(test)]
+    pub(crate) fn of_an_earlier(root: Pid) -> Option<Self> {
+        Self::below(root).map(|tree| Self { started: tree.started - 1, ..tree })
+    }
+
+    /// Kills them until none is left; returns the ids of those that resist. Without a `/proc` none
+    /// is found. Blocks, at most some seconds.
+    pub(crate) fn kill(self) -> Vec<i32> {
+        let (mut left, mut clean_rounds) = (Vec::new(), 0);
+        for _ in 0..LEFTOVER_ROUNDS_MAX {
+            left = self.living();
+            left.iter().for_each(|entry| send(entry, Signal::KILL));
+            clean_rounds = if left.is_empty() { clean_rounds + 1 } else { 0 };
+            if clean_rounds == 2 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(if clean_rounds == 1 { 1 } else { 10 }));
+        }
+        left.iter().map(pid_of).collect()
+    }
+
+    fn living(self) -> Vec<Entry> {
+        let mut found = descendants(self.root).unwrap_or_default();
+        // This process may have been started from a shell inside the run.
+        found.retain(|entry| entry.pid != getpid());
+        // The same process before and after the table was read is the one the others are below.
+        let same = Self::below(self.root).is_some_and(|now| now.started == self.started);
+        if same { found } else { Vec::new() }
+    }
+}
+
 /// Sends a signal to every process below this one; `leader` is the session it started.
 ///
 /// Without a `/proc` of this process's own PID namespace only the leader's process group can be
 /// reached; the rest falls to this process as it is orphaned, and to the next round.
 pub(crate) fn signal_descendants(leader: Pid, signal: Signal) {
-    match descendants() {
+    match descendants(getpid()) {
         Some(entries) => entries.iter().for_each(|entry| send(entry, signal)),
         None => note(leader, kill_process_group(leader, signal)),
     }
@@ -134,14 +181,14 @@ fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
 }
 
 /// All living processes below this one. None: `/proc` is hidden, or shows another namespace.
-fn descendants() -> Option<Vec<Entry>> {
-    let own = getpid().as_raw_nonzero().get();
+fn descendants(root: Pid) -> Option<Vec<Entry>> {
     let shown = fs::read_link("/proc/self").ok()?;
-    if shown.to_str()?.parse() != Ok(own) {
+    if shown.to_str()?.parse() != Ok(getpid().as_raw_nonzero().get()) {
         return None;
     }
     let table = table();
-    let mut family = BTreeSet::from([own]);
+    let root = root.as_raw_nonzero().get();
+    let mut family = BTreeSet::from([root]);
     // A child may stand before its parent in the table, so look until nobody is added.
     loop {
         let known = family.len();
@@ -152,7 +199,7 @@ fn descendants() -> Option<Vec<Entry>> {
             break;
         }
     }
-    family.remove(&own);
+    family.remove(&root);
     Some(table.into_iter().filter(|e| family.contains(&pid_of(e)) && !e.zombie).collect())
 }
 
@@ -250,7 +297,7 @@ mod tests {
         };
         let id = std::process::id();
         let (mut marked, mut other) = (spawn(&format!("a-{id}")), spawn(&format!("b-{id}")));
-        let found: Vec<u32> = descendants()
+        let found: Vec<u32> = descendants(getpid())
             .expect("a /proc")
             .iter()
             .filter_map(|entry| u32::try_from(pid_of(entry)).ok())

@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     events: mpsc::UnboundedSender<Observation>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
+    /// The runs that are being ended in their supervisors' stead.
+    forced: Mutex<BTreeSet<RunKey>>,
     /// None once the engine is dropped.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
@@ -72,6 +74,7 @@ impl Shared {
             events,
             states: Mutex::default(),
             gates: Mutex::default(),
+            forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
         }
     }
@@ -106,6 +109,15 @@ impl Shared {
     /// Takes a run into the books without reporting it.
     pub(crate) fn know(&self, key: RunKey, state: StateFile) {
         open(&self.states).insert(key, state);
+    }
+
+    /// False: somebody is at it.
+    pub(crate) fn begin_to_force(&self, key: RunKey) -> bool {
+        open(&self.forced).insert(key)
+    }
+
+    pub(crate) fn end_to_force(&self, key: RunKey) {
+        open(&self.forced).remove(&key);
     }
 
     pub(crate) fn forget(&self, key: RunKey) {

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use bench::{Bench, SUPERVISOR};
+use bench::{Bench, SUPERVISOR, supervisors};
 use engine::conformance::Fixture;
 use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState};
 use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The whole output, once the run has ended.
 async fn output(engine: &dyn Engine, key: RunKey) -> String {
@@ -400,4 +401,92 @@ async fn a_supervisor_leaves_a_run_alone_that_another_one_holds() {
     assert!(!run_dir.join("state.json").exists(), "it claimed the run");
     drop(lock);
     assert!(!supervise(&run_dir).stdout.is_empty(), "free, it is supervised");
+}
+
+/// Freezes the run's supervisor again and again, until it is gone.
+fn keep_frozen(bench: &Bench, key: RunKey) -> std::thread::JoinHandle<()> {
+    let found = supervisors(&bench.run_dir(key));
+    let pid = *found.first().expect("a supervisor");
+    let handle = pidfd_open(pid, PidfdFlags::empty()).expect("alive");
+    let line = format!("/proc/{}/cmdline", pid.as_raw_nonzero());
+    std::thread::spawn(move || {
+        // One that has ended has no command line, also before it is reaped.
+        while std::fs::read(&line).is_ok_and(|line| !line.is_empty()) {
+            let _ended = pidfd_send_signal(&handle, Signal::STOP);
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    })
+}
+
+/// The end of a run whose supervisor is frozen, and whether anything of it is left.
+async fn ends_though_frozen(bench: &Bench, key: RunKey, main: u32) -> Exit {
+    let exit = end(&*bench.engine(), key).await;
+    assert!(!bench.is_alive(main), "its command is left");
+    // One that told the end has still to leave; a test that never gets there says so.
+    for _ in 0..1000 {
+        if supervisors(&bench.run_dir(key)).is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(supervisors(&bench.run_dir(key)), [], "its supervisor is left");
+    bench.engine().remove(key).await.expect("nothing holds it");
+    exit
+}
+
+#[tokio::test]
+async fn a_frozen_supervisor_is_woken_by_the_stop_so_that_its_run_ends_well() {
+    let bench = Bench::new();
+    let spec = bench.script("trap 'kill $!; exit 7' TERM; echo $$; sleep 600 & wait");
+    let key = spec.key;
+    let main = started(&bench, spec).await;
+    bench.signal_supervisor(key, Signal::STOP);
+    bench.engine().stop(key, 600_000).await.expect("stopped");
+    assert_eq!(ends_though_frozen(&bench, key, main).await, Exit::Code(7));
+}
+
+/// Starts a run that does not care for SIGTERM, stops it, and freezes its supervisor in its grace.
+async fn frozen_in_its_grace(bench: &Bench, grace_ms: u64) -> (RunKey, u32) {
+    let script = "trap 'touch asked' TERM; echo $$; while :; do sleep 0.05; done";
+    let spec = bench.script(script);
+    let key = spec.key;
+    let main = started(bench, spec).await;
+    let work = bench.engine().shell(key).await.expect("a shell").working_dir;
+    bench.engine().stop(key, grace_ms).await.expect("stopped");
+    while !work.join("asked").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    bench.signal_supervisor(key, Signal::STOP);
+    (key, main)
+}
+
+#[tokio::test]
+async fn a_supervisor_that_freezes_in_the_grace_holds_up_no_stop() {
+    let bench = Bench::new();
+    let (key, main) = frozen_in_its_grace(&bench, 2000).await;
+    assert_eq!(ends_though_frozen(&bench, key, main).await, Exit::Signal(9));
+}
+
+#[tokio::test]
+async fn a_supervisor_that_stays_frozen_holds_up_no_stop() {
+    let bench = Bench::new();
+    let (key, main) = frozen_in_its_grace(&bench, 2000).await;
+    let freezer = keep_frozen(&bench, key);
+    let exit = ends_though_frozen(&bench, key, main).await;
+    assert!(matches!(exit, Exit::Lost | Exit::Signal(9)), "{exit:?}");
+    freezer.join().expect("no panic");
+}
+
+#[tokio::test]
+async fn a_frozen_supervisor_holds_up_no_stop_by_a_later_server() {
+    let mut bench = Bench::new();
+    let (key, main) = frozen_in_its_grace(&bench, 600_000).await;
+    bench.close();
+    bench.reopen().await;
+    assert!(bench.is_alive(main), "the first stop had time");
+    let freezer = keep_frozen(&bench, key);
+    bench.engine().stop(key, 1).await.expect("stopped");
+    let exit = ends_though_frozen(&bench, key, main).await;
+    assert!(matches!(exit, Exit::Lost | Exit::Signal(9)), "{exit:?}");
+    freezer.join().expect("no panic");
 }

@@ -61,13 +61,17 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
         store::Store::open(&state_dir).await.map_err(|error| Error::Failed(up::chain(&error)))?;
     let engine = up::engine(&state_dir, None)?;
     let living = living(&engine).await?;
-    for key in &living {
+    for (key, _) in &living {
         engine.stop(*key, GRACE_MS).await.map_err(|error| Error::Failed(up::chain(&error)))?;
     }
     let deadline = Instant::now() + GONE_WAIT_MAX;
-    while !self::living(&engine).await?.is_empty() {
+    loop {
+        let left = self::living(&engine).await?;
+        if left.is_empty() {
+            break;
+        }
         if Instant::now() >= deadline {
-            return Err(Error::Failed("some workloads do not end; look at `ps`".to_owned()));
+            return Err(Error::Failed(still_there(&engine, &left).await));
         }
         sleep(LOOK_EVERY).await;
     }
@@ -78,8 +82,36 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-async fn living(engine: &engine_local::LocalEngine) -> Result<Vec<RunKey>, Error> {
+/// The runs that have not ended, with the process of each that has one.
+async fn living(engine: &engine_local::LocalEngine) -> Result<Vec<(RunKey, Option<u32>)>, Error> {
     let runs = engine.list().await.map_err(|error| Error::Failed(up::chain(&error)))?;
-    let lives = |state: &RunState| !matches!(state, RunState::Exited { .. });
-    Ok(runs.into_iter().filter(|run| lives(&run.state)).map(|run| run.key).collect())
+    let lives = |run: engine::Observation| match run.state {
+        RunState::Exited { .. } => None,
+        RunState::Starting => Some((run.key, None)),
+        RunState::Running { pid, .. } => Some((run.key, pid)),
+    };
+    Ok(runs.into_iter().filter_map(lives).collect())
+}
+
+/// Which workloads do not end, by name and process, and what to do.
+async fn still_there(engine: &engine_local::LocalEngine, left: &[(RunKey, Option<u32>)]) -> String {
+    let mut named = Vec::new();
+    for (key, pid) in left {
+        // The name is a help only; a run whose files are gone has its key.
+        let env = engine.shell(*key).await.map(|shell| shell.env).unwrap_or_default();
+        let name = env.get("POD_NAME").cloned().unwrap_or_else(|| format!("run {key}"));
+        named.push(describe(&name, *pid));
+    }
+    format!(
+        "these workloads do not end: {}; look at them with `ps -fp <process>`, end what holds \
+         them, then run `elastane down` again",
+        named.join(", ")
+    )
+}
+
+fn describe(name: &str, pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("{name} (process {pid})"),
+        None => format!("{name} (no process known)"),
+    }
 }

@@ -39,6 +39,12 @@ impl Bench {
         drop(self.engine.take());
     }
 
+    pub(crate) fn signal_supervisor(&self, key: RunKey, signal: Signal) {
+        let found = supervisors(&self.run_dir(key));
+        assert_eq!(found.len(), 1, "one supervisor");
+        kill_process(found[0], signal).expect("ours");
+    }
+
     pub(crate) fn run_dir(&self, key: RunKey) -> PathBuf {
         self.folder.path().join("runs").join(key.to_string())
     }
@@ -56,7 +62,7 @@ fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
 }
 
 /// The supervisor's process, found by its command line.
-fn supervisors(run_dir: &Path) -> Vec<Pid> {
+pub(crate) fn supervisors(run_dir: &Path) -> Vec<Pid> {
     let run_dir = run_dir.canonicalize().unwrap_or_else(|_| run_dir.to_owned());
     let own = |entry: std::fs::DirEntry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
@@ -108,9 +114,7 @@ impl Fixture for Bench {
     }
 
     fn kill_supervisor(&self, key: RunKey) -> bool {
-        let found = supervisors(&self.run_dir(key));
-        assert_eq!(found.len(), 1, "one supervisor");
-        kill_process(found[0], Signal::KILL).expect("ours");
+        self.signal_supervisor(key, Signal::KILL);
         true
     }
 }
@@ -122,6 +126,7 @@ impl Drop for Bench {
             for supervisor in supervisors(&run.path()) {
                 // Ended meanwhile is fine; SIGTERM ends the processes of the run, too.
                 let _ended = kill_process(supervisor, Signal::TERM);
+                let _woken = kill_process(supervisor, Signal::CONT);
             }
         }
     }

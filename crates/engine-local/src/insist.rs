@@ -1,0 +1,166 @@
+//! What follows when a run that was asked to stop does not end. Owns: waking its supervisor, then
+//! ending in its stead everything below it, and last the supervisor itself. Refuses to know: how
+//! the run ended; whoever follows it finds out, as with any supervisor that vanished.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::RunKey;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+use tokio::io::unix::AsyncFd;
+
+use crate::process::Tree;
+use crate::record::StateFile;
+use crate::sys;
+use crate::watch::Shared;
+
+/// After the grace a supervisor has so long to end what is left: SIGKILL takes the kernel a while.
+const MARGIN_MS: u64 = 2000;
+/// One that was woken has so long to end; later attempts are further apart, up to the second.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Sees to it that a supervisor which was asked to end its run does. `handle` is the supervisor's.
+pub(crate) fn spawn(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    supervisor: Pid,
+    handle: OwnedFd,
+    grace_ms: u64,
+) {
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        let patience = Duration::from_millis(grace_ms.saturating_add(MARGIN_MS));
+        if let Err(error) = insist(&own, key, supervisor, handle, patience).await {
+            tracing::error!("cannot make run {key} end: {error}; stop it again");
+        }
+    });
+}
+
+async fn insist(
+    shared: &Shared,
+    key: RunKey,
+    supervisor: Pid,
+    handle: OwnedFd,
+    patience: Duration,
+) -> io::Result<()> {
+    let death = sys::await_death(handle)?;
+    // None: it ended just now, and its id may be another's.
+    let Some(tree) = Tree::below(supervisor) else { return Ok(()) };
+    // All is gone already where the end is told; the supervisor may still have to record it.
+    let ended = || matches!(shared.state(key), Some(StateFile::Exited { .. }));
+    if dies_within(&death, patience).await? || ended() || !shared.begin_to_force(key) {
+        return Ok(());
+    }
+    let forced = force(key, supervisor, &death, tree).await;
+    shared.end_to_force(key);
+    forced
+}
+
+/// Returns when the supervisor is gone, however long it takes.
+async fn force(
+    key: RunKey,
+    supervisor: Pid,
+    death: &AsyncFd<OwnedFd>,
+    tree: Tree,
+) -> io::Result<()> {
+    let id = supervisor.as_raw_nonzero();
+    tracing::warn!("run {key} was stopped and has not ended; waking its supervisor (process {id})");
+    signal(death, Signal::CONT)?;
+    let mut pause = PAUSE.0;
+    if dies_within(death, pause).await? {
+        return Ok(());
+    }
+    loop {
+        // While the supervisor lives, whatever is below it is the run's; after that only marks
+        // tell. So it goes last, when nothing is left, and has time to tell the end itself.
+        let resisting = tokio::task::spawn_blocking(move || tree.kill()).await;
+        let resisting = resisting.map_err(io::Error::other)?;
+        if dies_within(death, pause).await? {
+            return Ok(());
+        }
+        if resisting.is_empty() {
+            tracing::warn!("killing the supervisor (process {id}) of run {key}: it does not react");
+            signal(death, Signal::KILL)?;
+        } else {
+            tracing::error!(
+                "processes {resisting:?} of the stopped run {key} cannot be killed; its GPUs \
+                 stay taken until they are gone"
+            );
+        }
+        if dies_within(death, pause).await? {
+            return Ok(());
+        }
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+async fn dies_within(death: &AsyncFd<OwnedFd>, pause: Duration) -> io::Result<bool> {
+    match tokio::time::timeout(pause, death.readable()).await {
+        Ok(ended) => ended.map(|_| true),
+        Err(_elapsed) => Ok(false),
+    }
+}
+
+/// One that is gone is what was wanted.
+fn signal(death: &AsyncFd<OwnedFd>, signal: Signal) -> io::Result<()> {
+    match pidfd_send_signal(death.get_ref().as_fd(), signal) {
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_supervisor_that_does_not_react_goes_after_all_that_is_below_it() {
+        let script = "trap '' TERM; sleep 600 & echo $!; read nothing";
+        let mut deaf = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut said = BufReader::new(deaf.stdout.take().expect("piped"));
+        let mut child = String::new();
+        said.read_line(&mut child).expect("an id");
+        let pid = Pid::from_raw(i32::try_from(deaf.id()).expect("an id")).expect("an id");
+        let handle = pidfd_open(pid, PidfdFlags::empty()).expect("alive");
+        let death = sys::await_death(handle).expect("a handle");
+        let tree = Tree::below(pid).expect("alive");
+        let key = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+        force(key, pid, &death, tree).await.expect("gone");
+        assert_eq!(deaf.wait().expect("ours").signal(), Some(9));
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        let state = stat.ok().and_then(|stat| stat.rsplit_once(") ").map(|(_, s)| s.to_owned()));
+        assert!(state.is_none_or(|state| state.starts_with(['Z', 'X'])), "its child lives");
+    }
+
+    #[tokio::test]
+    async fn what_has_an_ended_supervisors_id_is_left_alone() {
+        let script = "sleep 600 & echo $!; wait; exit 0";
+        let mut other = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut said = BufReader::new(other.stdout.take().expect("piped"));
+        said.read_line(&mut String::new()).expect("its child lives");
+        let pid = Pid::from_raw(i32::try_from(other.id()).expect("an id")).expect("an id");
+        let earlier = Tree::of_an_earlier(pid).expect("alive");
+        assert_eq!(earlier.kill(), Vec::<i32>::new());
+        assert!(other.try_wait().expect("ours").is_none(), "it waits for its own child");
+        assert_eq!(Tree::below(pid).expect("alive").kill(), Vec::<i32>::new());
+        assert!(other.wait().expect("ours").success(), "only what is below it was killed");
+    }
+}
