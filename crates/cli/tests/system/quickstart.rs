@@ -8,7 +8,7 @@ fn sigterm_ends_the_training_and_a_new_one_resumes() {
     let sandbox = Sandbox::new();
     let output = sandbox.shell(
         "elastane quickstart-workload --checkpoint-dir kept > log & pid=$!\n\
-         until grep -q '^step ' log; do sleep 0.02; done\n\
+         until grep -qs '^step ' log; do sleep 0.02; done\n\
          kill -TERM $pid; wait $pid; echo \"ended with $?\"; tail -n 1 log",
     );
     let (ended, last) = output.text.split_once('\n').expect("two lines");
