@@ -34,12 +34,6 @@ impl GpuRequest {
         }
     }
 
-    /// Whether the devices may be shared with others.
-    #[must_use]
-    pub const fn shares(self) -> bool {
-        !matches!(self, Self::Whole(_))
-    }
-
     /// Thousandths needed of a device with this much memory; none when the device is too small.
     /// A memory request is rounded up to the next thousandth.
     #[must_use]

@@ -19,12 +19,6 @@ impl Ratio {
     pub const fn new(part: u64, whole: u64) -> Self {
         if part == 0 { Self::ZERO } else { Self { part, whole } }
     }
-
-    /// Whether the ratio is above one.
-    #[must_use]
-    pub const fn above_one(self) -> bool {
-        self.part > self.whole
-    }
 }
 
 impl Ord for Ratio {
@@ -62,6 +56,5 @@ mod tests {
         assert_eq!(Ratio::new(0, 0), Ratio::ZERO);
         assert!(Ratio::new(1, 0) > Ratio::new(u64::MAX, 1));
         assert!(Ratio::new(1, 3) < Ratio::new(2, 5));
-        assert!(Ratio::new(3, 2).above_one() && !Ratio::new(2, 2).above_one());
     }
 }
