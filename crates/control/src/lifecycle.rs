@@ -23,18 +23,17 @@ impl State {
             self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         let spec = &workload.spec;
         let pods = u32::try_from(workload.pods.len()).unwrap_or(u32::MAX);
+        let gang = model::PodSetSpec::gang(model_request(spec), pods);
         let model = self.cluster.add_workload(model::WorkloadSpec {
             priority: spec.priority,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
-            pods,
-            pods_min: pods,
             created_at: workload.created_at,
-            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, model_request(spec))
+            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, gang)
         });
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
-        workload.requested = (0..pods).map(|_| row.demand).sum();
+        workload.requested = (0..pods).map(|_| row.demand()).sum();
         if workload.completed_at.is_some() {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {

@@ -4,7 +4,7 @@
 use units::Resources;
 
 use crate::workload::amounts;
-use crate::{Cluster, Node, Occupancy, Placement, PodId};
+use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId};
 
 /// Whether something is added or taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +39,10 @@ impl Sign {
 impl Cluster {
     /// Adds (or takes back) everything that follows from one occupancy.
     pub(crate) fn account(&mut self, pod: PodId, occupancy: &Occupancy, sign: Sign) {
-        let request = self.workload_of(pod).spec.request;
+        let demand = self.set_of(pod).demand;
         if let Some(place) = &occupancy.current {
             self.change_node(place, |node| {
-                sign.resources(&mut node.used, amounts(place, request));
+                sign.resources(&mut node.used, amounts(place, demand));
                 sign.one(&mut node.pods_used);
                 for share in &place.devices {
                     let change = |used: &mut u64| sign.amount(used, share.millis);
@@ -52,14 +52,14 @@ impl Cluster {
         }
         if let Some(place) = occupancy.effective() {
             self.change_node(place, |node| {
-                sign.resources(&mut node.committed, amounts(place, request));
+                sign.resources(&mut node.committed, amounts(place, demand));
                 sign.one(&mut node.pods_committed);
                 for share in &place.devices {
                     let change = |committed: &mut u64| sign.amount(committed, share.millis);
                     node.change_gpu(share.index(), |gpu| change(&mut gpu.committed_millis));
                 }
             });
-            self.account_queues(pod, amounts(place, request), sign);
+            self.account_queues(pod, amounts(place, demand), sign);
             self.account_workload(pod, sign);
         }
         for place in occupancy.current.iter().chain(&occupancy.next) {
@@ -75,7 +75,7 @@ impl Cluster {
     fn account_queues(&mut self, pod: PodId, part: Resources, sign: Sign) {
         let workload = self.workload_of(pod);
         let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
-        let beyond = part.gpu_millis.saturating_sub(workload.demand.gpu_millis);
+        let beyond = part.gpu_millis.saturating_sub(self.set_of(pod).demand.gpu_millis);
         let lent_millis = if elastic { beyond } else { 0 };
         let mut queue = Some(workload.spec.queue);
         while let Some(id) = queue {
@@ -91,10 +91,11 @@ impl Cluster {
 
     /// One pod of a workload more, or less, has a place.
     fn account_workload(&mut self, pod: PodId, sign: Sign) {
-        let id = self.pods[pod].workload;
+        let Pod { workload: id, set, .. } = self.pods[pod];
         let row = &mut self.workloads[id];
         let before = row.placed;
         sign.one(&mut row.placed);
+        sign.one(&mut row.pod_sets[set as usize].placed);
         if row.spec.preemptible && (before == 0) != (row.placed == 0) {
             let with_priority = &mut self.queues[row.spec.queue].preemptible;
             let workloads = with_priority.entry(row.spec.priority).or_insert(0);

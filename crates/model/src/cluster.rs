@@ -14,7 +14,8 @@ use crate::free::FreeIndex;
 use crate::workload::amounts;
 use crate::{
     Constraints, ConstraintsId, GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod,
-    PodId, PodRequest, Queue, QueueId, QueueSpec, Share, Taint, Workload, WorkloadId, WorkloadSpec,
+    PodId, PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Taint, Workload,
+    WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -32,9 +33,12 @@ pub enum Error {
     /// The workload still has a pod somewhere.
     #[error("workload {0} still holds or has reserved a place")]
     StillPlaced(String),
-    /// A gang larger than the workload, or a workload without pods.
+    /// A minimum larger than its set, or a workload that could start without any pod.
     #[error("workload {0} needs between 1 and its number of pods to start together")]
     BadGang(String),
+    /// The size of elastic pods is one for all of them.
+    #[error("elastic workload {0} has one pod set")]
+    ElasticPodSets(String),
 }
 
 /// A point to roll back to.
@@ -150,6 +154,23 @@ impl Cluster {
         std::iter::successors(Some(queue), |&queue| self.queues[queue].parent)
     }
 
+    /// The pod set a pod belongs to.
+    #[must_use]
+    pub fn set_of(&self, pod: PodId) -> &PodSet {
+        let pod = &self.pods[pod];
+        &self.workloads[pod.workload].pod_sets[pod.set as usize]
+    }
+
+    /// Whether enough pods of a workload are running, and not being stopped, to make sense
+    /// together.
+    #[must_use]
+    pub fn runs(&self, workload: WorkloadId) -> bool {
+        let workload = &self.workloads[workload];
+        let runs = |pod: &&PodId| self.pods[**pod].runs();
+        let running = |set| workload.pods_of(set).iter().filter(runs).count();
+        workload.enough(|set| u32::try_from(running(set)).unwrap_or(u32::MAX))
+    }
+
     /// The constraints with this id.
     #[must_use]
     pub fn constraints(&self, id: ConstraintsId) -> &Constraints {
@@ -178,7 +199,7 @@ impl Cluster {
     /// The amounts a pod would take at a place.
     #[must_use]
     pub fn amounts(&self, pod: PodId, place: &Placement) -> Resources {
-        amounts(place, self.workload_of(pod).spec.request)
+        amounts(place, self.set_of(pod).demand)
     }
 }
 
@@ -276,16 +297,26 @@ impl Cluster {
         if !queue.children.is_empty() {
             return Err(Error::NotALeaf(queue.name.clone()));
         }
-        if spec.pods_min == 0 || spec.pods_min > spec.pods {
+        let sound = |set: &PodSetSpec| set.pods > 0 && set.pods_min <= set.pods;
+        if spec.pods_min() == 0 || !spec.pod_sets.iter().all(sound) {
             return Err(Error::BadGang(spec.name));
         }
-        let pods = spec.pods;
-        let demand = self.demand(spec.request);
-        let constraints = self.eligibility.intern(&spec.constraints, self.nodes.iter());
+        if spec.elastic && spec.pod_sets.len() > 1 {
+            return Err(Error::ElasticPodSets(spec.name));
+        }
+        let mut first = 0;
+        let pod_sets = spec.pod_sets.iter().map(|set| {
+            let demand = self.demand(set.request);
+            let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
+            let state = PodSet { demand, constraints, first, placed: 0 };
+            first += set.pods;
+            state
+        });
+        let pod_sets = pod_sets.collect();
+        let sizes: Vec<_> = (0..).zip(&spec.pod_sets).map(|(at, set)| (at, set.pods)).collect();
         let id = self.workloads.insert(Workload {
             spec,
-            demand,
-            constraints,
+            pod_sets,
             pods: Vec::new(),
             not_before: Instant::default(),
             last_start: None,
@@ -294,9 +325,11 @@ impl Cluster {
             stale_since: None,
             placed: 0,
         });
-        for index in 0..pods {
+        let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
+        for (index, set) in (0..).zip(sets) {
             let occupancy = Occupancy::default();
-            let pod = self.pods.insert(Pod { workload: id, index, wants: false, occupancy });
+            let pod = Pod { workload: id, set, index, wants: false, occupancy };
+            let pod = self.pods.insert(pod);
             self.workloads[id].pods.push(pod);
         }
         self.queues[queue_id].workloads.insert(id);
@@ -341,10 +374,7 @@ impl Cluster {
             return;
         }
         let workload = self.pods[pod].workload;
-        let (request, leaf) = {
-            let workload = &self.workloads[workload];
-            (workload.demand, workload.spec.queue)
-        };
+        let (request, leaf) = (self.set_of(pod).demand, self.workloads[workload].spec.queue);
         for queue in self.lineage(leaf).collect::<Vec<_>>() {
             let requested = &mut self.queues[queue].requested;
             *requested = if wants { *requested + request } else { *requested - request };

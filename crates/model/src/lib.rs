@@ -11,6 +11,7 @@ mod constraint;
 mod eligible;
 mod free;
 mod node;
+mod pod_set;
 mod queue;
 mod request;
 mod verify;
@@ -22,6 +23,7 @@ pub use constraint::{
 };
 pub use eligible::ConstraintsId;
 pub use node::{Gpu, Node, NodeSpec};
+pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};

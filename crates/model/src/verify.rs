@@ -37,7 +37,9 @@ impl Cluster {
             queue.preemptible.clear();
         }
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
-            fresh.workloads[id].placed = 0;
+            let workload = &mut fresh.workloads[id];
+            workload.placed = 0;
+            workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
         }
         fresh.partial.clear();
         fresh.waiting.clear();

@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 
-use crate::{Constraints, ConstraintsId, NodeId, PodId, PodRequest, QueueId, WorkloadId};
+use crate::{NodeId, PodId, PodSet, PodSetSpec, QueueId, WorkloadId};
 
 /// A workload to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,14 +21,9 @@ pub struct WorkloadSpec {
     pub preemptible: bool,
     /// Whether its number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
-    /// Number of pods.
-    pub pods: u32,
-    /// Fewest pods that make sense together: all of them start or none does.
-    pub pods_min: u32,
-    /// What each pod asks for.
-    pub request: PodRequest,
-    /// Which nodes its pods may go to.
-    pub constraints: Constraints,
+    /// Its pods, in sets that are alike; at least one. The minimum of every set starts or none
+    /// does.
+    pub pod_sets: Vec<PodSetSpec>,
     /// Nobody is stopped for it before it has waited so long, in milliseconds.
     pub preemption_delay_ms: u64,
     /// When it was submitted.
@@ -36,9 +31,14 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// One preemptible pod of the usual training priority that may go anywhere.
+    /// One preemptible set of pods of the usual training priority.
     #[must_use]
-    pub fn new(name: impl Into<String>, queue: QueueId, seq: u64, request: PodRequest) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        queue: QueueId,
+        seq: u64,
+        pod_set: impl Into<PodSetSpec>,
+    ) -> Self {
         Self {
             name: name.into(),
             queue,
@@ -46,13 +46,26 @@ impl WorkloadSpec {
             priority: 50,
             preemptible: true,
             elastic: false,
-            pods: 1,
-            pods_min: 1,
-            request,
-            constraints: Constraints::default(),
+            pod_sets: vec![pod_set.into()],
             preemption_delay_ms: 0,
             created_at: Instant::default(),
         }
+    }
+
+    /// Number of pods.
+    #[must_use]
+    pub fn pods(&self) -> u32 {
+        self.pod_sets.iter().map(|set| set.pods).sum()
+    }
+
+    /// Fewest pods that make sense together.
+    #[must_use]
+    pub fn pods_min(&self) -> u32 {
+        self.pod_sets.iter().map(|set| set.pods_min).sum()
+    }
+
+    fn pods_of(&self, set: usize) -> usize {
+        self.pod_sets[set].pods as usize
     }
 }
 
@@ -61,11 +74,9 @@ impl WorkloadSpec {
 pub struct Workload {
     /// What was asked for.
     pub spec: WorkloadSpec,
-    /// What each pod asks for, as amounts.
-    pub demand: Resources,
-    /// Its constraints, as the cluster knows them.
-    pub constraints: ConstraintsId,
-    /// Its pods, by number.
+    /// The state of its pod sets, in their order.
+    pub pod_sets: SmallVec<[PodSet; 1]>,
+    /// Its pods, by number: those of the first set, then those of the second, and so on.
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
     pub not_before: Instant,
@@ -82,8 +93,31 @@ pub struct Workload {
 }
 
 impl Workload {
-    pub(crate) const fn is_partial(&self) -> bool {
-        self.placed > 0 && self.placed < self.spec.pods_min
+    /// Its pod sets: what each is and how it stands.
+    pub fn sets(&self) -> impl DoubleEndedIterator<Item = (&PodSetSpec, &PodSet)> {
+        self.spec.pod_sets.iter().zip(&self.pod_sets)
+    }
+
+    /// The pods of one of its sets.
+    #[must_use]
+    pub fn pods_of(&self, set: usize) -> &[PodId] {
+        let first = self.pod_sets[set].first as usize;
+        &self.pods[first..first + self.spec.pods_of(set)]
+    }
+
+    /// What one pod of each set asks for, together.
+    #[must_use]
+    pub fn demand(&self) -> Resources {
+        self.pod_sets.iter().map(|set| set.demand).sum()
+    }
+
+    /// Whether so many pods of each set are enough to make sense together.
+    pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
+        (0..).zip(&self.spec.pod_sets).all(|(at, set)| pods(at) >= set.pods_min)
+    }
+
+    pub(crate) fn is_partial(&self) -> bool {
+        self.placed > 0 && !self.enough(|set| self.pod_sets[set].placed)
     }
 }
 
@@ -160,6 +194,8 @@ impl Occupancy {
 pub struct Pod {
     /// Workload it belongs to.
     pub workload: WorkloadId,
+    /// Which of the workload's sets it belongs to.
+    pub set: u32,
     /// Number among the workload's pods.
     pub index: u32,
     /// Whether it should run: false when suspended, ended or being deleted.
@@ -169,6 +205,12 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// Whether it is running and not being stopped.
+    #[must_use]
+    pub const fn runs(&self) -> bool {
+        self.occupancy.current.is_some() && !self.occupancy.releasing
+    }
+
     /// Whether it needs a place it does not have.
     #[must_use]
     pub fn waits(&self) -> bool {
@@ -176,11 +218,7 @@ impl Pod {
     }
 }
 
-/// The amounts a placement takes.
-pub(crate) fn amounts(place: &Placement, request: PodRequest) -> Resources {
-    Resources {
-        gpu_millis: place.gpu_millis(),
-        cpu_millis: request.cpu_millis,
-        memory_bytes: request.memory_bytes,
-    }
+/// The amounts a placement takes of a pod that asks for `demand`.
+pub(crate) fn amounts(place: &Placement, demand: Resources) -> Resources {
+    Resources { gpu_millis: place.gpu_millis(), ..demand }
 }

@@ -1,8 +1,8 @@
 //! A transaction rolled back leaves no trace; accounts always equal the rebuilt ones.
 
 use model::{
-    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, QueueSpec, Share,
-    WorkloadSpec,
+    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, PodSetSpec,
+    QueueSpec, Share, WorkloadSpec,
 };
 use proptest::prelude::*;
 use units::{Idx, Resources};
@@ -21,7 +21,8 @@ fn cluster() -> Cluster {
         let request = PodRequest { gpu: GpuRequest::Whole(1), cpu_millis: 100, memory_bytes: 7 };
         let spec = WorkloadSpec {
             preemptible: seq % 2 == 0,
-            pods: 2,
+            // Two sets, so that what is counted for each set is checked too.
+            pod_sets: vec![request.into(), PodSetSpec { pods_min: 0, ..request.into() }],
             ..WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
         };
         let workload = cluster.add_workload(spec).expect("a sound workload");

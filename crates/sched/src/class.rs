@@ -2,16 +2,24 @@
 //! could not get, none of it can; why one of it waits, all of it do.
 
 use model::{Cluster, ConstraintsId, PodRequest, QueueId, WorkloadId};
+use smallvec::SmallVec;
 
 /// Everything of a waiting workload that a decision looks at, except its place in the line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Class {
     queue: QueueId,
-    request: PodRequest,
-    constraints: ConstraintsId,
     priority: u32,
     preemptible: bool,
     elastic: bool,
+    sets: SmallVec<[SetClass; 1]>,
+}
+
+/// The same of one of its pod sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SetClass {
+    request: PodRequest,
+    constraints: ConstraintsId,
+    task_priority: u32,
     pods: u32,
     pods_min: u32,
     placed: u32,
@@ -21,16 +29,20 @@ impl Class {
     pub(crate) fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];
         let spec = &workload.spec;
+        let sets = workload.sets().map(|(spec, set)| SetClass {
+            request: spec.request,
+            constraints: set.constraints,
+            task_priority: spec.task_priority,
+            pods: spec.pods,
+            pods_min: spec.pods_min,
+            placed: set.placed,
+        });
         Self {
             queue: spec.queue,
-            request: spec.request,
-            constraints: workload.constraints,
             priority: spec.priority,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
-            pods: spec.pods,
-            pods_min: spec.pods_min,
-            placed: workload.placed,
+            sets: sets.collect(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Queue, QueueId, WorkloadId};
+use model::{Cluster, PodSetSpec, Queue, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
 use crate::class::Class;
@@ -54,6 +54,12 @@ pub(crate) type Rank = (Reverse<u32>, u64);
 pub(crate) fn by_rank(cluster: &Cluster, id: WorkloadId) -> Rank {
     let spec = &cluster.workloads()[id].spec;
     (Reverse(spec.priority), spec.seq)
+}
+
+/// Which pod set of a workload gets its next pod, least first, when none lacks any of its minimum:
+/// the one with the fewest pods for its minimum, then by name. Source: scheduling reference §6.4.
+pub(crate) fn set_rank(spec: &PodSetSpec, placed: u32) -> (Ratio, &str) {
+    (Ratio::new(u64::from(placed), u64::from(spec.pods_min)), &spec.name)
 }
 
 impl Shares<'_> {
@@ -110,7 +116,7 @@ impl Shares<'_> {
     }
 
     fn ask(&self, id: WorkloadId) -> Resources {
-        self.cluster.workloads()[id].demand
+        self.cluster.workloads()[id].demand()
     }
 
     pub(crate) fn over_share(&self, id: QueueId) -> bool {

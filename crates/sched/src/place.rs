@@ -3,9 +3,7 @@
 
 use std::cmp::Reverse;
 
-use model::{
-    Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest, WorkloadId,
-};
+use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodId, PodRequest};
 use units::{GPU_MILLIS, Resources};
 
 use crate::policy;
@@ -18,14 +16,14 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// What each pod of a workload needs; `gpus` stands in for the size of an elastic one.
-    pub(crate) fn of(cluster: &Cluster, id: WorkloadId, gpus: Option<u32>) -> Self {
-        let workload = &cluster.workloads()[id];
-        let mut request = workload.spec.request;
+    /// What a pod needs; `gpus` stands in for the size of an elastic one.
+    pub(crate) fn of(cluster: &Cluster, pod: PodId, gpus: Option<u32>) -> Self {
+        let set = cluster.pods()[pod].set as usize;
+        let mut request = cluster.workload_of(pod).spec.pod_sets[set].request;
         if let Some(gpus) = gpus {
             request.gpu = GpuRequest::Whole(gpus);
         }
-        Self { request, constraints: workload.constraints }
+        Self { request, constraints: cluster.set_of(pod).constraints }
     }
 }
 

@@ -2,14 +2,16 @@
 //! Owns: placing a workload (all its pods or none), stopping and resizing pods, the checks of
 //! limit and quota, and the bound on work. Refuses to know which action asks.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId};
+use smallvec::SmallVec;
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::order::Shares;
 use crate::place::Ask;
-use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, place};
+use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, order, place};
 
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
@@ -59,10 +61,10 @@ impl Session<'_> {
     /// that are free at once are taken; if one is not, all are reserved until the last is free.
     pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let pods = self.next_pods(id);
-        let ask = Ask::of(self.cluster, id, gpus);
-        self.check_queue(id, self.ask(id, gpus)).map_err(Blocked::Queue)?;
+        self.check_queue(id, self.asked(&pods, gpus)).map_err(Blocked::Queue)?;
         let start = self.cluster.checkpoint();
         for &pod in &pods {
+            let ask = Ask::of(self.cluster, pod, gpus);
             let now = place::find(self.cluster, ask, true, self.policy.placement);
             let soon = || place::find(self.cluster, ask, false, self.policy.placement);
             match now.map(|to| (to, true)).or_else(|| soon().map(|to| (to, false))) {
@@ -103,27 +105,42 @@ impl Session<'_> {
         true
     }
 
-    /// The pods to place next: all that lack of the minimum, or else one. None if too few are
-    /// left to reach the minimum.
+    /// The pods to place next: all that lack of the minimum of each set, those of a higher task
+    /// priority first; or else one, of the set with the fewest pods for its minimum. None if too
+    /// few are left to reach a minimum.
     pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
         let workload = &self.cluster.workloads()[id];
-        let lacking = workload.spec.pods_min.saturating_sub(workload.placed).max(1) as usize;
         let waits = |pod: &PodId| self.cluster.pods()[*pod].waits();
-        let pods: Vec<_> = workload.pods.iter().copied().filter(waits).take(lacking).collect();
-        if pods.len() < lacking { Vec::new() } else { pods }
+        let waiting = |set| workload.pods_of(set).iter().copied().filter(waits);
+        let mut lacking: SmallVec<[(usize, usize); 2]> = (0..)
+            .zip(workload.sets())
+            .map(|(at, (spec, set))| (at, spec.pods_min.saturating_sub(set.placed) as usize))
+            .filter(|&(_, lacks)| lacks > 0)
+            .collect();
+        let spec = |at: usize| &workload.spec.pod_sets[at];
+        lacking.sort_by_key(|&(at, _)| Reverse(spec(at).task_priority));
+        if lacking.is_empty() {
+            let rank = |&at: &usize| order::set_rank(spec(at), workload.pod_sets[at].placed);
+            let wanting = (0..workload.pod_sets.len()).filter(|&at| waiting(at).next().is_some());
+            lacking.extend(wanting.min_by_key(rank).map(|at| (at, 1)));
+        }
+        let lacks: usize = lacking.iter().map(|(_, lacks)| lacks).sum();
+        let pods = lacking.into_iter().flat_map(|(at, lacks)| waiting(at).take(lacks));
+        let pods: Vec<_> = pods.collect();
+        if pods.len() < lacks { Vec::new() } else { pods }
     }
 
     /// A gang never starts in part: as long as fewer pods than its minimum run, and one has to
     /// wait for its place, the new ones wait with it.
     pub(crate) fn reserve_together(&mut self, id: WorkloadId, pods: &[PodId]) {
         let workload = &self.cluster.workloads()[id];
-        let occupancy = |pod: &PodId| &self.cluster.pods()[*pod].occupancy;
-        let runs = |pod: &&PodId| {
-            occupancy(pod).current.is_some() && !occupancy(pod).releasing && !pods.contains(pod)
-        };
-        let running = workload.pods.iter().filter(runs).count();
-        let one_waits = workload.pods.iter().any(|pod| occupancy(pod).next.is_some());
-        if running >= workload.spec.pods_min as usize || !one_waits {
+        let row = |pod: &PodId| &self.cluster.pods()[*pod];
+        if !workload.pods.iter().any(|pod| row(pod).occupancy.next.is_some()) {
+            return;
+        }
+        let runs = |pod: &&PodId| row(pod).runs() && !pods.contains(pod);
+        let running = |set| workload.pods_of(set).iter().filter(runs).count();
+        if workload.enough(|set| u32::try_from(running(set)).unwrap_or(u32::MAX)) {
             return;
         }
         for &pod in pods {
@@ -201,19 +218,22 @@ impl Session<'_> {
 
     /// The first reason the queue gives against the workload's next pods.
     pub(crate) fn queue_reason(&self, id: WorkloadId) -> Option<Pending> {
-        let each = self.cluster.workloads()[id].demand;
-        let asked = self.next_pods(id).iter().map(|_| each).sum();
-        self.check_queue(id, asked).err()
+        self.check_queue(id, self.ask(id, None)).err()
     }
 
     /// What the next pods of a workload add up to, at the given size.
     pub(crate) fn ask(&self, id: WorkloadId, gpus: Option<u32>) -> Resources {
-        let workload = &self.cluster.workloads()[id];
-        let mut each = workload.demand;
-        if let Some(gpus) = gpus {
-            each.gpu_millis = u64::from(gpus) * units::GPU_MILLIS;
-        }
-        self.next_pods(id).iter().map(|_| each).sum()
+        self.asked(&self.next_pods(id), gpus)
+    }
+
+    /// What pods ask for together; `gpus` stands in for the size of elastic ones.
+    pub(crate) fn asked(&self, pods: &[PodId], gpus: Option<u32>) -> Resources {
+        let each = pods.iter().map(|&pod| self.cluster.set_of(pod).demand);
+        let resized = |demand: Resources| match gpus {
+            Some(gpus) => Resources { gpu_millis: u64::from(gpus) * units::GPU_MILLIS, ..demand },
+            None => demand,
+        };
+        each.map(resized).sum()
     }
 
     /// How much of what it may come to hold a queue holds.

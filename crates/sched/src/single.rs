@@ -8,13 +8,13 @@ use crate::{Policy, policy};
 
 /// Gives every waiting pod of a workload a place that is free now, or none of them.
 pub fn try_place(cluster: &mut Cluster, id: WorkloadId, policy: &Policy) -> bool {
-    let ask = Ask::of(cluster, id, None);
     let strategy: policy::Placement = policy.placement;
     let mut placed = Vec::new();
     for pod in cluster.workloads()[id].pods.clone() {
         if !cluster.pods()[pod].waits() {
             continue;
         }
+        let ask = Ask::of(cluster, pod, None);
         let Some(to) = place::find(cluster, ask, true, strategy) else {
             for pod in placed {
                 cluster.set_occupancy(pod, Occupancy::default());

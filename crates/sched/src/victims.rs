@@ -113,7 +113,7 @@ pub(crate) struct Refused {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need {
     pub(crate) id: WorkloadId,
-    /// What each pod needs of a place, at the size it is tried with.
+    /// What the pod that is being placed needs of a place.
     pub(crate) ask: Ask,
     /// What the pods without a place ask for together.
     pub(crate) asked: Resources,
@@ -128,23 +128,22 @@ pub(crate) fn make_room(
     id: WorkloadId,
     gpus: Option<u32>,
 ) -> bool {
-    let asked = s.ask(id, gpus);
+    let pods = s.next_pods(id);
+    let Some(&first) = pods.first() else { return true };
     let patient_until = s.patient_until(id);
     if rule.disrupts() && patient_until > s.now {
         s.wake(patient_until);
         return false;
     }
-    let need = Need { id, ask: Ask::of(s.cluster, id, gpus), asked };
+    let need = Need { id, ask: Ask::of(s.cluster, first, gpus), asked: s.asked(&pods, gpus) };
     let start = s.cluster.checkpoint();
     let mut deal = Deal { rule, need, givers: Vec::new(), causes: BTreeMap::new() };
     let queue = s.cluster.workloads()[id].spec.queue;
     let held_before = s.cluster.queues()[queue].held();
-    let done = deal.clear_own(s) && {
-        let market = markets.of(s, &deal);
-        deal.place_all(s, market)
-            && rule.fair_outcome(s, id, held_before)
-            && deal.go_on(s, held_before)
-    };
+    let done = deal.clear_own(s)
+        && deal.place_all(s, markets, &pods, gpus)
+        && rule.fair_outcome(s, id, held_before)
+        && deal.go_on(s, held_before);
     if !done {
         s.cluster.rollback(start);
         markets.forget(s, &need);
@@ -159,7 +158,7 @@ pub(crate) fn make_room(
 pub(crate) struct Markets(Vec<(Need, Market)>);
 
 impl Markets {
-    fn of(&mut self, s: &mut Session<'_>, deal: &Deal<'_>) -> &mut Market {
+    fn of(&mut self, s: &Session<'_>, deal: &Deal<'_>) -> &mut Market {
         let at = self.0.iter().position(|(other, _)| same_market(s, other, &deal.need));
         let at = at.unwrap_or_else(|| {
             let priced = s.cluster.nodes().ids().filter_map(|node| {
@@ -173,15 +172,20 @@ impl Markets {
         &mut self.0[at].1
     }
 
+    /// What was rolled back has its old price again, whichever pod of the workload it was for.
     fn forget(&mut self, s: &Session<'_>, need: &Need) {
-        self.0.retain(|(other, _)| !same_market(s, other, need));
+        self.0.retain(|(other, _)| !same_taker(s, other, need));
     }
 }
 
 fn same_market(s: &Session<'_>, left: &Need, right: &Need) -> bool {
+    left.ask == right.ask && same_taker(s, left, right)
+}
+
+fn same_taker(s: &Session<'_>, left: &Need, right: &Need) -> bool {
     let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
     let (l, r) = (spec(left.id), spec(right.id));
-    left.ask == right.ask && (l.queue, l.priority) == (r.queue, r.priority)
+    (l.queue, l.priority) == (r.queue, r.priority)
 }
 
 /// One attempt to make room.
@@ -225,15 +229,22 @@ impl Deal<'_> {
     }
 
     /// Finds a place for every pod, one cheapest node at a time.
-    fn place_all(&mut self, s: &mut Session<'_>, market: &mut Market) -> bool {
-        let pods = s.next_pods(self.need.id);
+    fn place_all(
+        &mut self,
+        s: &mut Session<'_>,
+        markets: &mut Markets,
+        pods: &[PodId],
+        gpus: Option<u32>,
+    ) -> bool {
         let mut refused = Refused::default();
-        for &pod in &pods {
+        for &pod in pods {
+            self.need.ask = Ask::of(s.cluster, pod, gpus);
+            let market = markets.of(s, self);
             if !self.place_one(s, market, pod, &mut refused) {
                 return false;
             }
         }
-        s.reserve_together(self.need.id, &pods);
+        s.reserve_together(self.need.id, pods);
         true
     }
 

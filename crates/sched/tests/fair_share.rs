@@ -1,6 +1,8 @@
 //! Fair share against the published examples and its own invariants.
 
-use model::{Cluster, GpuRequest, NodeSpec, PodRequest, QueueSpec, Share, Weights, WorkloadSpec};
+use model::{
+    Cluster, GpuRequest, NodeSpec, PodRequest, PodSetSpec, QueueSpec, Share, Weights, WorkloadSpec,
+};
 use proptest::prelude::*;
 use sched::{OverQuota, Policy};
 use units::Resources;
@@ -33,10 +35,9 @@ fn divide_by(gpus: usize, lines: &[Line], usage: &[u64], policy: &Policy) -> Vec
         if requested > 0 {
             let gpu = GpuRequest::Whole(1);
             let request = PodRequest { gpu, cpu_millis: 0, memory_bytes: 0 };
-            let workload = cluster.add_workload(WorkloadSpec {
-                pods: requested,
-                ..WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
-            });
+            let pod_set = PodSetSpec { pods: requested, ..request.into() };
+            let spec = WorkloadSpec::new(format!("w{seq}"), queue, seq, pod_set);
+            let workload = cluster.add_workload(spec);
             let workload = workload.expect("a sound workload");
             for pod in cluster.workloads()[workload].pods.clone() {
                 cluster.set_wants(pod, true);

@@ -107,7 +107,9 @@ fn lent_millis(w: &World, project: &str) -> u64 {
     let lent = mine.flat_map(|(_, workload)| {
         workload.pods.iter().map(|&pod| {
             let place = w.cluster.pods()[pod].occupancy.effective();
-            place.map_or(0, model::Placement::gpu_millis).saturating_sub(workload.demand.gpu_millis)
+            place
+                .map_or(0, model::Placement::gpu_millis)
+                .saturating_sub(workload.demand().gpu_millis)
         })
     });
     lent.sum()

@@ -2,7 +2,7 @@
 //! slow kills, observations that come late and out of order. Owns: drawing the history and checking every invariant
 //! after each step. A history that breaks one is a scenario that repeats it.
 
-use model::{Cluster, PodId, WorkloadId};
+use model::{Cluster, Pod, PodId, WorkloadId};
 use sched::Step as Decided;
 
 use crate::rng::Rng;
@@ -257,19 +257,14 @@ fn check_gang(
     id: WorkloadId,
     workload: &model::Workload,
 ) -> Result<(), String> {
-    let runs = |cluster: &Cluster, pod: &PodId| {
-        cluster
-            .pods()
-            .get(*pod)
-            .is_some_and(|pod| pod.occupancy.current.is_some() && !pod.occupancy.releasing)
-    };
+    let runs = |cluster: &Cluster, pod: &PodId| cluster.pods().get(*pod).is_some_and(Pod::runs);
     let count = |cluster| workload.pods.iter().filter(|pod| runs(cluster, pod)).count();
     let (before, after) = (count(old), count(new));
-    if after > before && after < workload.spec.pods_min as usize {
+    if after > before && !new.runs(id) {
         return Err(format!(
             "{} starts with {after} of at least {} pods",
             name(new, id),
-            workload.spec.pods_min
+            workload.spec.pods_min()
         ));
     }
     Ok(())

@@ -112,21 +112,22 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     let mut workload = Workload::named(&spec.name, &cluster.queues()[spec.queue].name);
     let ago = |at: Instant| Span::new(now.since_ms(at));
     let pods = || row.pods.iter().map(|&pod| &cluster.pods()[pod]);
-    workload.gpu = GpuAsk(spec.request.gpu);
-    workload.cpu = Some(Count::new(spec.request.cpu_millis));
-    workload.memory = Some(Size::new(spec.request.memory_bytes));
+    let set = &spec.pod_sets[0];
+    workload.gpu = GpuAsk(set.request.gpu);
+    workload.cpu = Some(Count::new(set.request.cpu_millis));
+    workload.memory = Some(Size::new(set.request.memory_bytes));
     workload.priority = Some(spec.priority);
     workload.preemptible = spec.preemptible;
     workload.elastic = spec.elastic;
-    workload.pods = spec.pods;
-    workload.pods_min = Some(spec.pods_min);
-    workload.selector = spec.constraints.selector.clone();
+    workload.pods = set.pods;
+    workload.pods_min = Some(set.pods_min);
+    workload.selector = set.constraints.selector.clone();
     let toleration = |toleration: &model::Toleration| wire::Toleration {
         key: toleration.key.clone(),
         value: toleration.value.clone(),
         effect: toleration.effect.map(effect),
     };
-    workload.tolerations = spec.constraints.tolerations.iter().map(toleration).collect();
+    workload.tolerations = set.constraints.tolerations.iter().map(toleration).collect();
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
     workload.suspended = !pods().any(|pod| pod.wants);

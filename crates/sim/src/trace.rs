@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, QueueSpec, Requirement,
-    Share, WorkloadSpec,
+    Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, PodSetSpec, QueueSpec,
+    Requirement, Share, WorkloadSpec,
 };
 use sched::Policy;
 use units::{GPU_MILLIS, Resources};
@@ -218,8 +218,8 @@ pub fn replay(
         Replay { capacity_millis, allocated_millis: Vec::new(), arrived: 0, refused: 0 };
     let (mut asked, mut held) = (0_u128, 0_u64);
     for (seq, pod) in (0..).zip(arrivals(pods, seed, end_millis)) {
-        let mut spec = WorkloadSpec::new(String::new(), queue, seq, pod.request);
-        spec.constraints = constraints(pod);
+        let pod_set = PodSetSpec { constraints: constraints(pod), ..pod.request.into() };
+        let spec = WorkloadSpec::new(String::new(), queue, seq, pod_set);
         let id = cluster.add_workload(spec).map_err(refused)?;
         cluster.set_wants(cluster.workloads()[id].pods[0], true);
         replay.arrived += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, GpuRequest, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, Weights,
+    Cluster, Effect, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint, Weights,
     WorkloadId, WorkloadSpec,
 };
 use sched::{Plan, Policy, Step};
@@ -171,15 +171,13 @@ impl World {
     fn check_gangs(&self, before: &Cluster) {
         let running = |cluster: &Cluster, id: WorkloadId| {
             let pods = cluster.workloads()[id].pods.iter();
-            let places = pods.map(|&pod| &cluster.pods()[pod].occupancy);
-            places.filter(|place| place.current.is_some() && !place.releasing).count()
+            pods.filter(|pod| cluster.pods()[**pod].runs()).count()
         };
         for (id, workload) in self.cluster.workloads().iter() {
-            let now = running(&self.cluster, id);
-            let started = running(before, id) == 0 && now > 0;
+            let started = running(before, id) == 0 && running(&self.cluster, id) > 0;
             // What lost pods for good has a grace, and may be moved in it.
             let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
-            let whole = lost || now >= workload.spec.pods_min as usize;
+            let whole = lost || self.cluster.runs(id);
             assert!(!started || whole, "gang {} started in part", workload.spec.name);
         }
     }
@@ -200,18 +198,21 @@ impl World {
             cpu_millis: submit.cpu_millis,
             memory_bytes: submit.memory_bytes,
         };
+        let pod_set = PodSetSpec {
+            pods: submit.pods,
+            pods_min: submit.pods_min.unwrap_or(submit.pods),
+            constraints: submit.constraints.clone(),
+            ..request.into()
+        };
         let id = self
             .cluster
             .add_workload(WorkloadSpec {
                 priority,
                 preemptible: !submit.interactive,
                 elastic: submit.elastic,
-                pods: submit.pods,
-                pods_min: submit.pods_min.unwrap_or(submit.pods),
-                constraints: submit.constraints.clone(),
                 preemption_delay_ms: submit.preemption_delay_ms,
                 created_at: self.now,
-                ..WorkloadSpec::new(&submit.name, self.queues[&submit.project], self.seq, request)
+                ..WorkloadSpec::new(&submit.name, self.queues[&submit.project], self.seq, pod_set)
             })
             .expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
@@ -342,10 +343,7 @@ impl World {
         let places =
             workload.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].occupancy.effective());
         let held: u64 = places.map(model::Placement::gpu_millis).sum();
-        let asked = match workload.spec.request.gpu {
-            GpuRequest::Whole(gpus) => u64::from(gpus) * GPU_MILLIS,
-            _ => workload.demand.gpu_millis,
-        };
+        let asked = workload.demand().gpu_millis;
         format!("{} ({})", units::format_millis(held), units::format_millis(asked))
     }
 }

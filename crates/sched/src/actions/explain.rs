@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, WorkloadId};
+use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, WorkloadId};
 use units::{GPU_MILLIS, Resources};
 
 use super::reclaim::entitled;
@@ -36,10 +36,13 @@ pub(crate) fn reasons(
 fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let spec = &s.cluster.workloads()[id].spec;
     let mut reasons = Vec::from_iter(s.queue_reason(id));
-    reasons.extend(no_room(s.cluster, id));
-    reasons.extend(ruled_out(s.cluster, id));
+    for set in next_sets(s, id) {
+        let of_set = no_room(s.cluster, id, set).into_iter().chain(ruled_out(s.cluster, id, set));
+        let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
+        reasons.extend(new);
+    }
     if reasons.is_empty() && !s.stats.exhausted {
-        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min, pods: spec.pods });
+        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }
     let gpu_millis = s.ask(id, None).gpu_millis;
     let asked = Resources { gpu_millis, ..Resources::ZERO };
@@ -56,10 +59,25 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
 /// The workload waits, but cannot reach its minimum with the pods that are left.
 fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
-    let waiting = workload.pods.iter().filter(|&&pod| cluster.pods()[pod].waits()).count();
-    let pods = workload.placed.saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX));
-    let pods_min = workload.spec.pods_min;
-    (waiting > 0).then_some(Pending::GangIncomplete { pods_min, pods })
+    let waits = |pod: &&PodId| cluster.pods()[**pod].waits();
+    if !workload.pods.iter().any(|pod| waits(&pod)) {
+        return None;
+    }
+    let left = |at: usize| {
+        let waiting = workload.pods_of(at).iter().filter(waits).count();
+        workload.pod_sets[at].placed.saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
+    };
+    let mut sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
+    let (pods_min, pods) = sets.find(|(pods_min, pods)| pods < pods_min)?;
+    Some(Pending::GangIncomplete { pods_min, pods })
+}
+
+/// The pod sets of the pods that are to be placed next.
+fn next_sets(s: &Session<'_>, id: WorkloadId) -> Vec<usize> {
+    let next = s.next_pods(id);
+    let mut sets: Vec<_> = next.iter().map(|&pod| s.cluster.pods()[pod].set as usize).collect();
+    sets.dedup();
+    sets
 }
 
 /// Whether nothing that others do can change it.
@@ -95,8 +113,8 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
 }
 
 /// Nodes that are out of the question, room aside.
-fn ruled_out(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
-    let constraints = cluster.constraints(cluster.workloads()[id].constraints);
+fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
+    let constraints = cluster.constraints(cluster.workloads()[id].pod_sets[set].constraints);
     let (mut cordoned, mut selector, mut affinity, mut taint) = (0, 0, 0, 0);
     for (_, node) in cluster.nodes().iter() {
         match constraints.check(&node.labels, &node.taints) {
@@ -117,11 +135,11 @@ fn ruled_out(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })
 }
 
-fn no_room(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
-    let (request, demand) = (workload.spec.request, workload.demand);
-    let allowed =
-        cluster.nodes().iter().filter(|(id, _)| cluster.allows(workload.constraints, *id));
+    let request = workload.spec.pod_sets[set].request;
+    let PodSet { demand, constraints, .. } = workload.pod_sets[set];
+    let allowed = cluster.nodes().iter().filter(|(id, _)| cluster.allows(constraints, *id));
     let nodes: Vec<_> = allowed.map(|(_, node)| node).collect();
     if nodes.is_empty() && !cluster.nodes().is_empty() {
         return None;

@@ -21,7 +21,7 @@ impl Rule for Preempt {
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, held_before: Resources) -> bool {
         let queue = s.cluster.workloads()[id].spec.queue;
         let most = held_before.max(s.fair[&queue]);
-        let asked = s.cluster.workloads()[id].demand;
+        let asked = s.cluster.workloads()[id].demand();
         let held = s.cluster.queues()[queue].held();
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])
     }

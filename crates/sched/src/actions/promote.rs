@@ -34,7 +34,7 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     }
     let elastic = s.cluster.workload_of(pod).spec.elastic;
     let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
-    let ask = Ask::of(s.cluster, s.cluster.pods()[pod].workload, gpus);
+    let ask = Ask::of(s.cluster, pod, gpus);
     let Some(elsewhere) = place::find(s.cluster, ask, true, s.policy.placement) else {
         return false;
     };

@@ -29,9 +29,9 @@ impl Rule for Reclaim {
 
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {
         let row = &s.cluster.workloads()[id];
+        let (asked, share) = (row.demand(), s.fair[&row.spec.queue]);
         let held = s.cluster.queues()[row.spec.queue].held();
-        let share = s.fair[&row.spec.queue];
-        Kind::ALL.into_iter().all(|kind| row.demand[kind] == 0 || held[kind] <= share[kind])
+        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= share[kind])
     }
 
     fn spares_the_entitled(&self) -> bool {

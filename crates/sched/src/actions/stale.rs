@@ -24,7 +24,9 @@ pub(crate) fn run(s: &mut Session<'_>) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
-        let cause = Cause::StaleGang { pods_min: workload.spec.pods_min, pods: workload.placed };
+        let short = workload.sets().find(|(spec, set)| set.placed < spec.pods_min);
+        let (pods_min, pods) = short.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
+        let cause = Cause::StaleGang { pods_min, pods };
         for pod in workload.pods.clone() {
             s.settle(pod, None, false);
             s.causes.insert(pod, cause.clone());

@@ -1,9 +1,10 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{GpuRequest, PodId, Share, WorkloadId, WorkloadSpec};
+use model::{GpuRequest, PodId, Share, Workload, WorkloadId, WorkloadSpec};
 use units::Resources;
 
+use crate::order;
 use crate::session::Session;
 
 /// One piece taken from a victim.
@@ -22,14 +23,30 @@ pub(crate) enum Taking {
 pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
     let workload = &s.cluster.workloads()[victim];
     let mut takings = halvings(s, victim, 1);
-    let spare = workload.placed.saturating_sub(workload.spec.pods_min);
-    if spare > 0 {
-        let placed = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
-        let last_first = workload.pods.iter().rev().copied().filter(placed);
-        takings.extend(last_first.take(spare as usize).map(Taking::One));
-    }
+    takings.extend(spare(s, workload).into_iter().map(Taking::One));
     takings.push(Taking::All(victim));
     takings
+}
+
+/// The pods above the minimum, in the order in which they go: the last one of the set with the
+/// most pods for its minimum, again and again. Source: scheduling reference §14.
+fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
+    let mut pods: Vec<Vec<PodId>> = Vec::new();
+    for at in 0..workload.pod_sets.len() {
+        let placed = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
+        let above = workload.pod_sets[at].placed > workload.spec.pod_sets[at].pods_min;
+        let own = if above { workload.pods_of(at) } else { &[] };
+        pods.push(own.iter().copied().filter(placed).collect());
+    }
+    let spec = |at: usize| &workload.spec.pod_sets[at];
+    let count = |left: &[PodId]| u32::try_from(left.len()).unwrap_or(u32::MAX);
+    let mut spare = Vec::new();
+    loop {
+        let above = (0..pods.len()).filter(|&at| count(&pods[at]) > spec(at).pods_min);
+        let worst = above.max_by_key(|&at| order::set_rank(spec(at), count(&pods[at])));
+        let Some(pod) = worst.and_then(|at| pods[at].pop()) else { return spare };
+        spare.push(pod);
+    }
 }
 
 /// The pieces of [`whole_workload`], but only what it has beyond its minimum as long as its
@@ -65,8 +82,8 @@ pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<T
 }
 
 /// Whether the number of GPUs may change: elastic, and whole GPUs at all.
-pub(crate) const fn is_elastic(spec: &WorkloadSpec) -> bool {
-    spec.elastic && matches!(spec.request.gpu, GpuRequest::Whole(1..))
+pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
+    spec.elastic && matches!(spec.pod_sets[0].request.gpu, GpuRequest::Whole(1..))
 }
 
 /// The amounts a taking frees.

@@ -2,8 +2,8 @@
 //! here".
 
 use model::{
-    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, QueueId,
-    QueueSpec, Share, Weights, WorkloadId, WorkloadSpec,
+    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, PodSetSpec,
+    QueueId, QueueSpec, Share, Weights, WorkloadId, WorkloadSpec,
 };
 use units::{GPU_MILLIS, Idx, Resources};
 
@@ -44,11 +44,8 @@ impl Builder {
         self.seq += 1;
         let request = PodRequest { gpu: GpuRequest::Whole(gpus), cpu_millis: 0, memory_bytes: 0 };
         let name = format!("job-{}", self.seq);
-        let spec = WorkloadSpec {
-            pods,
-            pods_min: pods,
-            ..WorkloadSpec::new(name, queue, self.seq, request)
-        };
+        let gang = PodSetSpec::gang(request, pods);
+        let spec = WorkloadSpec::new(name, queue, self.seq, gang);
         let id = self.cluster.add_workload(spec).expect("states add workloads to leaves only");
         for pod in self.cluster.workloads()[id].pods.clone() {
             self.cluster.set_wants(pod, true);

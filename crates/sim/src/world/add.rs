@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{NodeSpec, QueueSpec, WorkloadSpec};
+use model::{NodeSpec, PodSetSpec, QueueSpec, WorkloadSpec};
 use units::Kind;
 
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
@@ -194,13 +194,16 @@ impl Simulation {
             return Err(fault(format!("project `{}` has another of this name", wire.project)));
         }
         let seq = self.jobs.len() as u64;
-        let mut spec = WorkloadSpec::new(&name, queue, seq, convert::request(wire));
+        let pod_set = PodSetSpec {
+            pods: wire.pods,
+            pods_min: wire.pods_min.unwrap_or(wire.pods),
+            constraints: convert::constraints(wire),
+            ..convert::request(wire).into()
+        };
+        let mut spec = WorkloadSpec::new(&name, queue, seq, pod_set);
         spec.preemptible = wire.preemptible;
         spec.priority = wire.priority.unwrap_or(if wire.preemptible { 50 } else { 100 });
         spec.elastic = wire.elastic;
-        spec.pods = wire.pods;
-        spec.pods_min = wire.pods_min.unwrap_or(wire.pods);
-        spec.constraints = convert::constraints(wire);
         spec.preemption_delay_ms = wire.preemption_delay.map_or(0, |span| span.0);
         spec.created_at = ago(self.now, wire.age.map_or(0, |span| span.0));
         let id = self.cluster.add_workload(spec).map_err(|error| fault(error.to_string()))?;

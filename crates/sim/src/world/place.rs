@@ -64,13 +64,14 @@ impl Simulation {
         let node = self.node(name)?;
         let row = &self.cluster.nodes()[node];
         let spec = &self.cluster.workload_of(pod).spec;
-        let wanted = spec.request.gpu.devices() as usize;
+        let request = spec.pod_sets[self.cluster.pods()[pod].set as usize].request;
+        let wanted = request.gpu.devices() as usize;
         let share = |gpu: u32| -> Result<DeviceShare, String> {
             let has = row.gpus.len();
             let device = row.gpus.get(gpu as usize).ok_or_else(|| {
                 format!("node `{name}` has no GPU {gpu}; it has {has}, counted from 0")
             })?;
-            let millis = spec.request.gpu.millis_on(device.memory_bytes).ok_or_else(|| {
+            let millis = request.gpu.millis_on(device.memory_bytes).ok_or_else(|| {
                 format!("GPU {gpu} of node `{name}` has less memory than it asks for")
             })?;
             Ok(DeviceShare { gpu, millis })
@@ -82,7 +83,7 @@ impl Simulation {
                 found => Err(format!("asks for {wanted} GPUs; node `{name}` has {found} for it")),
             };
         }
-        let elastic = spec.elastic && matches!(spec.request.gpu, GpuRequest::Whole(_));
+        let elastic = spec.elastic && matches!(request.gpu, GpuRequest::Whole(_));
         if gpus.len() != wanted && !elastic {
             return Err(format!("asks for {wanted} GPUs and is given {}", gpus.len()));
         }

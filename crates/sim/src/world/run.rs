@@ -224,13 +224,7 @@ impl Simulation {
         let row = &self.jobs[job];
         let (id, span) = (row.model?, row.runs_for_ms?);
         let workload = &self.cluster.workloads()[id];
-        let runs = |pod: &model::PodId| {
-            let occupancy = &self.cluster.pods()[*pod].occupancy;
-            occupancy.current.is_some() && !occupancy.releasing
-        };
-        let running = workload.pods.iter().filter(|pod| runs(pod)).count();
-        let enough = running >= workload.spec.pods_min as usize;
-        enough.then(|| workload.last_start.unwrap_or(START).plus_ms(span))
+        self.cluster.runs(id).then(|| workload.last_start.unwrap_or(START).plus_ms(span))
     }
 
     fn finish_due(&mut self) -> bool {

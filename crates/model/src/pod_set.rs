@@ -1,0 +1,63 @@
+//! The parts of a workload: pods that are alike. Owns: what a pod set asks for and how many of
+//! its pods have a place. A plain workload is one set.
+
+use units::Resources;
+
+use crate::{Constraints, ConstraintsId, PodRequest};
+
+/// Pods of a workload that are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSetSpec {
+    /// Name, for explanations and for the order of sets; empty when there is only one.
+    pub name: String,
+    /// Number of pods.
+    pub pods: u32,
+    /// Fewest pods that make sense: none of the workload starts without them.
+    pub pods_min: u32,
+    /// What each pod asks for.
+    pub request: PodRequest,
+    /// Which nodes its pods may go to.
+    pub constraints: Constraints,
+    /// Pods of a higher one are placed before those of other sets.
+    pub task_priority: u32,
+}
+
+impl PodSetSpec {
+    /// One pod that may go anywhere.
+    #[must_use]
+    pub fn new(request: PodRequest) -> Self {
+        Self::gang(request, 1)
+    }
+
+    /// So many pods that start together and may go anywhere.
+    #[must_use]
+    pub fn gang(request: PodRequest, pods: u32) -> Self {
+        Self {
+            name: String::new(),
+            pods,
+            pods_min: pods,
+            request,
+            constraints: Constraints::default(),
+            task_priority: 0,
+        }
+    }
+}
+
+impl From<PodRequest> for PodSetSpec {
+    fn from(request: PodRequest) -> Self {
+        Self::new(request)
+    }
+}
+
+/// A pod set and its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSet {
+    /// What each pod asks for, as amounts.
+    pub demand: Resources,
+    /// Its constraints, as the cluster knows them.
+    pub constraints: ConstraintsId,
+    /// Where its pods begin among those of the workload.
+    pub(crate) first: u32,
+    /// Pods that hold or have reserved a place.
+    pub placed: u32,
+}
