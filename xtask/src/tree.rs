@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result};
 /// Text files by their path from the root, with `/` between folders.
 pub(crate) type Tree = BTreeMap<String, String>;
 
-const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", "node_modules", "dist"];
+/// Folders that are not the repository's; in a linked worktree `.git` is a file.
+const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "dist"];
 
 /// Reads every text file of the repository. Files that are not UTF-8 do not count.
 ///
@@ -25,7 +26,10 @@ pub(crate) fn read(root: &Path) -> Result<Tree> {
             let path = entry?.path();
             let kind = fs::symlink_metadata(&path)?.file_type();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if kind.is_dir() && !SKIPPED_FOLDERS.contains(&name.as_str()) {
+            if SKIPPED.contains(&name.as_str()) {
+                continue;
+            }
+            if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() {
                 let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
