@@ -35,5 +35,5 @@ pub use cycle::cycle;
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{OverQuota, Placement, Policy};
-pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, WorkloadRef};
+pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

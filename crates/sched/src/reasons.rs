@@ -139,8 +139,8 @@ pub enum Pending {
     NotEntitledToMore {
         /// The project's numbers.
         queue: QueueNumbers,
-        /// What is asked for, in GPU thousandths.
-        requested_millis: u64,
+        /// What is asked for.
+        requested: u64,
     },
     /// It has a place, which is being freed.
     WaitingForRelease {
@@ -172,17 +172,28 @@ pub struct WorkloadRef {
     pub queue: String,
 }
 
-/// How a queue stood when a decision was taken, in GPU thousandths.
+/// How a queue stood when a decision was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueNumbers {
     /// Name.
     pub name: String,
+    /// Of what.
+    pub kind: Kind,
     /// What it held, before the decision.
-    pub allocated_millis: u64,
+    pub allocated: u64,
     /// Its quota.
-    pub quota_millis: u64,
+    pub quota: u64,
     /// Its fair share.
-    pub fair_share_millis: u64,
+    pub fair_share: u64,
+}
+
+/// By what right one queue takes from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// The taker stays within its quota, the other was above its own.
+    QuotaGuaranteed,
+    /// The taker stays within its fair share, the other was above its own and keeps its quota.
+    FairShareMaintained,
 }
 
 /// Why something running was stopped, and for whom.
@@ -190,8 +201,12 @@ pub struct QueueNumbers {
 pub enum Cause {
     /// Its project holds more than its share, another less.
     Reclaimed {
+        /// By what right.
+        strategy: Strategy,
         /// Who gets it.
         beneficiary: WorkloadRef,
+        /// What the beneficiary asks for.
+        requested: u64,
         /// The project that lost.
         loser: QueueNumbers,
         /// The project that gained.

@@ -271,13 +271,14 @@ impl Session<'_> {
         WorkloadRef { id, name: spec.name.clone(), queue }
     }
 
-    pub(crate) fn numbers(&self, id: QueueId) -> QueueNumbers {
+    pub(crate) fn numbers(&self, id: QueueId, kind: Kind) -> QueueNumbers {
         let queue = &self.cluster.queues()[id];
         QueueNumbers {
             name: queue.name.clone(),
-            allocated_millis: queue.allocated.gpu_millis,
-            quota_millis: queue.share.quota.gpu_millis,
-            fair_share_millis: self.fair.get(&id).map_or(0, |share| share.gpu_millis),
+            kind,
+            allocated: queue.allocated[kind],
+            quota: queue.share.quota[kind],
+            fair_share: self.fair.get(&id).map_or(0, |share| share[kind]),
         }
     }
 

@@ -70,7 +70,8 @@ pub(crate) trait Rule {
     }
 
     /// What the victim is told.
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause;
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId)
+    -> Cause;
 }
 
 /// What a node costs; the least is taken, by the first difference.
@@ -324,7 +325,8 @@ impl Deal<'_> {
             if most.is_some_and(|most| self.givers.len() >= most) {
                 return false;
             }
-            self.causes.insert(victim, self.rule.cause(s, self.need.id, victim));
+            let cause = self.rule.cause(s, self.need.id, self.need.asked, victim);
+            self.causes.insert(victim, cause);
             self.givers.push((victim, s.cluster.workloads()[victim].placed));
         }
         take::take(s, taking);

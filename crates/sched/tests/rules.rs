@@ -63,9 +63,10 @@ fn a_share_that_fits_nowhere_says_the_largest() {
 fn cpu_can_be_what_is_missing() {
     let mut w = World::new("n1:2:4", "a:2");
     w.run("submit a/t1 --cpu 3; submit a/t2 --cpu 2");
-    expect![
-        "P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them\n"
-    ]
+    expect![[r#"
+        P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
+        P203 nothing is taken from others for 2 core(s): a holds 3 core(s) (quota unlimited, fair share 4)
+    "#]]
     .assert_eq(&w.why("t2"));
 }
 
@@ -422,7 +423,10 @@ fn cpu_and_memory_must_be_free_on_the_same_node() {
     let mut w = World::new("n1:2:4 n2:2:100", "a:4");
     w.run("submit a/m1 --memory 1000GiB --cpu 3; submit a/m2 --memory 1000GiB --cpu 90");
     w.run("submit a/x --cpu 5 --memory 100GiB");
-    expect!["P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them\n"].assert_eq(&w.why("x"));
+    expect![[r#"
+        P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them
+        P203 nothing is taken from others for 100GiB of memory: a holds 1.9TiB of memory (quota unlimited, fair share 2TiB)
+    "#]].assert_eq(&w.why("x"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Rule for Consolidation {
         Some(s.policy.consolidation_moves_max)
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: WorkloadId) -> Cause {
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, _: WorkloadId) -> Cause {
         Cause::Consolidated { beneficiary: s.reference(id) }
     }
 }

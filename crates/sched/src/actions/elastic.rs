@@ -2,6 +2,7 @@
 //! what nobody wants. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
 
 use model::{GpuRequest, PodId, WorkloadId};
+use units::Resources;
 
 use super::allocate::each_in_order;
 use super::consolidate::Consolidation;
@@ -27,7 +28,7 @@ impl Rule for GiveBack {
         false
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
         Cause::Resized {
             gpus_before: gpus_of(s, victim) as usize,
             gpus_after: requested(s, victim) as usize,

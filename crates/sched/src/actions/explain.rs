@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, WorkloadId};
 use units::{GPU_MILLIS, Resources};
 
-use super::reclaim::entitled;
+use super::reclaim::not_entitled;
 use crate::Pending;
 use crate::class::Class;
 use crate::session::Session;
@@ -44,11 +44,12 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     if reasons.is_empty() && !s.stats.exhausted {
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }
-    let gpu_millis = s.ask(id, None).gpu_millis;
-    let asked = Resources { gpu_millis, ..Resources::ZERO };
-    if !entitled(s, id, asked) && !reasons.iter().any(is_final) {
-        let queue = s.numbers(spec.queue);
-        reasons.push(Pending::NotEntitledToMore { queue, requested_millis: gpu_millis });
+    let asked = s.ask(id, None);
+    if let Some(kind) = not_entitled(s, id, asked)
+        && !reasons.iter().any(is_final)
+    {
+        let (queue, requested) = (s.numbers(spec.queue, kind), asked[kind]);
+        reasons.push(Pending::NotEntitledToMore { queue, requested });
     }
     if s.stats.exhausted {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });

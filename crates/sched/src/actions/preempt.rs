@@ -30,7 +30,7 @@ impl Rule for Preempt {
         above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
         preempted(s, id, victim)
     }
 }

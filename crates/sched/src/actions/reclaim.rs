@@ -5,15 +5,15 @@ use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
 use super::preempt::{gives_way_to, preempted};
-use crate::Cause;
 use crate::session::Session;
 use crate::victims::{Rule, Taking, above_minimum_while_safe, freed};
+use crate::{Cause, Strategy};
 
 pub(crate) struct Reclaim;
 
 impl Rule for Reclaim {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-        entitled(s, id, asked)
+        not_entitled(s, id, asked).is_none()
     }
 
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
@@ -60,8 +60,8 @@ impl Rule for Reclaim {
         // Above the point where the paths part nothing changes hands; below it, every level of
         // the taker's side must be entitled.
         let leaf = s.cluster.workloads()[id].spec.queue;
-        let below = || s.cluster.lineage(leaf).take_while(|&queue| queue != taker).chain([taker]);
-        if !below().all(|queue| within_share(s, queue, asked)) {
+        let below = || lineage_below(s, leaf, taker);
+        if !below().all(|queue| beyond_share(s, queue, asked).is_none()) {
             return false;
         }
         let held = s.cluster.queues()[giver].held();
@@ -73,35 +73,68 @@ impl Rule for Reclaim {
             held[kind] > s.fair[&giver][kind].max(quota[kind])
                 && (left[kind] >= quota[kind] || !s.policy.protects_quota)
         });
-        let within_quota = below()
-            .all(|queue| (s.cluster.queues()[queue].held() + asked).fits_in(deserved(s, queue)));
+        let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
         above_share || (within_quota && above_quota)
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
+    fn cause(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        victim: WorkloadId,
+    ) -> Cause {
         if gives_way_to(s, id, victim) {
             return preempted(s, id, victim);
         }
         let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
         let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
+        let below = || lineage_below(s, queue(id), winner);
+        let (held, quota) = (s.cluster.queues()[loser].held(), deserved(s, loser));
+        let fair = s.fair[&loser];
+        let above = |most: Resources| {
+            Kind::ALL.into_iter().find(|&kind| asked[kind] > 0 && held[kind] > most[kind])
+        };
+        let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
+        let (strategy, kind) = match above(quota).filter(|_| within_quota) {
+            Some(kind) => (Strategy::QuotaGuaranteed, kind),
+            None => (Strategy::FairShareMaintained, above(fair.max(quota)).unwrap_or(Kind::Gpu)),
+        };
         Cause::Reclaimed {
+            strategy,
             beneficiary: s.reference(id),
-            loser: s.numbers(loser),
-            winner: s.numbers(winner),
+            requested: asked[kind],
+            loser: s.numbers(loser, kind),
+            winner: s.numbers(winner, kind),
         }
     }
 }
 
-/// Whether a workload's queue stays within its fair share with it.
-pub(crate) fn entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-    within_share(s, s.cluster.workloads()[id].spec.queue, asked)
+/// Of what a workload's queue would hold more than its fair share with it, if anything.
+pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> Option<Kind> {
+    beyond_share(s, s.cluster.workloads()[id].spec.queue, asked)
 }
 
-fn within_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> bool {
+fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
     let held = s.cluster.queues()[queue].held();
     let share = s.fair[&queue];
-    let within = |kind| asked[kind] == 0 || held[kind].saturating_add(asked[kind]) <= share[kind];
-    Kind::ALL.into_iter().all(within)
+    let beyond =
+        |kind: &Kind| asked[*kind] > 0 && held[*kind].saturating_add(asked[*kind]) > share[*kind];
+    Kind::ALL.into_iter().find(beyond)
+}
+
+/// Whether a queue that gets what is asked for holds no more than `most`.
+fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
+    (s.cluster.queues()[queue].held() + asked).fits_in(most)
+}
+
+/// A queue and all above it, up to `top`.
+fn lineage_below<'a>(
+    s: &'a Session<'_>,
+    leaf: QueueId,
+    top: QueueId,
+) -> impl Iterator<Item = QueueId> + use<'a> {
+    s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
 }
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair

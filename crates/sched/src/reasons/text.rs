@@ -6,7 +6,7 @@ use std::fmt;
 use model::GpuRequest;
 use units::{Kind, Resources, format_bytes, format_millis};
 
-use super::{Cause, Pending, QueueNumbers, WorkloadRef};
+use super::{Cause, Pending, QueueNumbers, Strategy, WorkloadRef};
 
 /// `1 GPU`, `2 GPUs`, `0.5 GPU`.
 fn gpus(millis: u64) -> String {
@@ -26,13 +26,13 @@ impl fmt::Display for WorkloadRef {
 
 impl fmt::Display for QueueNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, allocated_millis, quota_millis, fair_share_millis } = self;
+        let Self { name, kind, allocated, quota, fair_share } = self;
         write!(
             f,
             "{name} holds {} (quota {}, fair share {})",
-            gpus(*allocated_millis),
-            amount(*quota_millis),
-            amount(*fair_share_millis)
+            of(*kind, *allocated),
+            number(*kind, *quota),
+            number(*kind, *fair_share)
         )
     }
 }
@@ -124,8 +124,12 @@ impl Pending {
                 number(*kind, *allocated),
                 number(*kind, *requested)
             ),
-            Self::NotEntitledToMore { queue, requested_millis } => {
-                write!(f, "nothing is taken from others for {}: {queue}", gpus(*requested_millis))
+            Self::NotEntitledToMore { queue, requested } => {
+                write!(
+                    f,
+                    "nothing is taken from others for {}: {queue}",
+                    of(queue.kind, *requested)
+                )
             }
             Self::WaitingForRelease { node, holders } if holders.is_empty() => {
                 write!(f, "goes on at {node} as soon as its last run has stopped")
@@ -194,6 +198,7 @@ fn of(kind: Kind, amount: u64) -> String {
 fn number(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Gpu | Kind::Cpu => amount(value),
+        Kind::Memory if value == u64::MAX => "unlimited".to_owned(),
         Kind::Memory => format_bytes(value),
     }
 }
@@ -201,9 +206,15 @@ fn number(kind: Kind, value: u64) -> String {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reclaimed { beneficiary, loser, winner } => {
-                write!(f, "stopped so that {beneficiary} gets its share: {loser}; {winner}")
-            }
+            Self::Reclaimed { strategy, beneficiary, requested, loser, winner } => write!(
+                f,
+                "stopped so that {beneficiary} gets its {}: {loser}; {winner} and asks for {}",
+                match strategy {
+                    Strategy::QuotaGuaranteed => "quota",
+                    Strategy::FairShareMaintained => "fair share",
+                },
+                number(winner.kind, *requested)
+            ),
             Self::Preempted { beneficiary, priority, beneficiary_priority } => write!(
                 f,
                 "stopped for {beneficiary} of higher priority ({beneficiary_priority} over {priority})"

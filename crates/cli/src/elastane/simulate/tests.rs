@@ -43,8 +43,8 @@ fn a_scenario_is_told_in_tables() {
     let said = typed(&[&path, "--svg", &picture.to_string_lossy()]).unwrap();
     expect![[r#"
         Step  At   Decision  Workload     Where  Why
-        ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-        1     2ms  evict     team-a/a2-0  n1[1]  E101 stopped so that team-b/b1 gets its share: team-a holds 2 GPUs (quota 1, fair share 1); team-b holds 0 GPUs (quota 1, fair share 1)
+        ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+        1     2ms  evict     team-a/a2-0  n1[1]  E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1, fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for 1
         1     2ms  reserve   team-b/b1-0  n1[1]
         1     3ms  bind      team-b/b1-0  n1[1]"#]]
     .assert_eq(said.split("\n\n").next().unwrap_or_default());
