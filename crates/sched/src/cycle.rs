@@ -13,7 +13,7 @@ use crate::actions::reclaim::Reclaim;
 use crate::actions::{allocate, explain, promote, stale};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Plan, Policy, Stats, Step, fair_shares};
+use crate::{Action, Plan, Policy, Stats, Step, fair_shares};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -36,22 +36,25 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         trials_left: 0,
         wake_at: None,
     };
-    let actions: [fn(&mut Session<'_>); 9] = [
-        promote::run,
-        allocate::run,
-        |s| allocate::by_rule(s, &GiveBack),
-        |s| allocate::by_rule(s, &Consolidation),
-        |s| allocate::by_rule(s, &Reclaim),
-        |s| allocate::by_rule(s, &Preempt),
-        stale::run,
-        elastic::fit,
-        elastic::grow,
-    ];
-    for action in actions {
+    for &action in &policy.actions {
         s.trials_left = policy.trials_max;
-        action(&mut s);
+        run(&mut s, action);
     }
     finish(s)
+}
+
+fn run(s: &mut Session<'_>, action: Action) {
+    match action {
+        Action::Promote => promote::run(s),
+        Action::Allocate => allocate::run(s),
+        Action::GiveBack => allocate::by_rule(s, &GiveBack),
+        Action::Consolidate => allocate::by_rule(s, &Consolidation),
+        Action::Reclaim => allocate::by_rule(s, &Reclaim),
+        Action::Preempt => allocate::by_rule(s, &Preempt),
+        Action::Stale => stale::run(s),
+        Action::Fit => elastic::fit(s),
+        Action::Grow => elastic::grow(s),
+    }
 }
 
 fn finish(mut s: Session<'_>) -> Plan {

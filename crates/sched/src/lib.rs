@@ -34,6 +34,6 @@ mod victims;
 pub use cycle::cycle;
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
-pub use policy::{OverQuota, Placement, Policy};
+pub use policy::{Action, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

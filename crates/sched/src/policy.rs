@@ -18,9 +18,99 @@ pub enum OverQuota {
     ByQuota,
 }
 
+/// Whose decisions are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Our own.
+    #[default]
+    Default,
+    /// Those of KAI-Scheduler, as the scheduling reference describes them.
+    Kai(Kai),
+}
+
+/// Knobs that only profile `kai` has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kai {
+    /// How much further above its fair share than the taker a queue must be, in thousandths.
+    pub saturation_millis: u64,
+    /// Whether reclaim may move workloads without counting them as taken.
+    pub consolidating_reclaim: bool,
+    /// Most workloads of one queue that an action looks at.
+    pub queue_depth: usize,
+    /// Which queue says how long a victim of reclaim runs at least.
+    pub runtime_from: RuntimeFrom,
+}
+
+impl Default for Kai {
+    fn default() -> Self {
+        Self {
+            saturation_millis: 1000,
+            consolidating_reclaim: true,
+            queue_depth: usize::MAX,
+            runtime_from: RuntimeFrom::Branch,
+        }
+    }
+}
+
+/// Which queue says how long a victim of reclaim runs at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuntimeFrom {
+    /// The victim's ancestor just below the point where its path and the taker's part, or else
+    /// the next above.
+    Branch,
+    /// The victim's own queue, or else the next above.
+    Leaf,
+}
+
+/// One of the things a decision is made of; see the crate for what each does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Start what waited for a place that is free now.
+    Promote,
+    /// Give free resources to the neediest.
+    Allocate,
+    /// Shrink elastic pods that hold more than they asked for.
+    GiveBack,
+    /// Move pods so that free resources come together.
+    Consolidate,
+    /// Take from other queues what they hold above their share.
+    Reclaim,
+    /// Take from lower priorities of the same queue.
+    Preempt,
+    /// Stop what is left of gangs that lost too many pods.
+    Stale,
+    /// Start elastic pods with half of what they asked for, a quarter, ….
+    Fit,
+    /// Double elastic pods into what nobody wants.
+    Grow,
+}
+
+impl Action {
+    /// What profile `default` does, in order.
+    pub const DEFAULT: [Self; 9] = [
+        Self::Promote,
+        Self::Allocate,
+        Self::GiveBack,
+        Self::Consolidate,
+        Self::Reclaim,
+        Self::Preempt,
+        Self::Stale,
+        Self::Fit,
+        Self::Grow,
+    ];
+    /// What profile `kai` does, in order. Promotion is no part of it: places on what is being
+    /// released are found anew in each cycle.
+    pub const KAI: [Self; 5] =
+        [Self::Allocate, Self::Consolidate, Self::Reclaim, Self::Preempt, Self::Stale];
+}
+
 /// The knobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
+    /// Whose decisions are made.
+    pub profile: Profile,
+    /// What is done in each cycle, in order.
+    pub actions: Vec<Action>,
     /// Which node is taken.
     pub placement: Placement,
     /// How capacity that no quota claims is divided.
@@ -47,16 +137,22 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The rules of reclaim and fair share as KAI's are described (scheduling reference §7, §15).
+    /// KAI's decisions.
     #[must_use]
     pub fn kai() -> Self {
-        Self { shrinks_promises: false, protects_quota: false, ..Self::default() }
+        Self {
+            profile: Profile::Kai(Kai::default()),
+            actions: Action::KAI.to_vec(),
+            ..Self::default()
+        }
     }
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            profile: Profile::Default,
+            actions: Action::DEFAULT.to_vec(),
             placement: Placement::BinPack,
             over_quota: OverQuota::ByWeight,
             shrinks_promises: true,

@@ -43,8 +43,13 @@ fn main() {
 fn cell(state: State, nodes: u32, goal_ms: u64) -> String {
     // The state that must be refused promises one GPU more than there is; in proportion, that
     // would be granted.
-    let rules = if state == State::OneShort { sched::Policy::kai() } else { Default::default() };
-    let policy = sched::Policy { consolidation_moves_max: 8 * nodes as usize, ..rules };
+    let strict = state == State::OneShort;
+    let policy = sched::Policy {
+        consolidation_moves_max: 8 * nodes as usize,
+        shrinks_promises: !strict,
+        protects_quota: !strict,
+        ..sched::Policy::default()
+    };
     let prototype = state.build(nodes);
     let mut best = f64::INFINITY;
     let mut steps = 0;

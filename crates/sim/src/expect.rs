@@ -1,21 +1,33 @@
 //! What was expected against what is. Owns: the comparison and its words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::Placement;
+use model::{Occupancy, Placement};
 use units::{GPU_MILLIS, format_millis};
 
 use crate::frame::{label_of, task_state};
-use crate::scenario::{Expect, ExpectQueue, ExpectWorkload, OneOrMany, State};
+use crate::scenario::{
+    DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, OneOrMany, State,
+};
 use crate::world::Simulation;
+
+/// What was decided since the last action of a scenario.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Decided {
+    /// Labels and codes of what was stopped.
+    pub(crate) stopped: Vec<(String, String)>,
+    /// Kinds of everything.
+    pub(crate) kinds: Vec<DecisionKind>,
+}
 
 /// Every difference, one sentence each.
 pub(crate) fn differences(
     simulation: &Simulation,
-    stopped: &[(String, String)],
+    decided: &Decided,
     expected: &Expect,
 ) -> Vec<String> {
     let mut found = Vec::new();
+    let mut groups = BTreeMap::new();
     for (name, want) in &expected.gpus {
         match simulation.node(name) {
             Err(fault) => found.push(fault),
@@ -32,8 +44,16 @@ pub(crate) fn differences(
     for (name, want) in &expected.workloads {
         match simulation.job(name) {
             Err(fault) => found.push(fault),
-            Ok(job) => workload(&mut found, simulation, name, job, want),
+            Ok(job) => {
+                workload(&mut found, simulation, name, job, want);
+                tasks(&mut found, simulation, (name, job), &want.tasks, &mut groups);
+            }
         }
+    }
+    for (kind, &want) in &expected.decisions {
+        let is = decided.kinds.iter().filter(|other| *other == kind).count();
+        let what = format!("decisions of kind {}", kind.as_str());
+        differ(&mut found, &what, want.to_string(), is.to_string());
     }
     for (name, want) in &expected.queues {
         match simulation.queue(name) {
@@ -44,7 +64,7 @@ pub(crate) fn differences(
     if let Some(want) = &expected.stopped {
         let want = want.iter().map(|(name, codes)| (name.clone(), codes.as_slice().to_vec()));
         let mut is: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (name, code) in stopped {
+        for (name, code) in &decided.stopped {
             let codes = is.entry(name.clone()).or_default();
             if !codes.contains(code) {
                 codes.push(code.clone());
@@ -146,15 +166,107 @@ fn workload(
         let is: u64 = places().map(Placement::gpu_millis).sum();
         differ(found, &format!("GPUs of {name}"), format_millis(want.0), format_millis(is));
     }
-    if let Some(want) = want.running {
-        let runs = |pod: &&model::PodId| task_state(&cluster.pods()[**pod]) == State::Running;
-        let is = pods.iter().filter(runs).count();
-        differ(found, &format!("running pods of {name}"), want.to_string(), is.to_string());
+    let counts = [
+        (ExpectState::Running, want.running),
+        (ExpectState::Pipelined, want.pipelined),
+        (ExpectState::Releasing, want.releasing),
+    ];
+    for (state, want) in counts {
+        let Some(want) = want else { continue };
+        let is = pods.iter().filter(|&&pod| pod_state(&cluster.pods()[pod]) == state).count();
+        let what = format!("{} pods of {name}", state.as_str());
+        differ(found, &what, want.to_string(), is.to_string());
     }
     if let Some(want) = &want.pending {
         let reasons = id.and_then(|id| simulation.plan().pending.get(&id)).into_iter().flatten();
         let is: Vec<_> = reasons.map(|reason| reason.code().code).collect();
         differ(found, &format!("why {name} waits"), joined(want), is.join(" "));
+    }
+}
+
+/// The state of a pod as expectations see it.
+fn pod_state(pod: &model::Pod) -> ExpectState {
+    match &pod.occupancy {
+        Occupancy { next: Some(_), .. } => ExpectState::Pipelined,
+        Occupancy { current: Some(_), releasing, .. } if *releasing => ExpectState::Releasing,
+        Occupancy { current: Some(_), .. } => ExpectState::Running,
+        _ if pod.wants => ExpectState::Pending,
+        _ => ExpectState::Ended,
+    }
+}
+
+/// A GPU: its node and index.
+type Device = (model::NodeId, u32);
+
+/// Compares single pods; `groups` keeps which GPU each name stands for.
+fn tasks<'a>(
+    found: &mut Vec<String>,
+    simulation: &Simulation,
+    (name, job): (&str, usize),
+    expected: &'a [ExpectTask],
+    groups: &mut BTreeMap<&'a str, Device>,
+) {
+    let cluster = simulation.cluster();
+    let id = simulation.jobs[job].model;
+    let pods = id.map(|id| cluster.workloads()[id].pods.as_slice()).unwrap_or_default();
+    for (number, want) in expected.iter().enumerate() {
+        let task = format!("task {number} of {name}");
+        let Some(&pod) = pods.get(number) else {
+            found.push(format!("{task} is not there: it has {} tasks", pods.len()));
+            continue;
+        };
+        let pod = &cluster.pods()[pod];
+        let occupancy = &pod.occupancy;
+        let place = occupancy.next.as_ref().or(occupancy.current.as_ref());
+        if let Some(want) = want.state {
+            let what = format!("state of {task}");
+            differ(found, &what, want.as_str().into(), pod_state(pod).as_str().into());
+        }
+        if let Some(want) = &want.node {
+            let is = place.map_or("none", |place| cluster.nodes()[place.node].name.as_str());
+            differ(found, &format!("node of {task}"), want.clone(), is.into());
+        }
+        if let Some(want) = want.gpu {
+            let is = place.map_or(0, Placement::gpu_millis);
+            let what = format!("GPUs of {task}");
+            differ(found, &what, format_millis(want.0), format_millis(is));
+        }
+        let devices = || place.iter().flat_map(|place| &place.devices).map(|share| share.gpu);
+        if let Some(want) = &want.gpus {
+            let (want, is) = (format!("{want:?}"), format!("{:?}", devices().collect::<Vec<_>>()));
+            differ(found, &format!("GPU indices of {task}"), want, is);
+        }
+        let Some(want) = &want.groups else { continue };
+        let is: BTreeSet<Device> = place
+            .map_or_else(BTreeSet::new, |place| devices().map(|gpu| (place.node, gpu)).collect());
+        same_groups(found, &task, want.as_slice(), is, groups);
+    }
+}
+
+/// Whether names can stand for these GPUs, after what they stand for already.
+fn same_groups<'a>(
+    found: &mut Vec<String>,
+    task: &str,
+    want: &'a [String],
+    mut is: BTreeSet<Device>,
+    groups: &mut BTreeMap<&'a str, Device>,
+) {
+    if want.len() != is.len() {
+        found.push(format!("{task} is on {} GPUs, expected {}", is.len(), want.join(", ")));
+        return;
+    }
+    let (known, new): (Vec<_>, Vec<_>) =
+        want.iter().map(String::as_str).partition(|name| groups.contains_key(name));
+    for name in known {
+        if !is.remove(&groups[name]) {
+            found.push(format!("{task} is not on GPU group {name}"));
+        }
+    }
+    for (name, device) in new.into_iter().zip(is) {
+        match groups.iter().find(|(_, other)| **other == device) {
+            Some((other, _)) => found.push(format!("{task} is on GPU group {other}, not {name}")),
+            None => drop(groups.insert(name, device)),
+        }
     }
 }
 

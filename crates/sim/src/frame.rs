@@ -6,7 +6,7 @@ use sched::{Cause, Step};
 use serde::Serialize;
 use units::Resources;
 
-use crate::scenario::State;
+use crate::scenario::{DecisionKind, State};
 use crate::world::Simulation;
 
 /// A decision and the state it left.
@@ -257,20 +257,18 @@ fn named(simulation: &Simulation, place: &Placement) -> Place {
 }
 
 fn decision(simulation: &Simulation, step: &Step) -> Decision {
-    let (kind, pod, from, to, cause) = match step {
-        Step::Bind { pod, to } => ("bind", *pod, None, Some(to), None),
-        Step::Reserve { pod, to } => ("reserve", *pod, None, Some(to), None),
-        Step::Unreserve { pod } => ("unreserve", *pod, None, None, None),
-        Step::Evict { pod, from, cause } => ("evict", *pod, Some(from), None, Some(cause)),
-        Step::Move { pod, from, to, cause } => ("move", *pod, Some(from), Some(to), Some(cause)),
-        Step::Resize { pod, from, to, cause } => {
-            ("resize", *pod, Some(from), Some(to), Some(cause))
+    let (pod, from, to, cause) = match step {
+        Step::Bind { pod, to } | Step::Reserve { pod, to } => (*pod, None, Some(to), None),
+        Step::Unreserve { pod } => (*pod, None, None, None),
+        Step::Evict { pod, from, cause } => (*pod, Some(from), None, Some(cause)),
+        Step::Move { pod, from, to, cause } | Step::Resize { pod, from, to, cause } => {
+            (*pod, Some(from), Some(to), Some(cause))
         }
     };
     let workload = simulation.cluster().workload_of(pod);
     let project = &simulation.cluster().queues()[workload.spec.queue].name;
     Decision {
-        kind,
+        kind: kind(step).as_str(),
         workload: workload.spec.name.clone(),
         project: project.clone(),
         task: simulation.cluster().pods()[pod].index,
@@ -279,6 +277,18 @@ fn decision(simulation: &Simulation, step: &Step) -> Decision {
         code: cause.map(|cause| cause.code().code),
         reason: cause.map(ToString::to_string),
         beneficiary: cause.and_then(Cause::beneficiary).map(ToString::to_string),
+    }
+}
+
+/// What is done to a pod.
+pub(crate) const fn kind(step: &Step) -> DecisionKind {
+    match step {
+        Step::Bind { .. } => DecisionKind::Bind,
+        Step::Reserve { .. } => DecisionKind::Reserve,
+        Step::Unreserve { .. } => DecisionKind::Unreserve,
+        Step::Evict { .. } => DecisionKind::Evict,
+        Step::Move { .. } => DecisionKind::Move,
+        Step::Resize { .. } => DecisionKind::Resize,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
-use sched::Policy;
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::{Instant, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
@@ -30,7 +30,20 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
 }
 
 fn knobs(policy: &Policy) -> wire::Policy {
+    let kai = match policy.profile {
+        Profile::Kai(kai) => Some(kai),
+        Profile::Default => None,
+    };
     wire::Policy {
+        profile: Some(kai.map_or(wire::Profile::Default, |_| wire::Profile::Kai)),
+        actions: Some(OneOrMany::Many(policy.actions.iter().map(|&a| action(a)).collect())),
+        saturation_multiplier: kai.map(|kai| Count::new(kai.saturation_millis)),
+        consolidating_reclaim: kai.map(|kai| kai.consolidating_reclaim),
+        queue_depth: kai.map(|kai| kai.queue_depth).filter(|&depth| depth < usize::MAX),
+        reclaim_runtime: kai.map(|kai| match kai.runtime_from {
+            RuntimeFrom::Branch => wire::RuntimeFrom::Lca,
+            RuntimeFrom::Leaf => wire::RuntimeFrom::Queue,
+        }),
         placement: Some(match policy.placement {
             sched::Placement::BinPack => wire::Strategy::BinPack,
             sched::Placement::Spread => wire::Strategy::Spread,
@@ -44,6 +57,20 @@ fn knobs(policy: &Policy) -> wire::Policy {
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),
         trials_max: Some(policy.trials_max),
+    }
+}
+
+const fn action(action: Action) -> wire::Action {
+    match action {
+        Action::Promote => wire::Action::Promote,
+        Action::Allocate => wire::Action::Allocate,
+        Action::GiveBack => wire::Action::GiveBack,
+        Action::Consolidate => wire::Action::Consolidate,
+        Action::Reclaim => wire::Action::Reclaim,
+        Action::Preempt => wire::Action::Preempt,
+        Action::Stale => wire::Action::Stale,
+        Action::Fit => wire::Action::Fit,
+        Action::Grow => wire::Action::Grow,
     }
 }
 

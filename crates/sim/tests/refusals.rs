@@ -199,3 +199,27 @@ workloads:
     assert_eq!(outcome.simulation.cluster().verify(), Ok(()));
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
 }
+
+#[test]
+fn knobs_and_actions_belong_to_a_profile() {
+    check(&[
+        ("policy: {profile: kia}", "unknown value `kia`; did you mean `kai`?"),
+        ("policy: {queue_depth: 3}", "2:9: policy `queue_depth` needs `profile: kai`"),
+        ("policy: {reclaim_runtime: lca}", "policy `reclaim_runtime` needs `profile: kai`"),
+        ("policy: {profile: kai, saturation_multiplier: 0.9}", "1 or more is allowed"),
+        ("policy: {actions: [alocate]}", "unknown value `alocate`; did you mean `allocate`?"),
+        ("policy: {profile: kai, actions: [promote]}", "action `promote` is not allowed"),
+        ("steps: [{cycles: -1}]", "fewer than 0 cycles"),
+        ("steps: [{cycles: {cuont: 1}}]", "unknown key `cuont`; did you mean `count`?"),
+        ("steps: [{cycles: {actions: [reclam]}}]", "did you mean `reclaim`?"),
+        (
+            "policy: {profile: kai}\nsteps: [{cycles: {actions: [promote]}}]",
+            "3:18: action `promote` is not allowed",
+        ),
+        ("steps: [{expect: {decisions: {bnd: 1}}}]", "did you mean `bind`?"),
+        (
+            "steps: [{expect: {workloads: {a: {tasks: [{state: runing}]}}}}]",
+            "did you mean `running`?",
+        ),
+    ]);
+}

@@ -13,10 +13,14 @@ use serde::{Deserialize, Serialize};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
 pub use read::At;
-pub use steps::{Expect, ExpectQueue, ExpectWorkload, Gone, QuotaChange, Step, Submit};
+pub use steps::{
+    Cycles, DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, Gone,
+    QuotaChange, Step, Submit,
+};
 pub use types::{
-    Amounts, Effect, Evicted, Node, OverQuota, Place, Policy, Queue, Releasing, Scenario, Schedule,
-    Strategy, Taint, Task, TaskState, Toleration, Weights, Workload, World,
+    Action, Amounts, Effect, Evicted, Node, OverQuota, Place, Policy, Profile, Queue, Releasing,
+    RuntimeFrom, Scenario, Schedule, Strategy, Taint, Task, TaskState, Toleration, Weights,
+    Workload, World,
 };
 
 use crate::Error;
@@ -108,6 +112,12 @@ impl Scenario {
                 .map_err(|error| wrong(format!("policy `{pair}`: {}", error.message())))?;
             let policy = &mut self.policy.value;
             let Policy {
+                profile,
+                actions,
+                saturation_multiplier,
+                consolidating_reclaim,
+                queue_depth,
+                reclaim_runtime,
                 placement,
                 over_quota,
                 usage_weight,
@@ -116,6 +126,12 @@ impl Scenario {
                 stale_grace,
                 trials_max,
             } = read;
+            policy.profile = profile.or(policy.profile);
+            policy.actions = actions.or(policy.actions.take());
+            policy.saturation_multiplier = saturation_multiplier.or(policy.saturation_multiplier);
+            policy.consolidating_reclaim = consolidating_reclaim.or(policy.consolidating_reclaim);
+            policy.queue_depth = queue_depth.or(policy.queue_depth);
+            policy.reclaim_runtime = reclaim_runtime.or(policy.reclaim_runtime);
             policy.placement = placement.or(policy.placement);
             policy.over_quota = over_quota.or(policy.over_quota);
             policy.usage_weight = usage_weight.or(policy.usage_weight);

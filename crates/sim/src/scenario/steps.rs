@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::amount::{Count, Span};
 use super::list::OneOrMany;
 use super::read::At;
-use super::types::{Amounts, Node, Weights, Workload};
+use super::types::{Action, Amounts, Node, Weights, Workload};
 
 /// One thing that happens, and what is expected then. At most one of the actions is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Step {
     pub advance: Option<Span>,
     /// So many decisions, and no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycles: Option<u32>,
+    pub cycles: Option<At<Cycles>>,
     /// What was being stopped is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<Gone>,
@@ -102,6 +102,67 @@ impl Step {
     }
 }
 
+/// So many decisions, each made of all actions of the policy or of those given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cycles {
+    /// How many.
+    pub count: u32,
+    /// What each is made of, in order.
+    pub actions: Option<Vec<Action>>,
+}
+
+/// The written form with several keys.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CyclesParts {
+    #[serde(default = "one_cycle")]
+    count: u32,
+    #[serde(default)]
+    actions: Option<Vec<Action>>,
+}
+
+const fn one_cycle() -> u32 {
+    1
+}
+
+impl Serialize for Cycles {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { count, actions } = self;
+        match actions {
+            None => serializer.serialize_u32(*count),
+            actions => {
+                CyclesParts { count: *count, actions: actions.clone() }.serialize(serializer)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cycles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Cycles;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of cycles, or {count, actions}")
+            }
+            fn visit_u64<E: serde::de::Error>(self, count: u64) -> Result<Cycles, E> {
+                let count = u32::try_from(count).map_err(|_| E::custom("too many cycles"))?;
+                Ok(Cycles { count, actions: None })
+            }
+            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Cycles, E> {
+                let count = u64::try_from(count).map_err(|_| E::custom("fewer than 0 cycles"))?;
+                self.visit_u64(count)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cycles, A::Error> {
+                let CyclesParts { count, actions } =
+                    CyclesParts::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Cycles { count, actions })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
 /// Which of the pods that are being stopped are gone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -151,6 +212,43 @@ pub struct Expect {
     /// Every workload that was stopped by this step's decisions, with the codes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<BTreeMap<String, OneOrMany<String>>>,
+    /// How many decisions of a kind this step led to: `bind`, `reserve`, `unreserve`, `evict`,
+    /// `move`, `resize`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub decisions: BTreeMap<DecisionKind, u32>,
+}
+
+/// A kind of decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionKind {
+    /// A pod starts.
+    Bind,
+    /// A place is kept for a pod.
+    Reserve,
+    /// A reserved place is given up.
+    Unreserve,
+    /// A pod is stopped.
+    Evict,
+    /// A pod is stopped and starts elsewhere.
+    Move,
+    /// A pod is stopped and starts with another number of GPUs.
+    Resize,
+}
+
+impl DecisionKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bind => "bind",
+            Self::Reserve => "reserve",
+            Self::Unreserve => "unreserve",
+            Self::Evict => "evict",
+            Self::Move => "move",
+            Self::Resize => "resize",
+        }
+    }
 }
 
 /// What is expected of a workload.
@@ -170,9 +268,72 @@ pub struct ExpectWorkload {
     /// Pods that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
+    /// Pods with a place that is still being freed, whether they run elsewhere or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipelined: Option<u32>,
+    /// Pods that are being stopped, and have no other place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub releasing: Option<u32>,
+    /// Single pods, in their order; those not listed may be anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<ExpectTask>,
     /// Codes of why it waits, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<OneOrMany<String>>,
+}
+
+/// What is expected of a pod; what is not given may be anything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectTask {
+    /// State.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<ExpectState>,
+    /// The node it is on, or will be on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// GPUs it holds there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Count>,
+    /// Indices of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<Vec<u32>>,
+    /// Any names for them: the same name is the same GPU, another name is another GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<OneOrMany<String>>,
+}
+
+/// State of a pod, as expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExpectState {
+    /// Waits for a place.
+    Pending,
+    /// Holds its place.
+    #[serde(alias = "bound", alias = "binding", alias = "allocated")]
+    Running,
+    /// Has a place that is still being freed, whether it runs elsewhere or not.
+    #[serde(alias = "reserved")]
+    Pipelined,
+    /// Is being stopped, and has no other place.
+    Releasing,
+    /// Wants no place.
+    #[serde(alias = "suspended")]
+    Ended,
+}
+
+impl ExpectState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Pipelined => "pipelined",
+            Self::Releasing => "releasing",
+            Self::Ended => "ended",
+        }
+    }
 }
 
 /// What is expected of a queue.

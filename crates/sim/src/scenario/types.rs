@@ -48,6 +48,24 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
+    /// Whose decisions are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// What is done in each cycle, in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<OneOrMany<Action>>,
+    /// How much further above its fair share than the taker a queue must be; profile `kai` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturation_multiplier: Option<Count>,
+    /// Whether reclaim may move workloads without counting them as taken; profile `kai` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consolidating_reclaim: Option<bool>,
+    /// Most workloads of one queue that an action looks at; profile `kai` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<usize>,
+    /// Which queue says how long a victim of reclaim runs at least; profile `kai` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_runtime: Option<RuntimeFrom>,
     /// Which of the nodes that fit is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Strategy>,
@@ -69,6 +87,52 @@ pub struct Policy {
     /// Most trial placements of one action in one cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_max: Option<u64>,
+}
+
+/// Whose decisions are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Our own.
+    Default,
+    /// Those of KAI-Scheduler.
+    Kai,
+}
+
+/// What a decision is made of; the words of KAI are understood too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Start what waited for a place that is free now; profile `default` only.
+    Promote,
+    /// Give free resources to the neediest.
+    Allocate,
+    /// Shrink elastic pods that hold more than they asked for.
+    GiveBack,
+    /// Move pods so that free resources come together.
+    #[serde(alias = "consolidation")]
+    Consolidate,
+    /// Take from other queues what they hold above their share.
+    Reclaim,
+    /// Take from lower priorities of the same queue.
+    Preempt,
+    /// Stop what is left of gangs that lost too many pods.
+    #[serde(alias = "stalegangeviction")]
+    Stale,
+    /// Start elastic pods smaller than they asked for.
+    Fit,
+    /// Double elastic pods into what nobody wants.
+    Grow,
+}
+
+/// Which queue says how long a victim of reclaim runs at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeFrom {
+    /// The victim's ancestor just below the point where its path and the taker's part.
+    Lca,
+    /// The victim's own.
+    Queue,
 }
 
 /// Which of the nodes that fit is taken.

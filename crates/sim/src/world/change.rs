@@ -8,12 +8,12 @@ use crate::Error;
 use crate::scenario::{At, Gone, OneOrMany, QuotaChange, State, Step};
 
 /// Whether the scheduler has a say after an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum After {
     /// It is asked as the scenario says.
     Schedule,
     /// So many decisions, and no more.
-    Cycles(u32),
+    Cycles(u32, Vec<sched::Action>),
     /// Time passes up to this instant.
     Until(units::Instant),
     /// Nothing happened.
@@ -40,8 +40,11 @@ impl Simulation {
             return Ok(After::Schedule);
         }
         let fault = |fault| step.fault(fault);
-        if let Some(count) = step.cycles {
-            return Ok(After::Cycles(count));
+        if let Some(cycles) = &step.cycles {
+            let own = || Ok(self.policy.actions.clone());
+            let given = |wire: &Vec<_>| convert::actions(self.policy.profile, wire);
+            let actions = cycles.actions.as_ref().map_or_else(own, given);
+            return Ok(After::Cycles(cycles.count, actions.map_err(|e| cycles.fault(e))?));
         }
         if let Some(span) = step.advance {
             return Ok(After::Until(self.now.plus_ms(span.0)));

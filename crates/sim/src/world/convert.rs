@@ -2,15 +2,24 @@
 //! know: names and where an object stood.
 
 use model::{Constraints, Effect, GpuRequest, PodRequest, Share, Taint, Toleration};
-use sched::Policy;
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::Resources;
 
 use crate::scenario::{self as wire, Amounts, Strategy, Weights, Workload};
 
-/// The knobs: what is not given has the scheduler's own default.
-#[must_use]
-pub fn policy(wire: &crate::scenario::Policy) -> Policy {
-    let mut policy = Policy::default();
+/// The knobs: what is not given has the profile's own default.
+///
+/// # Errors
+/// A knob that the profile does not have.
+pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
+    let mut policy = match wire.profile {
+        Some(wire::Profile::Kai) => Policy::kai(),
+        Some(wire::Profile::Default) | None => Policy::default(),
+    };
+    policy.profile = profile(wire, policy.profile)?;
+    if let Some(given) = &wire.actions {
+        policy.actions = actions(policy.profile, given.as_slice())?;
+    }
     if let Some(placement) = wire.placement {
         policy.placement = match placement {
             Strategy::BinPack => sched::Placement::BinPack,
@@ -38,7 +47,62 @@ pub fn policy(wire: &crate::scenario::Policy) -> Policy {
     if let Some(trials) = wire.trials_max {
         policy.trials_max = trials;
     }
-    policy
+    Ok(policy)
+}
+
+/// The knobs that only one profile has.
+fn profile(wire: &wire::Policy, profile: Profile) -> Result<Profile, String> {
+    let Profile::Kai(mut kai) = profile else {
+        let given = [
+            ("saturation_multiplier", wire.saturation_multiplier.is_some()),
+            ("consolidating_reclaim", wire.consolidating_reclaim.is_some()),
+            ("queue_depth", wire.queue_depth.is_some()),
+            ("reclaim_runtime", wire.reclaim_runtime.is_some()),
+        ];
+        return match given.iter().find(|(_, is)| *is) {
+            Some((key, _)) => Err(format!("policy `{key}` needs `profile: kai`")),
+            None => Ok(profile),
+        };
+    };
+    if let Some(multiplier) = wire.saturation_multiplier {
+        if multiplier.0 < 1000 {
+            return Err("policy `saturation_multiplier` is below 1; 1 or more is allowed".into());
+        }
+        kai.saturation_millis = multiplier.0;
+    }
+    kai.consolidating_reclaim = wire.consolidating_reclaim.unwrap_or(kai.consolidating_reclaim);
+    kai.queue_depth = wire.queue_depth.unwrap_or(kai.queue_depth);
+    if let Some(from) = wire.reclaim_runtime {
+        kai.runtime_from = match from {
+            wire::RuntimeFrom::Lca => RuntimeFrom::Branch,
+            wire::RuntimeFrom::Queue => RuntimeFrom::Leaf,
+        };
+    }
+    Ok(Profile::Kai(kai))
+}
+
+/// What a decision is made of.
+///
+/// # Errors
+/// An action that the profile does not have.
+pub(crate) fn actions(profile: Profile, wire: &[wire::Action]) -> Result<Vec<Action>, String> {
+    let kai = matches!(profile, Profile::Kai(_));
+    if kai && wire.contains(&wire::Action::Promote) {
+        let why = "profile `kai` finds reserved places anew in each cycle";
+        return Err(format!("action `promote` is not allowed: {why}"));
+    }
+    let action = |wire: &wire::Action| match wire {
+        wire::Action::Promote => Action::Promote,
+        wire::Action::Allocate => Action::Allocate,
+        wire::Action::GiveBack => Action::GiveBack,
+        wire::Action::Consolidate => Action::Consolidate,
+        wire::Action::Reclaim => Action::Reclaim,
+        wire::Action::Preempt => Action::Preempt,
+        wire::Action::Stale => Action::Stale,
+        wire::Action::Fit => Action::Fit,
+        wire::Action::Grow => Action::Grow,
+    };
+    Ok(wire.iter().map(action).collect())
 }
 
 /// Changes amounts where others are given.

@@ -79,7 +79,7 @@ impl Simulation {
     pub fn new(scenario: &Scenario) -> Result<Self, Error> {
         let mut simulation = Self {
             cluster: Cluster::new(),
-            policy: convert::policy(&scenario.policy),
+            policy: convert::policy(&scenario.policy).map_err(|e| scenario.policy.fault(e))?,
             world: scenario.world.clone(),
             now: START,
             plan: Plan::default(),

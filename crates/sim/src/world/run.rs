@@ -6,7 +6,7 @@ use units::Instant;
 use super::change::After;
 use super::{START, Simulation};
 use crate::Error;
-use crate::expect;
+use crate::expect::{self, Decided};
 use crate::frame::Frame;
 use crate::scenario::{At, Scenario, Schedule, Step};
 
@@ -70,8 +70,8 @@ pub(crate) struct Run {
     frames: Vec<Frame>,
     /// Number of the step; 0 before the first.
     step: u32,
-    /// Labels and codes of what was stopped since the last action.
-    stopped: Vec<(String, String)>,
+    /// What was decided since the last action.
+    decided: Decided,
     failures: Vec<Failure>,
     expectations: usize,
     check: Option<Check>,
@@ -95,7 +95,7 @@ impl Run {
             record,
             frames: Vec::new(),
             step: 0,
-            stopped: Vec::new(),
+            decided: Decided::default(),
             failures: Vec::new(),
             expectations: 0,
             check,
@@ -113,12 +113,12 @@ impl Run {
         self.step += 1;
         let after = self.simulation.act(step)?;
         if after != After::Nothing {
-            self.stopped.clear();
+            self.decided = Decided::default();
         }
         self.follow(after);
         if let Some(expected) = &step.expect {
             self.expectations += 1;
-            for message in expect::differences(&self.simulation, &self.stopped, expected) {
+            for message in expect::differences(&self.simulation, &self.decided, expected) {
                 let message = format!("step {}: {message}", self.step);
                 let (line, column) = (expected.line, expected.column);
                 self.failures.push(Failure { line, column, message });
@@ -138,7 +138,11 @@ impl Run {
         match after {
             After::Nothing => {}
             After::Schedule => self.schedule(),
-            After::Cycles(count) => (0..count).for_each(|_| self.cycle(true)),
+            After::Cycles(count, actions) => {
+                let usual = std::mem::replace(&mut self.simulation.policy.actions, actions);
+                (0..count).for_each(|_| self.cycle(true));
+                self.simulation.policy.actions = usual;
+            }
             After::Until(end) => self.pass(end),
         }
     }
@@ -171,7 +175,8 @@ impl Run {
         self.stops += stopped.len() as u64;
         let binds = |step: &&sched::Step| matches!(step, sched::Step::Bind { .. });
         self.starts += self.simulation.plan.steps.iter().filter(binds).count() as u64;
-        self.stopped.extend(stopped);
+        self.decided.stopped.extend(stopped);
+        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::frame::kind));
         if asked_for || !self.simulation.plan.steps.is_empty() {
             self.frames.push(match self.record {
                 Record::Everything => Frame::whole(&self.simulation, self.cycles, self.step),

@@ -90,6 +90,11 @@ fn knobs(flags: &Simulate) -> Result<Scenario, Error> {
     Ok(scenario)
 }
 
+/// The policy of the command line.
+fn policy(flags: &Simulate) -> Result<sched::Policy, Error> {
+    sim::policy(&knobs(flags)?.policy).map_err(Error::Usage)
+}
+
 /// Runs a scenario; the picture, if one is asked for, is written at once.
 fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcome, Error> {
     let whole = flags.json || flags.svg.is_some();
@@ -128,7 +133,7 @@ fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
 fn state(flags: &Simulate, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     let known = State::ALL.into_iter().find(|state| state.name() == name);
     let state = known.ok_or_else(|| Error::Usage(format!("there is no state `{name}`")))?;
-    let policy = sim::policy(&knobs(flags)?.policy);
+    let policy = policy(flags)?;
     let mut cluster = state.build(flags.nodes);
     let (pods, workloads) = (cluster.pods().len(), cluster.workloads().len());
     let waiting = cluster.waiting().len();

@@ -39,7 +39,7 @@ pub(super) fn run(flags: &Simulate, dir: &Path, out: &mut dyn Write) -> Result<(
     let pods_file = dir.join(&flags.pods);
     let pods = read_pods(&super::text(&pods_file)?);
     let pods = pods.map_err(|error| super::in_file(&pods_file, &error))?;
-    let policy = sim::policy(&super::knobs(flags)?.policy);
+    let policy = super::policy(flags)?;
     let start = Instant::now();
     let mut runs = Vec::new();
     for number in 0..flags.runs {
