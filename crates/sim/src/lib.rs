@@ -8,6 +8,7 @@ mod error;
 mod expect;
 pub mod faults;
 mod frame;
+pub mod loads;
 mod near;
 mod rng;
 pub mod scenario;

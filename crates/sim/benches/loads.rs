@@ -1,0 +1,40 @@
+//! How long published loads take from first to last, in virtual time, beside the least they can
+//! take. Prints; asserts nothing. Other schedulers' figures: benchmarks reference §2 and §3.
+
+#![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
+
+use std::time::Instant;
+
+use sim::loads::{Load, play};
+
+fn main() {
+    let rows = [
+        (Load::nccl_burst(500), "KAI 5,098.7 s, and 12,651 of 45,990 pods seen to end"),
+        (Load::kueue_baseline(), "Kueue 351 s"),
+        (Load::kueue_baseline().patient(300), "the same, nobody stopped before 300 ms of waiting"),
+        (Load::kueue_large_scale(), "Kueue 1,179 s"),
+    ];
+    println!("makespan of published loads in virtual time");
+    for (load, others) in rows {
+        let start = Instant::now();
+        let played = play(&load);
+        let (makespan, bound) = (played.makespan_ms as f64, load.bound_ms() as f64);
+        let wall = start.elapsed().as_secs_f64();
+        println!(
+            "{:<24} {:.1} s, least {:.1} s, ratio {:.3}; {} stopped, {} unfinished; {} decisions in {wall:.1} s   {others}",
+            load.name,
+            makespan / 1000.0,
+            bound / 1000.0,
+            makespan / bound,
+            played.stops,
+            played.unfinished,
+            played.cycles
+        );
+        for (class, (ms, count)) in &played.waits_ms {
+            println!(
+                "    {class:<8} waits {:.1} s on average",
+                *ms as f64 / 1000.0 / *count as f64
+            );
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Published loads, played from the first submission to the last end in virtual time: what is
+//! submitted when, and how long each pod runs. Owns: the loads and the least time each can take.
+//! Sources: benchmarks reference §2 (K13), §3 (Kueue) and §6 (how long everything else takes).
+
+mod play;
+
+use model::{GpuRequest, NodeSpec, PodRequest, Share};
+use sched::Policy;
+use units::{GPU_MILLIS, Resources};
+
+pub use play::{Played, play};
+
+use crate::rng::Rng;
+
+/// Who submits into which queue, and when.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    nodes: Vec<NodeSpec>,
+    /// Departments, each with so many projects of the same share.
+    departments: usize,
+    projects: usize,
+    share: Share,
+    jobs: Vec<Job>,
+    policy: Policy,
+    service: Service,
+    /// Nobody is stopped for a job before it has waited so long.
+    patience_ms: u64,
+    /// What is scarce, of all nodes: GPU thousandths or CPU thousandths.
+    capacity_millis: u64,
+}
+
+/// A workload to come.
+#[derive(Debug, Clone)]
+struct Job {
+    /// Number of its project, over all departments.
+    project: usize,
+    /// What it is counted under.
+    class: &'static str,
+    arrives_ms: u64,
+    priority: u32,
+    request: PodRequest,
+    /// How long each of its pods runs, once started; as many as pods, all of which start together.
+    runs_ms: Vec<u64>,
+}
+
+/// How long everything takes that is not a pod's own work.
+#[derive(Debug, Clone, Copy)]
+struct Service {
+    /// From one decision to the next, at the least.
+    cycle_ms: u64,
+    /// Telling a node, and how many can be told at a time.
+    bind_ms: u64,
+    binds_at_once: usize,
+    /// Starting a pod, stopping one.
+    start_ms: u64,
+    stop_ms: u64,
+}
+
+impl Load {
+    /// 90 gangs of each size 1, 2, 4, … pods of 8 GPUs, up to the largest that fits and 512; 200
+    /// are created each second. A pod ends 20 to 40 s after it started.
+    #[must_use]
+    pub fn nccl_burst(nodes: u32) -> Self {
+        let request = PodRequest { gpu: GpuRequest::Whole(8), cpu_millis: 0, memory_bytes: 0 };
+        let sizes = (0..10).map(|power| 1_usize << power);
+        let sizes: Vec<_> = sizes.filter(|&size| size <= nodes.min(512) as usize).collect();
+        let batches = (nodes / 1000).max(1);
+        let mut rng = Rng::new(13);
+        let mut jobs = Vec::new();
+        for _ in 0..90 * batches {
+            for &size in &sizes {
+                let runs_ms = (0..size).map(|_| 20_000 + rng.below(20_001) as u64).collect();
+                let arrives_ms =
+                    jobs.iter().map(|job: &Job| job.runs_ms.len() as u64).sum::<u64>() * 5;
+                let (project, priority) = (0, 50);
+                jobs.push(Job { project, class: "gang", arrives_ms, priority, request, runs_ms });
+            }
+        }
+        let node = |number| {
+            NodeSpec::new(format!("node-{number:04}"), vec![80 << 30; 8], 32_000, 256 << 30)
+        };
+        Self {
+            name: format!("NCCL burst, {nodes} nodes"),
+            nodes: (0..nodes).map(node).collect(),
+            departments: 1,
+            projects: 1,
+            share: Share::new(Resources::UNLIMITED, Resources::UNLIMITED),
+            jobs,
+            policy: Policy { consolidation_moves_max: 0, ..Policy::default() },
+            service: Service {
+                cycle_ms: 100,
+                bind_ms: 20,
+                binds_at_once: 100,
+                start_ms: 1000,
+                stop_ms: 1000,
+            },
+            patience_ms: 0,
+            capacity_millis: u64::from(nodes) * 8 * GPU_MILLIS,
+        }
+    }
+
+    /// Kueue's baseline: 5 cohorts of 6 queues with 20 units each; in each queue 350 small, 100
+    /// medium and 50 large workloads.
+    #[must_use]
+    pub fn kueue_baseline() -> Self {
+        let kinds = [
+            ("small", 350, 1, 200, 50, 100),
+            ("medium", 100, 5, 500, 100, 500),
+            ("large", 50, 20, 1000, 200, 1200),
+        ];
+        Self::kueue("Kueue baseline", 5, 6, &kinds)
+    }
+
+    /// Kueue's large-scale: 10 cohorts of 100 queues.
+    #[must_use]
+    pub fn kueue_large_scale() -> Self {
+        let kinds = [
+            ("small", 35, 1, 150, 50, 60),
+            ("medium", 11, 5, 350, 100, 300),
+            ("large", 4, 20, 700, 200, 700),
+        ];
+        Self::kueue("Kueue large-scale", 10, 100, &kinds)
+    }
+
+    /// `kinds`: name, count, units, run time, priority, interval between two.
+    fn kueue(
+        name: &str,
+        departments: usize,
+        projects: usize,
+        kinds: &[(&'static str, u64, u64, u64, u32, u64)],
+    ) -> Self {
+        let units = (departments * projects) as u64 * 20;
+        let mut jobs = Vec::new();
+        for project in 0..departments * projects {
+            for &(class, count, units, run_ms, priority, interval_ms) in kinds {
+                let gpu = GpuRequest::Whole(0);
+                let request = PodRequest { gpu, cpu_millis: units * 1000, memory_bytes: 0 };
+                jobs.extend((1..=count).map(|number| Job {
+                    project,
+                    class,
+                    arrives_ms: number * interval_ms,
+                    priority,
+                    request,
+                    runs_ms: vec![run_ms],
+                }));
+            }
+        }
+        jobs.sort_by_key(|job| job.arrives_ms);
+        let quota = Resources { cpu_millis: 20_000, ..Resources::UNLIMITED };
+        // There are no places in this load, only amounts: one node holds them all.
+        let node = NodeSpec::new("all", Vec::new(), units * 1000, 1 << 50);
+        Self {
+            name: name.into(),
+            nodes: vec![node],
+            departments,
+            projects,
+            share: Share::new(quota, Resources::UNLIMITED),
+            jobs,
+            policy: Policy::default(),
+            service: Service {
+                cycle_ms: 10,
+                bind_ms: 0,
+                binds_at_once: 1,
+                start_ms: 0,
+                stop_ms: 0,
+            },
+            patience_ms: 0,
+            capacity_millis: units * 1000,
+        }
+    }
+
+    /// The same with nobody stopped for another before it has waited so long.
+    #[must_use]
+    pub fn patient(mut self, patience_ms: u64) -> Self {
+        self.patience_ms = patience_ms;
+        self
+    }
+
+    /// What the work alone takes if nothing ever stands still, in milliseconds: the time from
+    /// start to end of every pod, times what it holds, over what there is.
+    #[must_use]
+    pub fn bound_ms(&self) -> u64 {
+        let work = |job: &Job| -> u128 {
+            let held = job.request.resources(1);
+            let held = held.gpu_millis.max(held.cpu_millis);
+            job.runs_ms.iter().map(|&ms| u128::from(held) * u128::from(ms)).sum()
+        };
+        let total: u128 = self.jobs.iter().map(work).sum();
+        u64::try_from(total.div_ceil(u128::from(self.capacity_millis.max(1)))).unwrap_or(u64::MAX)
+    }
+}
