@@ -3,6 +3,7 @@
 //! All scheduling changes are one thing: a pod's [`Occupancy`] becomes another. So the undo log
 //! is a list of (pod, what it was before), and rolling back is setting them again in reverse.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
@@ -68,8 +69,8 @@ pub struct Cluster {
     soft_taints: bool,
     /// Workloads of which some pods are placed, but fewer than make sense together.
     pub(crate) partial: BTreeSet<WorkloadId>,
-    /// Pods that need a place and have none.
-    pub(crate) waiting: BTreeSet<PodId>,
+    /// Workloads with pods that need a place and have none, and how many.
+    pub(crate) waiting: BTreeMap<WorkloadId, u32>,
     /// Pods with a reserved place.
     pub(crate) reserved: BTreeSet<PodId>,
     log: Vec<Change>,
@@ -119,7 +120,7 @@ impl Cluster {
     /// Workloads with pods that need a place, in id order.
     #[must_use]
     pub fn waiting(&self) -> BTreeSet<WorkloadId> {
-        self.waiting.iter().map(|&pod| self.pods[pod].workload).collect()
+        self.waiting.keys().copied().collect()
     }
 
     /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
@@ -379,13 +380,14 @@ impl Cluster {
             let requested = &mut self.queues[queue].requested;
             *requested = if wants { *requested + request } else { *requested - request };
         }
+        let waited = self.pods[pod].waits();
         self.pods[pod].wants = wants;
+        self.index(pod, waited);
         if !wants && self.pods[pod].occupancy.next.is_some() {
             let mut occupancy = self.pods[pod].occupancy.clone();
             occupancy.next = None;
             self.set_occupancy(pod, occupancy);
         }
-        self.index(pod);
     }
 
     /// Keeps a workload out of the scheduler's sight until an instant.
@@ -434,11 +436,12 @@ impl Cluster {
     /// Puts a pod's occupancy in place of the one it has. The caller sees to it that the place
     /// has room; [`Cluster::commit`] checks it.
     pub fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
+        let waited = self.pods[pod].waits();
         let before = std::mem::take(&mut self.pods[pod].occupancy);
         self.account(pod, &before, Sign::Minus);
         self.account(pod, &occupancy, Sign::Plus);
         self.pods[pod].occupancy = occupancy;
-        self.index(pod);
+        self.index(pod, waited);
         if self.recording {
             self.originals.entry(pod).or_insert_with(|| before.clone());
             self.log.push(Change { pod, before });
@@ -500,16 +503,25 @@ impl Cluster {
         first.into_iter().map(|(pod, before)| Change { pod, before }).collect()
     }
 
-    fn index(&mut self, id: PodId) {
+    /// Keeps the indexes true after a pod changed; `waited` is whether it waited before.
+    fn index(&mut self, id: PodId, waited: bool) {
         let pod = &self.pods[id];
-        let keep = |set: &mut BTreeSet<PodId>, member| {
-            if member {
-                set.insert(id)
-            } else {
-                set.remove(&id)
-            };
-        };
-        keep(&mut self.waiting, pod.waits());
-        keep(&mut self.reserved, pod.occupancy.next.is_some());
+        match (waited, pod.waits()) {
+            (false, true) => *self.waiting.entry(pod.workload).or_insert(0) += 1,
+            (true, false) => {
+                if let Entry::Occupied(mut waiting) = self.waiting.entry(pod.workload) {
+                    *waiting.get_mut() -= 1;
+                    if *waiting.get() == 0 {
+                        waiting.remove();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if pod.occupancy.next.is_some() {
+            self.reserved.insert(id);
+        } else {
+            self.reserved.remove(&id);
+        }
     }
 }

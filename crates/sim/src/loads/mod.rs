@@ -178,8 +178,8 @@ impl Load {
         self
     }
 
-    /// What the work alone takes if nothing ever stands still, in milliseconds: the time from
-    /// start to end of every pod, times what it holds, over what there is.
+    /// The least time it can take, in milliseconds: from any moment on, all work that comes from
+    /// then on has to be done by all there is. Work is what a pod holds times how long it runs.
     #[must_use]
     pub fn bound_ms(&self) -> u64 {
         let work = |job: &Job| -> u128 {
@@ -187,7 +187,36 @@ impl Load {
             let held = held.gpu_millis.max(held.cpu_millis);
             job.runs_ms.iter().map(|&ms| u128::from(held) * u128::from(ms)).sum()
         };
-        let total: u128 = self.jobs.iter().map(work).sum();
-        u64::try_from(total.div_ceil(u128::from(self.capacity_millis.max(1)))).unwrap_or(u64::MAX)
+        let mut jobs: Vec<_> = self.jobs.iter().map(|job| (job.arrives_ms, work(job))).collect();
+        jobs.sort_unstable();
+        let (mut left, mut bound) = (0, 0);
+        for &(arrives_ms, work) in jobs.iter().rev() {
+            left += work;
+            bound = bound.max(u128::from(arrives_ms) + left / u128::from(self.capacity_millis));
+        }
+        u64::try_from(bound).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Load, play};
+
+    #[test]
+    fn everything_comes_to_its_end_and_no_sooner_than_it_can() {
+        let load = Load::nccl_burst(8);
+        let played = play(&load);
+        assert_eq!((played.unfinished, played.stops), (0, 0));
+        assert_eq!(played.waits_ms["gang"].1, 90 * 4, "gangs of 1, 2, 4 and 8 pods");
+        assert!(played.makespan_ms >= load.bound_ms(), "{played:?}");
+    }
+
+    #[test]
+    fn patience_spares_work_that_would_be_lost() {
+        let kinds = [("small", 100, 4, 300, 50, 20), ("large", 2, 20, 1000, 200, 700)];
+        let load = Load::kueue("two queues", 1, 2, &kinds);
+        let (hasty, patient) = (play(&load), play(&load.clone().patient(10_000)));
+        assert_eq!((hasty.unfinished, patient.unfinished), (0, 0));
+        assert!(hasty.stops > 0 && patient.stops == 0, "{patient:?} {hasty:?}");
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use model::{Cluster, PodId, QueueId, QueueSpec, Share, WorkloadId, WorkloadSpec};
+use model::{Cluster, PodId, PodSetSpec, QueueId, QueueSpec, Share, WorkloadId, WorkloadSpec};
 use sched::Step;
 use units::{Instant, Resources};
 
@@ -133,13 +133,12 @@ impl<'l> Playing<'l> {
         let job = &self.load.jobs[at];
         let name = format!("job-{at}");
         let pods = u32::try_from(job.runs_ms.len()).unwrap_or(u32::MAX);
+        let set = PodSetSpec { pods, pods_min: pods, ..job.request.into() };
         let spec = WorkloadSpec {
-            pods,
-            pods_min: pods,
             priority: job.priority,
             preemption_delay_ms: self.load.patience_ms,
             created_at: Instant(job.arrives_ms),
-            ..WorkloadSpec::new(name, self.queues[job.project], at as u64, job.request)
+            ..WorkloadSpec::new(name, self.queues[job.project], at as u64, set)
         };
         let id = self.cluster.add_workload(spec).expect("loads add workloads to leaves only");
         for pod in self.cluster.workloads()[id].pods.clone() {
