@@ -15,8 +15,8 @@ use crate::free::FreeIndex;
 use crate::workload::amounts;
 use crate::{
     Constraints, ConstraintsId, GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod,
-    PodId, PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Taint, Workload,
-    WorkloadId, WorkloadSpec,
+    PodId, PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Taint, Usage,
+    Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -261,6 +261,13 @@ impl Cluster {
     pub fn set_share(&mut self, queue: QueueId, share: Share) -> Result<(), Error> {
         self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.share = share;
         Ok(())
+    }
+
+    /// Records what a queue used of late; nothing happens to one that is not there.
+    pub fn set_usage(&mut self, queue: QueueId, usage: Usage) {
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.usage = usage;
+        }
     }
 
     /// Changes the name a queue is explained by.

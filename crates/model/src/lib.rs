@@ -14,6 +14,7 @@ mod node;
 mod pod_set;
 mod queue;
 mod request;
+mod usage;
 mod verify;
 mod workload;
 
@@ -26,6 +27,7 @@ pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Weights};
 pub use request::{GpuRequest, PodRequest};
+pub use usage::{Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
 
 /// Id of a node.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Kind, Resources};
 
-use crate::{QueueId, WorkloadId};
+use crate::{QueueId, Usage, WorkloadId};
 
 /// Weights by which left-over capacity is divided among siblings; 0 = none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +47,6 @@ pub struct Share {
     pub over_quota_weight: Weights,
     /// Queues of higher priority are served first.
     pub priority: u32,
-    /// What it used of the cluster's capacity over the window of time-based fairness, in parts per
-    /// million; 0 when that is not in use.
-    pub usage_ppm: u64,
     /// How long its workloads run, in milliseconds, before a higher priority of the same queue
     /// may stop them.
     pub preempt_min_runtime_ms: u64,
@@ -66,7 +63,6 @@ impl Share {
             limit,
             over_quota_weight: Weights::all(1),
             priority: 100,
-            usage_ppm: 0,
             preempt_min_runtime_ms: 0,
             reclaim_min_runtime_ms: 0,
         }
@@ -97,6 +93,8 @@ pub struct Queue {
     pub share: Share,
     /// Order of creation.
     pub seq: u64,
+    /// What it used of late; nothing when fairness is not a matter of time.
+    pub usage: Usage,
     /// Queues below.
     pub children: BTreeSet<QueueId>,
     /// Workloads directly in it.
@@ -122,6 +120,7 @@ impl Queue {
             parent: spec.parent,
             share: spec.share,
             seq: spec.seq,
+            usage: Usage::default(),
             children: BTreeSet::new(),
             workloads: BTreeSet::new(),
             allocated: Resources::ZERO,

@@ -65,6 +65,12 @@ fn finish(mut s: Session<'_>) -> Plan {
         }
     }
     wake_when_safety_ends(&mut s);
+    if let Some(window) = s.policy.usage
+        && !s.cluster.waiting().is_empty()
+    {
+        // Then the queues have other figures, and perhaps other shares.
+        s.wake(window.next_step(s.now));
+    }
     let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
     let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
     let mut known = BTreeMap::new();

@@ -105,13 +105,13 @@ fn weights(
         |at: usize| queues[at].requested[kind].min(queues[at].share.limit[kind]) > shares[at];
     let total: u128 = group.iter().filter(|&&at| hungry(at)).map(|&at| plain(at)).sum();
     let k = u128::from(policy.usage_weight_millis);
-    let used = group.iter().any(|&at| queues[at].share.usage_ppm != 0);
+    let used = group.iter().any(|&at| queues[at].usage.of(kind) != 0);
     if k == 0 || !used {
         return group.iter().map(|&at| plain(at)).collect();
     }
     let scaled = |at: usize| {
         let part = plain(at) * 1_000_000;
-        let usage = u128::from(queues[at].share.usage_ppm) * total;
+        let usage = u128::from(queues[at].usage.of(kind)) * total;
         (part * 1000 + k * part).saturating_sub(k * usage)
     };
     group.iter().map(|&at| scaled(at)).collect()

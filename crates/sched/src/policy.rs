@@ -123,6 +123,9 @@ pub struct Policy {
     pub protects_quota: bool,
     /// How strongly past use lowers a queue's weight, in thousandths (KAI's k; 0 = not at all).
     pub usage_weight_millis: u64,
+    /// Which past counts as use; none: fair shares do not depend on the past. Who calls keeps the
+    /// [`model::UsageLedger`].
+    pub usage: Option<model::UsageWindow>,
     /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
     pub consolidation_moves_max: usize,
     /// Least time between two resizes of a workload if nobody needs the difference, in
@@ -158,6 +161,7 @@ impl Default for Policy {
             shrinks_promises: true,
             protects_quota: true,
             usage_weight_millis: 1000,
+            usage: None,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
             stale_grace_ms: 60_000,

@@ -1,7 +1,8 @@
 //! Fair share against the published examples and its own invariants.
 
 use model::{
-    Cluster, GpuRequest, NodeSpec, PodRequest, PodSetSpec, QueueSpec, Share, Weights, WorkloadSpec,
+    Cluster, GpuRequest, NodeSpec, PodRequest, PodSetSpec, QueueSpec, Share, Usage, Weights,
+    WorkloadSpec,
 };
 use proptest::prelude::*;
 use sched::{OverQuota, Policy};
@@ -22,15 +23,15 @@ fn divide_by(gpus: usize, lines: &[Line], usage: &[u64], policy: &Policy) -> Vec
     let mut ids = Vec::new();
     let mut usage = usage.iter().copied();
     for (seq, &(quota, weight, requested)) in (1..).zip(lines) {
-        let usage_ppm = usage.next().unwrap_or(0);
+        let gpu_ppm = usage.next().unwrap_or(0);
         let quota = Resources { gpu_millis: quota * 1000, ..Resources::UNLIMITED };
         let share = Share {
             over_quota_weight: Weights::all(weight),
-            usage_ppm,
             ..Share::new(quota, Resources::UNLIMITED)
         };
         let spec = QueueSpec { name: format!("q{seq}"), parent: None, share, seq };
         let queue = cluster.add_queue(spec).expect("a sound queue");
+        cluster.set_usage(queue, Usage { gpu_ppm, ..Usage::default() });
         ids.push(queue);
         if requested > 0 {
             let gpu = GpuRequest::Whole(1);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use model::{UsageWindow, WindowKind};
 use proptest::prelude::*;
 use testkit::World;
 
@@ -151,6 +152,21 @@ proptest! {
             let within = held <= queue.share.quota.gpu_millis;
             let lent = lent_millis(&before_world, project);
             prop_assert!(!within || now + lent >= held, "{project} fell from {held} to {now}");
+        }
+    }
+
+    #[test]
+    fn histories_with_fairness_over_time_come_to_rest(
+        actions in prop::collection::vec(action(), 1..40),
+        half_life in any::<bool>(),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:1 b:1 c:0");
+        let half_life_ms = half_life.then_some(60_000);
+        let window = UsageWindow::new(60_000, WindowKind::Sliding, half_life_ms);
+        w.policy.usage = Some(window.expect("a sound window"));
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
         }
     }
 

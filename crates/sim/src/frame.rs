@@ -122,6 +122,20 @@ pub struct Queue {
     pub requested: Amounts,
     /// What it is entitled to at this moment.
     pub fair_share: Amounts,
+    /// What it used of late, in millionths of the cluster, if that matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_ppm: Option<Usage>,
+}
+
+/// Millionths of the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Of its GPUs.
+    pub gpu: u64,
+    /// Of its cores.
+    pub cpu: u64,
+    /// Of its memory.
+    pub memory: u64,
 }
 
 /// A workload that waits.
@@ -228,6 +242,8 @@ pub(crate) fn task_state(pod: &model::Pod) -> State {
 fn queue_row(simulation: &Simulation, id: model::QueueId, queue: &model::Queue) -> Queue {
     let cluster = simulation.cluster();
     let fair = simulation.plan().shares.get(&id).copied().unwrap_or_default();
+    let model::Usage { gpu_ppm: gpu, cpu_ppm: cpu, memory_ppm: memory } = queue.usage;
+    let usage = Usage { gpu, cpu, memory };
     Queue {
         name: queue.name.clone(),
         parent: queue.parent.map(|above| cluster.queues()[above].name.clone()),
@@ -236,6 +252,7 @@ fn queue_row(simulation: &Simulation, id: model::QueueId, queue: &model::Queue) 
         allocated: amounts(queue.allocated),
         requested: amounts(queue.requested),
         fair_share: amounts(fair),
+        usage_ppm: simulation.policy.usage.map(|_| usage),
     }
 }
 

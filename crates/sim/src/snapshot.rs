@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
 use sched::{Action, Policy, Profile, RuntimeFrom};
-use units::{Instant, Resources};
+use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use crate::scenario::{
@@ -17,7 +17,7 @@ use crate::scenario::{
 #[must_use]
 pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     let mut scenario = Scenario::empty();
-    scenario.policy = At::from(knobs(policy));
+    scenario.policy = At::from(knobs(policy, now));
     scenario.nodes = cluster.nodes().iter().map(|(_, row)| At::from(node(row))).collect();
     let mut queues: Vec<_> = cluster.queues().iter().map(|(_, queue)| queue).collect();
     queues.sort_by_key(|queue| queue.seq);
@@ -29,7 +29,7 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     scenario
 }
 
-fn knobs(policy: &Policy) -> wire::Policy {
+fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
     let kai = match policy.profile {
         Profile::Kai(kai) => Some(kai),
         Profile::Default => None,
@@ -53,6 +53,7 @@ fn knobs(policy: &Policy) -> wire::Policy {
             sched::OverQuota::ByQuota => wire::OverQuota::ByQuota,
         }),
         usage_weight: Some(Count::new(policy.usage_weight_millis)),
+        usage: policy.usage.map(|window| usage_window(window, now)),
         consolidation_moves_max: Some(policy.consolidation_moves_max),
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),
@@ -72,6 +73,17 @@ const fn action(action: Action) -> wire::Action {
         Action::Fit => wire::Action::Fit,
         Action::Grow => wire::Action::Grow,
     }
+}
+
+fn usage_window(window: model::UsageWindow, now: Instant) -> wire::UsageWindow {
+    let (kind, began) = match window.kind() {
+        model::WindowKind::Sliding => (wire::WindowKind::Sliding, None),
+        model::WindowKind::Tumbling { .. } => {
+            (wire::WindowKind::Tumbling, Some(Span::new(now.since_ms(window.origin(now)))))
+        }
+    };
+    let half_life = window.half_life_ms().map(Span::new);
+    wire::UsageWindow { window: Span::new(window.length_ms()), kind, half_life, began }
 }
 
 fn effect(effect: model::Effect) -> wire::Effect {
@@ -128,7 +140,9 @@ fn queue(cluster: &Cluster, row: &model::Queue) -> Queue {
         memory: weight(share.over_quota_weight.memory),
     };
     queue.priority = Some(share.priority);
-    queue.usage_ppm = u32::try_from(share.usage_ppm).ok().filter(|usage| *usage > 0);
+    let ppm = |kind| u32::try_from(row.usage.of(kind)).unwrap_or(u32::MAX);
+    queue.usage_ppm =
+        wire::UsagePpm { gpu: ppm(Kind::Gpu), cpu: ppm(Kind::Cpu), memory: ppm(Kind::Memory) };
     queue.preempt_min_runtime = span(share.preempt_min_runtime_ms);
     queue.reclaim_min_runtime = span(share.reclaim_min_runtime_ms);
     queue

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint, Weights,
-    WorkloadId, WorkloadSpec,
+    Cluster, Effect, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint,
+    UsageLedger, Weights, WorkloadId, WorkloadSpec,
 };
 use sched::{Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
@@ -26,6 +26,7 @@ pub struct World {
     pub plan: Plan,
     /// Whether stopped pods stay until `gone`.
     pub slow: bool,
+    usage: Option<UsageLedger>,
     queues: BTreeMap<String, QueueId>,
     names: BTreeMap<String, WorkloadId>,
     seq: u64,
@@ -47,6 +48,7 @@ impl World {
             now: Instant(1_000_000),
             plan: Plan::default(),
             slow: false,
+            usage: None,
             queues: BTreeMap::new(),
             names: BTreeMap::new(),
             seq: 0,
@@ -143,8 +145,10 @@ impl World {
     /// # Panics
     /// When an invariant is broken.
     pub fn cycle(&mut self) {
+        self.observe_usage();
         let before = self.cluster.clone();
         self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
+        self.observe_usage();
         if let Err(fault) = self.cluster.verify() {
             panic!("after a cycle: {fault}");
         }
@@ -165,6 +169,13 @@ impl World {
             let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
             assert!(reasons > 0, "every pending workload has a reason");
         }
+    }
+
+    /// Keeps the ledger of usage as soon as the policy wants one.
+    fn observe_usage(&mut self) {
+        let Some(window) = self.policy.usage else { return };
+        let ledger = self.usage.get_or_insert_with(|| UsageLedger::new(window));
+        ledger.observe(&mut self.cluster, self.now);
     }
 
     /// A gang of which nothing ran starts with at least its minimum.

@@ -19,8 +19,8 @@ pub use steps::{
 };
 pub use types::{
     Action, Amounts, Effect, Evicted, Node, OverQuota, Place, Policy, Profile, Queue, Releasing,
-    RuntimeFrom, Scenario, Schedule, Strategy, Taint, Task, TaskState, Toleration, Weights,
-    Workload, World,
+    RuntimeFrom, Scenario, Schedule, Strategy, Taint, Task, TaskState, Toleration, UsagePpm,
+    UsageWindow, Weights, WindowKind, Workload, World,
 };
 
 use crate::Error;
@@ -101,9 +101,9 @@ impl Scenario {
             let (key, value) = pair
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("policy `{pair}` is not of the form KEY=VALUE")))?;
-            // A string is read like what was typed without quotes.
+            // A string is read like what was typed without quotes; a map is one as it stands.
             let quoted = serde_json::Value::from(value);
-            let plain = if value.bytes().all(|b| b.is_ascii_digit()) {
+            let plain = if value.bytes().all(|b| b.is_ascii_digit()) || value.starts_with('{') {
                 value.into()
             } else {
                 quoted.to_string()
@@ -121,6 +121,7 @@ impl Scenario {
                 placement,
                 over_quota,
                 usage_weight,
+                usage,
                 consolidation_moves_max,
                 grow_interval,
                 stale_grace,
@@ -135,6 +136,7 @@ impl Scenario {
             policy.placement = placement.or(policy.placement);
             policy.over_quota = over_quota.or(policy.over_quota);
             policy.usage_weight = usage_weight.or(policy.usage_weight);
+            policy.usage = usage.or(policy.usage);
             policy.consolidation_moves_max =
                 consolidation_moves_max.or(policy.consolidation_moves_max);
             policy.grow_interval = grow_interval.or(policy.grow_interval);

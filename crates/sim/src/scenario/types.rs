@@ -75,6 +75,9 @@ pub struct Policy {
     /// How strongly past use lowers a queue's weight; 1 is full strength.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_weight: Option<Count>,
+    /// Which past counts as use; none if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageWindow>,
     /// Most workloads moved to make room for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidation_moves_max: Option<usize>,
@@ -133,6 +136,34 @@ pub enum RuntimeFrom {
     Lca,
     /// The victim's own.
     Queue,
+}
+
+/// The past that counts as use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageWindow {
+    /// Its length.
+    pub window: Span,
+    /// How it moves.
+    #[serde(default)]
+    pub kind: WindowKind,
+    /// What is that old counts half.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<Span>,
+    /// How long ago the present one began, if it tumbles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Span>,
+}
+
+/// How a window moves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowKind {
+    /// It always ends now.
+    #[default]
+    Sliding,
+    /// One follows the other; each begins with a clean sheet.
+    Tumbling,
 }
 
 /// Which of the nodes that fit is taken.
@@ -308,15 +339,30 @@ pub struct Queue {
     /// Queues of higher priority are served first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// What it used in the recent past, in millionths of the cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage_ppm: Option<u32>,
+    /// What it used in the recent past.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage_ppm: UsagePpm,
     /// How long its workloads run before a higher priority of the same queue may stop them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
     /// How long its workloads run before another queue may take from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime: Option<Span>,
+}
+
+/// Millionths of the cluster per resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UsagePpm {
+    /// Of its GPUs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gpu: u32,
+    /// Of its cores.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu: u32,
+    /// Of its memory.
+    #[serde(skip_serializing_if = "is_default")]
+    pub memory: u32,
 }
 
 /// Amounts per resource. As a quota, GPUs not given are 0 and the others unlimited; as a limit,
@@ -501,7 +547,7 @@ impl Queue {
             limit: Amounts::default(),
             weight: Weights::default(),
             priority: None,
-            usage_ppm: None,
+            usage_ppm: UsagePpm::default(),
             preempt_min_runtime: None,
             reclaim_min_runtime: None,
         }

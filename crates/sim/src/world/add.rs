@@ -135,6 +135,7 @@ impl Simulation {
         let parent = wire.parent.as_ref().and_then(|parent| self.queues.get(parent)).copied();
         let spec = QueueSpec { name: wire.name.clone(), parent, share: convert::share(wire), seq };
         let id = self.cluster.add_queue(spec).map_err(|error| wire.fault(error.to_string()))?;
+        self.cluster.set_usage(id, convert::usage(wire.usage_ppm));
         self.queues.insert(wire.name.clone(), id);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use model::{Constraints, Effect, GpuRequest, PodRequest, Share, Taint, Toleration};
 use sched::{Action, Policy, Profile, RuntimeFrom};
-use units::Resources;
+use units::{Instant, Resources};
 
 use crate::scenario::{self as wire, Amounts, Strategy, Weights, Workload};
 
@@ -105,6 +105,41 @@ pub(crate) fn actions(profile: Profile, wire: &[wire::Action]) -> Result<Vec<Act
     Ok(wire.iter().map(action).collect())
 }
 
+/// The past that counts as use.
+///
+/// # Errors
+/// A span that is not allowed.
+pub(crate) fn usage_window(
+    wire: &wire::UsageWindow,
+    now: Instant,
+) -> Result<model::UsageWindow, String> {
+    let kind = match (wire.kind, wire.began) {
+        (wire::WindowKind::Sliding, None) => model::WindowKind::Sliding,
+        (wire::WindowKind::Sliding, Some(_)) => {
+            return Err("`usage`: a sliding window does not begin; leave `began` out".into());
+        }
+        (wire::WindowKind::Tumbling, began) => {
+            let began_ms = began.map_or(0, |span| span.0);
+            if began_ms > wire.window.0 {
+                return Err("`usage`: the window `began` longer ago than it lasts".into());
+            }
+            model::WindowKind::Tumbling { start: Instant(now.0.saturating_sub(began_ms)) }
+        }
+    };
+    let half_life_ms = wire.half_life.map(|span| span.0);
+    model::UsageWindow::new(wire.window.0, kind, half_life_ms)
+        .map_err(|error| format!("`usage`: {error}"))
+}
+
+/// What a queue used of late.
+pub(crate) fn usage(wire: wire::UsagePpm) -> model::Usage {
+    model::Usage {
+        gpu_ppm: wire.gpu.into(),
+        cpu_ppm: wire.cpu.into(),
+        memory_ppm: wire.memory.into(),
+    }
+}
+
 /// Changes amounts where others are given.
 pub(crate) fn amounts(wire: &Amounts, before: Resources) -> Resources {
     Resources {
@@ -130,7 +165,6 @@ pub(crate) fn share(wire: &wire::Queue) -> Share {
         Share::new(amounts(&wire.quota, none_of_gpus), amounts(&wire.limit, Resources::UNLIMITED));
     share.over_quota_weight = weights(&wire.weight, share.over_quota_weight);
     share.priority = wire.priority.unwrap_or(share.priority);
-    share.usage_ppm = wire.usage_ppm.map_or(0, u64::from);
     share.preempt_min_runtime_ms = wire.preempt_min_runtime.map_or(0, |span| span.0);
     share.reclaim_min_runtime_ms = wire.reclaim_min_runtime.map_or(0, |span| span.0);
     share

@@ -10,7 +10,7 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use model::{Cluster, NodeId, Occupancy, PodId, QueueId, WorkloadId};
+use model::{Cluster, NodeId, Occupancy, PodId, QueueId, UsageLedger, WorkloadId};
 use sched::{Plan, Policy};
 use units::Instant;
 
@@ -55,6 +55,8 @@ pub(crate) struct Job {
 pub struct Simulation {
     pub(crate) cluster: Cluster,
     pub(crate) policy: Policy,
+    /// What the queues used, if that matters.
+    usage: Option<UsageLedger>,
     pub(crate) world: World,
     pub(crate) now: Instant,
     pub(crate) plan: Plan,
@@ -80,6 +82,7 @@ impl Simulation {
         let mut simulation = Self {
             cluster: Cluster::new(),
             policy: convert::policy(&scenario.policy).map_err(|e| scenario.policy.fault(e))?,
+            usage: None,
             world: scenario.world.clone(),
             now: START,
             plan: Plan::default(),
@@ -99,7 +102,30 @@ impl Simulation {
         for workload in &scenario.workloads {
             simulation.add_workload(workload)?;
         }
+        simulation.begin_usage(scenario)?;
         Ok(simulation)
+    }
+
+    /// Opens the ledger of usage: figures that are given are taken for those of an even past.
+    fn begin_usage(&mut self, scenario: &Scenario) -> Result<(), Error> {
+        let policy = &scenario.policy;
+        let Some(window) = &policy.usage else { return Ok(()) };
+        let window =
+            convert::usage_window(window, self.now).map_err(|fault| policy.fault(fault))?;
+        let mut ledger = UsageLedger::new(window);
+        let none = model::Usage::default();
+        if self.cluster.queues().iter().any(|(_, queue)| queue.usage != none) {
+            ledger.assume_even_past(&self.cluster, self.now);
+        }
+        self.policy.usage = Some(window);
+        self.usage = Some(ledger);
+        Ok(())
+    }
+
+    fn observe_usage(&mut self) {
+        if let Some(ledger) = &mut self.usage {
+            ledger.observe(&mut self.cluster, self.now);
+        }
     }
 
     /// The state.
@@ -123,7 +149,9 @@ impl Simulation {
     /// One decision.
     pub fn cycle(&mut self) {
         self.now = self.now.plus_ms(CYCLE_MS);
+        self.observe_usage();
         self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
+        self.observe_usage();
         if self.world.evicted == Evicted::Gone {
             self.forget_evicted();
         }

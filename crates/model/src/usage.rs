@@ -1,0 +1,220 @@
+//! What each queue held of late. Owns: the ledger that time-based fairness reads, kept in steps of
+//! time. Refuses to know: what follows from it.
+//!
+//! `usage = Σ held(t)·w(t) / Σ capacity(t)·w(t)` over the window, for each queue and resource. Time
+//! passes in steps ([`UsageWindow::step_ms`]); what was held is exact inside each, every step has
+//! one weight, and the figures stand until the next step ends. So a figure differs from the
+//! integral over the true window by the step that is under way (1/168 of the window, or 1/16 of a
+//! half-life: below 5 %), by the weight inside a step (a factor of at most `2^(1/16)`), and by the
+//! rounding of a step's mean (a thousandth of a GPU or core, a byte). Memory is bounded: so
+//! many steps for each queue that held anything.
+
+mod window;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use units::{Instant, Kind, Resources};
+
+use crate::{Cluster, Queue, QueueId};
+pub use window::{UsageWindow, UsageWindowError, WindowKind};
+
+/// Parts per million of the cluster's capacity, for each resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Of the GPUs.
+    pub gpu_ppm: u64,
+    /// Of the cores.
+    pub cpu_ppm: u64,
+    /// Of the memory.
+    pub memory_ppm: u64,
+}
+
+impl Usage {
+    /// Of one resource.
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Gpu => self.gpu_ppm,
+            Kind::Cpu => self.cpu_ppm,
+            Kind::Memory => self.memory_ppm,
+        }
+    }
+}
+
+/// Who held how much in the steps of the window.
+#[derive(Debug, Clone)]
+pub struct UsageLedger {
+    window: UsageWindow,
+    /// Weights of the past steps, the newest first.
+    weights: Vec<u64>,
+    queues: BTreeMap<QueueId, Row>,
+    capacity: Row,
+    /// Start of the step that is under way; none before the first observation.
+    step: Option<Instant>,
+}
+
+/// One account: what is held, and what was.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    /// Tells a queue from a later one in the same place.
+    seq: u64,
+    held: Resources,
+    /// Up to when `open` is complete.
+    since: Instant,
+    /// Amount times milliseconds in the step under way.
+    open: [u128; 3],
+    /// The mean of each past step, the newest first.
+    past: VecDeque<Resources>,
+}
+
+impl Row {
+    fn book(&mut self, until: Instant) {
+        let ms = u128::from(until.since_ms(self.since));
+        for (sum, kind) in self.open.iter_mut().zip(Kind::ALL) {
+            *sum += u128::from(self.held[kind]) * ms;
+        }
+        self.since = self.since.max(until);
+    }
+
+    fn close(&mut self, end: Instant, step_ms: u64, steps: usize) {
+        self.book(end);
+        let mut mean = Resources::ZERO;
+        for (sum, kind) in std::mem::take(&mut self.open).into_iter().zip(Kind::ALL) {
+            mean[kind] = u64::try_from(sum / u128::from(step_ms)).unwrap_or(u64::MAX);
+        }
+        self.past.push_front(mean);
+        self.past.truncate(steps);
+    }
+
+    fn weighed(&self, weights: &[u64], kind: Kind) -> u128 {
+        let parts = self.past.iter().zip(weights);
+        parts.map(|(mean, &weight)| u128::from(mean[kind]) * u128::from(weight)).sum()
+    }
+}
+
+impl UsageLedger {
+    /// A ledger in which nobody ever held anything.
+    #[must_use]
+    pub fn new(window: UsageWindow) -> Self {
+        let weights = window.weights();
+        let (queues, capacity) = (BTreeMap::new(), Row::default());
+        Self { window, weights, queues, capacity, step: None }
+    }
+
+    /// The past that counts.
+    #[must_use]
+    pub const fn window(&self) -> UsageWindow {
+        self.window
+    }
+
+    /// Books what was held until now, takes down what is held from now on, and gives the queues
+    /// their figures when a step has ended. To be told before each decision, and best after each
+    /// change. Costs a comparison for each queue, work for those that changed, and a pass over all
+    /// steps when one ends.
+    pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) {
+        let ended = self.pass(now);
+        self.capacity.book(now);
+        self.capacity.held = cluster.capacity();
+        for (id, queue) in cluster.queues().iter() {
+            let held = queue.held();
+            let known = self.queues.get_mut(&id).filter(|row| row.seq == queue.seq);
+            match known {
+                Some(row) if row.held == held => {}
+                Some(row) => {
+                    row.book(now);
+                    row.held = held;
+                }
+                None => drop(self.queues.insert(id, new_row(queue, now))),
+            }
+        }
+        if ended {
+            self.queues.retain(|&id, _| cluster.queues().get(id).is_some());
+            self.publish(cluster);
+        }
+    }
+
+    /// Ends the steps that are over by now; says whether there were any.
+    fn pass(&mut self, now: Instant) -> bool {
+        let Some(mut step) = self.step else {
+            self.step = Some(self.window.step_start(now));
+            self.capacity.since = now;
+            return false;
+        };
+        let mut next = self.window.next_step(step);
+        if next > now {
+            return false;
+        }
+        // Of a long silence only what the window still sees is gone through.
+        let seen_ms = self.window.step_ms().saturating_mul(self.weights.len() as u64 + 1);
+        let oldest = self.window.step_start(Instant(now.0.saturating_sub(seen_ms)));
+        if oldest > step {
+            (step, next) = (oldest, self.window.next_step(oldest));
+            for row in self.rows_mut() {
+                (row.since, row.open) = (row.since.max(step), [0; 3]);
+            }
+        }
+        while next <= now {
+            let (window, steps) = (self.window, self.weights.len());
+            for row in self.rows_mut() {
+                row.close(next, window.step_ms(), steps);
+                if window.begins_at(next) {
+                    row.past.clear();
+                }
+            }
+            (step, next) = (next, self.window.next_step(next));
+        }
+        self.step = Some(step);
+        true
+    }
+
+    fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.queues.values_mut().chain([&mut self.capacity])
+    }
+
+    /// Gives every queue its figures.
+    fn publish(&self, cluster: &mut Cluster) {
+        for id in cluster.queues().ids().collect::<Vec<_>>() {
+            cluster.set_usage(id, self.usage(id));
+        }
+    }
+
+    /// What a queue used of the capacity.
+    #[must_use]
+    pub fn usage(&self, queue: QueueId) -> Usage {
+        let Some(row) = self.queues.get(&queue) else { return Usage::default() };
+        let ppm = |kind| {
+            let whole = self.capacity.weighed(&self.weights, kind);
+            let part = row.weighed(&self.weights, kind).saturating_mul(1_000_000);
+            part.checked_div(whole).and_then(|ppm| u64::try_from(ppm).ok()).unwrap_or(0)
+        };
+        Usage { gpu_ppm: ppm(Kind::Gpu), cpu_ppm: ppm(Kind::Cpu), memory_ppm: ppm(Kind::Memory) }
+    }
+}
+
+fn new_row(queue: &Queue, now: Instant) -> Row {
+    Row { seq: queue.seq, held: queue.held(), since: now, ..Row::default() }
+}
+
+/// A history from elsewhere.
+impl UsageLedger {
+    /// Pretends that the cluster was as it is for the whole window, and that each queue held its
+    /// present figure of it all the time: what a snapshot, which has no history, goes on from.
+    pub fn assume_even_past(&mut self, cluster: &Cluster, now: Instant) {
+        let steps = self.window.steps_before(now);
+        let capacity = cluster.capacity();
+        let past = |mean: Resources| std::iter::repeat_n(mean, steps).collect();
+        self.capacity.past = past(capacity);
+        for (id, queue) in cluster.queues().iter() {
+            let mut mean = Resources::ZERO;
+            for kind in Kind::ALL {
+                let part = u128::from(capacity[kind]) * u128::from(queue.usage.of(kind));
+                mean[kind] = u64::try_from(part.div_ceil(1_000_000)).unwrap_or(u64::MAX);
+            }
+            let row = Row { past: past(mean), ..new_row(queue, now) };
+            self.queues.insert(id, row);
+        }
+        self.step = Some(self.window.step_start(now));
+        self.capacity.since = now;
+        self.capacity.held = capacity;
+    }
+}
