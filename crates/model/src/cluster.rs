@@ -470,6 +470,11 @@ impl Cluster {
         Checkpoint(self.log.len())
     }
 
+    /// Pods whose occupancy was set since a checkpoint of the open transaction.
+    pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
+        self.log[checkpoint.0..].iter().map(|change| change.pod)
+    }
+
     /// The pod's occupancy when the open transaction began.
     #[must_use]
     pub fn original(&self, pod: PodId) -> &Occupancy {

@@ -1,43 +1,90 @@
 //! Who goes next, and who is taken from first. Owns: the comparisons of queues and of
 //! workloads. Source: Run:ai reference D.3b "which queue goes next", scheduling reference §6.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, PodSetSpec, Queue, QueueId, WorkloadId};
+use model::{Cluster, PodSetSpec, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
 use crate::class::Class;
 
-/// Workloads that wait for their turn, ranked within each queue.
+/// Workloads that wait for their turn, ranked within each queue; and the queues in line for
+/// theirs, which are put in order again only where something changed.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
-    by_queue: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
+    ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
+    /// Under each queue (none: at the top) those with candidates, and whom each would send.
+    lines: BTreeMap<Option<QueueId>, BTreeMap<(Turn, QueueId), WorkloadId>>,
+    /// Where each queue stands in its line.
+    turns: BTreeMap<QueueId, Turn>,
+}
+
+/// What decides which of two siblings goes first: the first difference, the lesser of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    over_share: bool,
+    beyond_quota: bool,
+    priority: Reverse<u32>,
+    without_share: bool,
+    /// How saturated it would be with what is asked for, and is.
+    saturation_then: Ratio,
+    saturation: Ratio,
+    seq: u64,
 }
 
 impl Candidates {
-    pub(crate) fn new(cluster: &Cluster, ids: impl IntoIterator<Item = WorkloadId>) -> Self {
+    pub(crate) fn new(shares: &Shares<'_>, ids: impl IntoIterator<Item = WorkloadId>) -> Self {
         let mut candidates = Self::default();
         for id in ids {
-            let queue = cluster.workloads()[id].spec.queue;
-            candidates.by_queue.entry(queue).or_default().insert((by_rank(cluster, id), id));
+            let queue = shares.cluster.workloads()[id].spec.queue;
+            candidates.ranked.entry(queue).or_default().insert((by_rank(shares.cluster, id), id));
+        }
+        for queue in candidates.ranked.keys().copied().collect::<Vec<_>>() {
+            candidates.refresh(shares, queue);
         }
         candidates
     }
 
-    pub(crate) fn remove(&mut self, cluster: &Cluster, id: WorkloadId) {
-        let queue = cluster.workloads()[id].spec.queue;
-        if let Some(ranked) = self.by_queue.get_mut(&queue) {
-            ranked.remove(&(by_rank(cluster, id), id));
+    /// The workload to try next: the neediest department, in it the neediest project, in it the
+    /// first by rank.
+    pub(crate) fn first(&self) -> Option<WorkloadId> {
+        self.lines.get(&None)?.first_key_value().map(|(_, &id)| id)
+    }
+
+    /// Looks again at a project that holds more or less than before, and at all above it.
+    pub(crate) fn refresh(&mut self, shares: &Shares<'_>, project: QueueId) {
+        let mut sends = self.ranked.get(&project).and_then(|ranked| ranked.first()).map(|r| r.1);
+        for queue in shares.cluster.lineage(project) {
+            let line = self.lines.entry(shares.cluster.queues()[queue].parent).or_default();
+            if let Some(turn) = self.turns.remove(&queue) {
+                line.remove(&(turn, queue));
+            }
+            if let Some(id) = sends {
+                let turn = shares.turn(queue, id);
+                line.insert((turn, queue), id);
+                self.turns.insert(queue, turn);
+            }
+            sends = line.first_key_value().map(|(_, &id)| id);
         }
     }
 
-    /// Drops a workload and its equals: what it could not get, none of them can.
-    pub(crate) fn remove_equals(&mut self, cluster: &Cluster, id: WorkloadId) {
-        let class = Class::of(cluster, id);
-        if let Some(ranked) = self.by_queue.get_mut(&cluster.workloads()[id].spec.queue) {
-            ranked.retain(|&(_, other)| Class::of(cluster, other) != class);
+    pub(crate) fn remove(&mut self, shares: &Shares<'_>, id: WorkloadId) {
+        let queue = shares.cluster.workloads()[id].spec.queue;
+        if let Some(ranked) = self.ranked.get_mut(&queue) {
+            ranked.remove(&(by_rank(shares.cluster, id), id));
         }
+        self.refresh(shares, queue);
+    }
+
+    /// Drops a workload and its equals: what it could not get, none of them can.
+    pub(crate) fn remove_equals(&mut self, shares: &Shares<'_>, id: WorkloadId) {
+        let class = Class::of(shares.cluster, id);
+        let queue = shares.cluster.workloads()[id].spec.queue;
+        if let Some(ranked) = self.ranked.get_mut(&queue) {
+            ranked.retain(|&(_, other)| Class::of(shares.cluster, other) != class);
+        }
+        self.refresh(shares, queue);
     }
 }
 
@@ -63,60 +110,19 @@ pub(crate) fn set_rank(spec: &PodSetSpec, placed: u32) -> (Ratio, &str) {
 }
 
 impl Shares<'_> {
-    /// The workload to try next: the neediest department, in it the neediest project, in it the
-    /// first by rank.
-    pub(crate) fn next(&self, candidates: &Candidates) -> Option<WorkloadId> {
-        let best = candidates
-            .by_queue
-            .iter()
-            .filter_map(|(&queue, ranked)| ranked.first().map(|&(_, id)| (queue, id)));
-        let mut level: BTreeMap<QueueId, WorkloadId> = best.collect();
-        // Walk the leaves' winners up, level by level, to the root.
-        loop {
-            let mut above: BTreeMap<Option<QueueId>, (QueueId, WorkloadId)> = BTreeMap::new();
-            for (&queue, &id) in &level {
-                let parent = self.cluster.queues()[queue].parent;
-                let slot = above.entry(parent).or_insert((queue, id));
-                if self.before(queue, id, slot.0, slot.1) {
-                    *slot = (queue, id);
-                }
-            }
-            if let (1, Some(&(_, id))) = (above.len(), above.get(&None)) {
-                return Some(id);
-            }
-            if above.is_empty() {
-                return None;
-            }
-            level = above.iter().map(|(&up, &(own, id))| (up.unwrap_or(own), id)).collect();
+    /// Where a queue stands among its siblings, for what it would have placed.
+    fn turn(&self, id: QueueId, job: WorkloadId) -> Turn {
+        let queue = &self.cluster.queues()[id];
+        let ask = self.cluster.workloads()[job].demand();
+        Turn {
+            over_share: self.over_share(id),
+            beyond_quota: !(queue.held() + ask).fits_in(queue.share.quota),
+            priority: Reverse(queue.share.priority),
+            without_share: self.without_share(id, ask),
+            saturation_then: self.dominant(id, ask),
+            saturation: self.dominant(id, Resources::ZERO),
+            seq: queue.seq,
         }
-    }
-
-    fn before(
-        &self,
-        left: QueueId,
-        left_job: WorkloadId,
-        right: QueueId,
-        right_job: WorkloadId,
-    ) -> bool {
-        self.compare(left, left_job, right, right_job) == Ordering::Less
-    }
-
-    /// First difference decides; `Less` goes first.
-    fn compare(&self, l: QueueId, l_job: WorkloadId, r: QueueId, r_job: WorkloadId) -> Ordering {
-        let (left, right) = (&self.cluster.queues()[l], &self.cluster.queues()[r]);
-        let (l_ask, r_ask) = (self.ask(l_job), self.ask(r_job));
-        self.over_share(l)
-            .cmp(&self.over_share(r))
-            .then_with(|| within_quota(right, r_ask).cmp(&within_quota(left, l_ask)))
-            .then_with(|| right.share.priority.cmp(&left.share.priority))
-            .then_with(|| self.without_share(l, l_ask).cmp(&self.without_share(r, r_ask)))
-            .then_with(|| self.dominant(l, l_ask).cmp(&self.dominant(r, r_ask)))
-            .then_with(|| self.dominant(l, Resources::ZERO).cmp(&self.dominant(r, Resources::ZERO)))
-            .then_with(|| left.seq.cmp(&right.seq))
-    }
-
-    fn ask(&self, id: WorkloadId) -> Resources {
-        self.cluster.workloads()[id].demand()
     }
 
     pub(crate) fn over_share(&self, id: QueueId) -> bool {
@@ -150,8 +156,4 @@ impl Shares<'_> {
             .max()
             .unwrap_or(Ratio::ZERO)
     }
-}
-
-fn within_quota(queue: &Queue, ask: Resources) -> bool {
-    (queue.held() + ask).fits_in(queue.share.quota)
 }

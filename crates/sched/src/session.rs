@@ -5,7 +5,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId};
+use model::{
+    Checkpoint, Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId,
+};
 use smallvec::SmallVec;
 use units::{Instant, Kind, Ratio, Resources};
 
@@ -44,6 +46,12 @@ impl Session<'_> {
         let mut waiting = self.cluster.waiting();
         waiting.retain(|&id| self.cluster.workloads()[id].not_before <= self.now);
         waiting
+    }
+
+    /// Projects that hold more or less than at a point of this cycle.
+    pub(crate) fn projects_changed_since(&self, point: Checkpoint) -> BTreeSet<QueueId> {
+        let pods = self.cluster.changed_since(point);
+        pods.map(|pod| self.cluster.workload_of(pod).spec.queue).collect()
     }
 
     /// Spends one trial; false when the action has used up its own.

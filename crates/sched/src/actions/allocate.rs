@@ -24,15 +24,21 @@ pub(crate) fn each_in_order(
     s: &mut Session<'_>,
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
-    let mut candidates = Candidates::new(s.cluster, s.waiting());
-    while let Some(id) = s.shares().next(&candidates) {
+    let mut candidates = Candidates::new(&s.shares(), s.waiting());
+    while let Some(id) = candidates.first() {
         if !s.may_try() {
             return;
         }
+        let before = s.cluster.checkpoint();
         if !turn(s, id) {
-            candidates.remove_equals(s.cluster, id);
-        } else if s.next_pods(id).is_empty() {
-            candidates.remove(s.cluster, id);
+            candidates.remove_equals(&s.shares(), id);
+            continue;
+        }
+        if s.next_pods(id).is_empty() {
+            candidates.remove(&s.shares(), id);
+        }
+        for queue in s.projects_changed_since(before) {
+            candidates.refresh(&s.shares(), queue);
         }
     }
 }
