@@ -13,7 +13,7 @@ use crate::actions::reclaim::Reclaim;
 use crate::actions::{allocate, explain, promote, stale};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Action, Plan, Policy, Stats, Step, fair_shares};
+use crate::{Action, Plan, Policy, Step};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -24,18 +24,7 @@ const RETRY_MS: u64 = 1000;
 /// Bounded by [`Policy::trials_max`] trial placements for each action. The same cluster, instant and policy give
 /// the same plan.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
-    let fair = fair_shares(cluster, policy);
-    cluster.begin();
-    let mut s = Session {
-        cluster,
-        now,
-        policy,
-        fair,
-        causes: BTreeMap::new(),
-        stats: Stats::default(),
-        trials_left: 0,
-        wake_at: None,
-    };
+    let mut s = Session::begin(cluster, now, policy);
     for &action in &policy.actions {
         s.trials_left = policy.trials_max;
         run(&mut s, action);

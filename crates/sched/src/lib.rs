@@ -21,6 +21,7 @@
 mod actions;
 mod class;
 mod cycle;
+mod diagnosis;
 mod fair_share;
 mod order;
 mod place;
@@ -32,6 +33,10 @@ mod single;
 mod victims;
 
 pub use cycle::cycle;
+pub use diagnosis::{
+    Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
+    Outcome, Part, Refusals, Search, Standing, diagnose,
+};
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};

@@ -4,6 +4,8 @@
 
 mod text;
 
+pub(crate) use text::{number, of};
+
 use model::{GpuRequest, WorkloadId};
 use units::{Instant, Kind, Resources};
 
@@ -17,7 +19,7 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 18] = [
+pub const CODES: [Code; 21] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
@@ -36,6 +38,9 @@ pub const CODES: [Code; 18] = [
     Code { code: "E103", name: "Consolidated" },
     Code { code: "E104", name: "Resized" },
     Code { code: "E105", name: "StaleGang" },
+    Code { code: "P401", name: "NotConsolidated" },
+    Code { code: "P402", name: "NotReclaimed" },
+    Code { code: "P403", name: "NotPreempted" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.

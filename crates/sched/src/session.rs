@@ -13,7 +13,7 @@ use units::{Instant, Kind, Ratio, Resources};
 
 use crate::order::Shares;
 use crate::place::Ask;
-use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, order, place};
+use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, fair_shares, order, place};
 
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
@@ -34,6 +34,24 @@ pub(crate) enum Blocked {
     Queue(Pending),
     /// No room.
     Room,
+}
+
+impl<'a> Session<'a> {
+    /// Opens a transaction on the cluster.
+    pub(crate) fn begin(cluster: &'a mut Cluster, now: Instant, policy: &'a Policy) -> Self {
+        let fair = fair_shares(cluster, policy);
+        cluster.begin();
+        Self {
+            cluster,
+            now,
+            policy,
+            fair,
+            causes: BTreeMap::new(),
+            stats: Stats::default(),
+            trials_left: 0,
+            wake_at: None,
+        }
+    }
 }
 
 impl Session<'_> {

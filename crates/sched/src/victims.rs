@@ -20,7 +20,7 @@ use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
 pub(crate) use take::{
-    Taking, above_minimum_while_safe, freed, halvings, is_elastic, whole_workload,
+    Taking, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
 };
 
 /// What an action may take, and why.

@@ -171,6 +171,26 @@ proptest! {
     }
 
     #[test]
+    fn every_suggestion_lets_the_workload_start(actions in prop::collection::vec(action(), 1..25)) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        w.run("label n2 zone=a; label n3 zone=a !dedicated");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        for name in w.waiting().split_whitespace() {
+            let placed = |w: &World| w.cluster.workloads()[w.id(name)].placed;
+            for advice in w.diagnosis(name).into_iter().flat_map(|diagnosis| diagnosis.advice) {
+                let mut then = w.clone();
+                then.slow = false;
+                then.follow(name, &advice.change);
+                let text = advice.text(w.now);
+                prop_assert!(placed(&then) > placed(&w), "{name}: {text}\n{}", w.diagnosed(name));
+            }
+        }
+    }
+
+    #[test]
     fn every_tree_comes_to_rest(
         shares in prop::collection::vec((0..6_u64, 0..4_u64), 6),
         actions in prop::collection::vec(action(), 1..35),

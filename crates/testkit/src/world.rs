@@ -6,7 +6,7 @@ use model::{
     Cluster, Effect, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint,
     UsageLedger, Weights, WorkloadId, WorkloadSpec,
 };
-use sched::{Plan, Policy, Step};
+use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::script::{self, Submit};
@@ -339,6 +339,54 @@ impl World {
     pub fn why(&self, name: &str) -> String {
         let reasons = self.plan.pending.get(&self.names[name]).into_iter().flatten();
         reasons.map(|r| format!("{} {r}\n", r.code().code)).collect()
+    }
+
+    /// The id of a workload.
+    ///
+    /// # Panics
+    /// When there is none of this name.
+    #[must_use]
+    pub fn id(&self, name: &str) -> WorkloadId {
+        self.names[name]
+    }
+
+    /// The long answer to why a workload waits: nothing if it does not.
+    #[must_use]
+    pub fn diagnosis(&self, name: &str) -> Option<Diagnosis> {
+        sched::diagnose(&self.cluster, self.id(name), self.now, &self.policy)
+    }
+
+    /// The same in words, one line each.
+    #[must_use]
+    pub fn diagnosed(&self, name: &str) -> String {
+        let lines = self.diagnosis(name).map(|diagnosis| diagnosis.lines(self.now));
+        lines.into_iter().flatten().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// What would let a workload start, one change per line.
+    #[must_use]
+    pub fn advice(&self, name: &str) -> String {
+        let advice = self.diagnosis(name).map(|diagnosis| diagnosis.advice);
+        let advice = advice.into_iter().flatten();
+        advice.map(|advice| format!("{}\n", advice.text(self.now))).collect()
+    }
+
+    /// Makes a change that was suggested for a workload, and schedules to rest.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn follow(&mut self, name: &str, change: &Change) {
+        let id = self.id(name);
+        let (id, now) = change.apply(&mut self.cluster, id, self.now).expect("a possible change");
+        self.names.insert(name.into(), id);
+        self.now = now;
+        self.settle();
+    }
+
+    /// Whether a workload has a place, or one that is being freed for it.
+    #[must_use]
+    pub fn has_place(&self, name: &str) -> bool {
+        self.cluster.workloads()[self.id(name)].placed > 0
     }
 
     /// What was stopped in the last step of the script, and why, one per line.

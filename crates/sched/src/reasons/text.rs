@@ -187,7 +187,7 @@ fn larger_than_any_node(
 }
 
 /// `2 GPUs`, `4 cores`, `16GiB of memory`.
-fn of(kind: Kind, amount: u64) -> String {
+pub(crate) fn of(kind: Kind, amount: u64) -> String {
     match kind {
         Kind::Gpu => gpus(amount),
         Kind::Cpu => format!("{} core(s)", number(kind, amount)),
@@ -195,7 +195,8 @@ fn of(kind: Kind, amount: u64) -> String {
     }
 }
 
-fn number(kind: Kind, value: u64) -> String {
+/// The same without the name.
+pub(crate) fn number(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Gpu | Kind::Cpu => amount(value),
         Kind::Memory if value == u64::MAX => "unlimited".to_owned(),

@@ -102,7 +102,8 @@ pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
     }
 }
 
-pub(super) fn take(s: &mut Session<'_>, taking: Taking) {
+/// Takes a piece.
+pub(crate) fn take(s: &mut Session<'_>, taking: Taking) {
     match taking {
         Taking::Shrink(pod, gpus) => {
             let occupancy = s.cluster.pods()[pod].occupancy.clone();

@@ -1,0 +1,75 @@
+//! Everything about one workload that waits: where it does not fit, who holds what it needs, why
+//! nothing is taken for it, and what would let it start. Owns: asking the questions in order.
+//! Answers on demand and on a copy: a cycle pays nothing for it. The reasons a cycle gives are the
+//! short answer; this is the long one.
+
+mod advice;
+mod change;
+mod holders;
+mod nodes;
+mod search;
+mod text;
+
+use model::{Cluster, WorkloadId};
+use units::Instant;
+
+use crate::session::Session;
+use crate::{Pending, Policy, cycle};
+
+pub use advice::Advice;
+pub use change::Change;
+pub use holders::{Holder, Holders, HoldingQueue, Standing};
+pub use nodes::{Failing, NodeClass, Obstacle, Part};
+pub use search::{Means, Outcome, Refusals, Search};
+
+/// Why a workload waits, at length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The reasons of the cycle.
+    pub reasons: Vec<Pending>,
+    /// Where its pods do not fit, by pod set. Empty if it only waits for a time or a place.
+    pub parts: Vec<Part>,
+    /// Who holds what it needs.
+    pub holders: Holders,
+    /// Why nothing was moved or taken for it.
+    pub searches: Vec<Search>,
+    /// Changes that would let it start, each tried out.
+    pub advice: Vec<Advice>,
+    /// How many decisions were made to try them.
+    pub tries: u32,
+    /// Whether everything that might help was tried; if not, it would have cost too much.
+    pub complete: bool,
+}
+
+/// Diagnoses one workload; none if it is not there or would not wait after the next decision.
+///
+/// Costs a few dozen decisions on copies of the cluster, fewer on a large one. The same cluster,
+/// instant and policy give the same diagnosis.
+#[must_use]
+pub fn diagnose(
+    cluster: &Cluster,
+    id: WorkloadId,
+    now: Instant,
+    policy: &Policy,
+) -> Option<Diagnosis> {
+    cluster.workloads().get(id)?;
+    let mut after = cluster.clone();
+    let plan = cycle(&mut after, now, policy);
+    let reasons = plan.pending.get(&id)?.clone();
+    let mut s = Session::begin(&mut after, now, policy);
+    let (mut parts, mut searches) = (Vec::new(), Vec::new());
+    let mut holders = Holders::default();
+    let held_back = s.cluster.workloads()[id].not_before > now;
+    if !held_back && !s.next_pods(id).is_empty() {
+        parts = nodes::parts(&mut s, id);
+        holders = holders::holders(&s, id, &parts);
+        searches = search::searches(&mut s, id);
+    }
+    let asked = s.ask(id, None);
+    let times = search::times(&s, id);
+    let _ = after.commit();
+    let base = advice::Base { cluster: &after, id, asked, now, policy };
+    let found = advice::advice(base, &parts, &times);
+    let advice::Found { advice, tries, complete } = found;
+    Some(Diagnosis { reasons, parts, holders, searches, advice, tries, complete })
+}

@@ -1,0 +1,193 @@
+//! Who holds what a workload needs. Owns: the list of the largest, and whether each may be taken
+//! from by the rules of the actions. Changes nothing.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use model::{QueueId, Share, WorkloadId};
+use units::{Instant, Kind, Resources};
+
+use super::nodes::{Obstacle, Part};
+use crate::actions::preempt::{Preempt, gives_way_to};
+use crate::actions::reclaim::{Reclaim, not_entitled};
+use crate::place::Ask;
+use crate::session::Session;
+use crate::victims::{Rule, Taking};
+use crate::{QueueNumbers, WorkloadRef};
+
+/// Most queues, and most workloads, that are named.
+const NAMED_MAX: usize = 5;
+
+/// Who holds what a workload needs, on the nodes it may go to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Queues, those that hold most first.
+    pub queues: Vec<HoldingQueue>,
+    /// Queues that are not named.
+    pub queues_more: u32,
+    /// Workloads, those that hold most first.
+    pub workloads: Vec<Holder>,
+    /// Workloads that are not named.
+    pub workloads_more: u32,
+}
+
+/// A queue and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldingQueue {
+    /// How it stands.
+    pub queue: QueueNumbers,
+    /// What it holds on the nodes in question.
+    pub held: u64,
+}
+
+/// A workload and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Which one.
+    pub workload: WorkloadRef,
+    /// Of what.
+    pub kind: Kind,
+    /// How much, on the nodes in question.
+    pub held: u64,
+    /// Whether it may be taken from.
+    pub standing: Standing,
+}
+
+/// Whether a workload may be taken from for another, and why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It may, by itself; what is taken from its queue in all has its bounds.
+    MayGive,
+    /// It cannot be preempted.
+    NotPreemptible,
+    /// The same project, and not less important.
+    AsImportant {
+        /// Its priority.
+        priority: u32,
+    },
+    /// It has a guaranteed run time.
+    GuaranteedUntil(Instant),
+    /// Its queue holds no more than is its own.
+    WithinItsShare,
+    /// The queue of the one who asks has what it is entitled to, and takes from no other.
+    NotEntitled,
+}
+
+/// Who holds what the next pods of a workload need.
+pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holders {
+    let asked = s.ask(id, None);
+    let kind = scarcest(parts, asked);
+    let mut by_workload: BTreeMap<WorkloadId, u64> = BTreeMap::new();
+    let mut by_queue: BTreeMap<QueueId, u64> = BTreeMap::new();
+    for (workload, held) in held_where_it_may_go(s, id, kind) {
+        *by_workload.entry(workload).or_default() += held;
+        *by_queue.entry(s.cluster.workloads()[workload].spec.queue).or_default() += held;
+    }
+    let mut workloads: Vec<_> = by_workload.into_iter().collect();
+    workloads.sort_by_key(|&(who, held)| (Reverse(held), s.cluster.workloads()[who].spec.seq));
+    let mut queues: Vec<_> = by_queue.into_iter().collect();
+    queues.sort_by_key(|&(queue, held)| (Reverse(held), s.cluster.queues()[queue].seq));
+    let more = |count: usize| u32::try_from(count.saturating_sub(NAMED_MAX)).unwrap_or(u32::MAX);
+    let (queues_more, workloads_more) = (more(queues.len()), more(workloads.len()));
+    let queues = queues.into_iter().take(NAMED_MAX);
+    let workloads = workloads.into_iter().take(NAMED_MAX);
+    Holders {
+        queues: queues
+            .map(|(queue, held)| HoldingQueue { queue: s.numbers(queue, kind), held })
+            .collect(),
+        queues_more,
+        workloads: workloads
+            .map(|(who, held)| Holder {
+                workload: s.reference(who),
+                kind,
+                held,
+                standing: standing(s, id, asked, who),
+            })
+            .collect(),
+        workloads_more,
+    }
+}
+
+/// What most nodes have too little of.
+fn scarcest(parts: &[Part], asked: Resources) -> Kind {
+    let failing = || parts.iter().flat_map(|part| &part.classes).flat_map(|class| &class.failing);
+    let nodes = |of: Obstacle| -> u32 {
+        failing().filter(|failing| failing.obstacle == of).map(|failing| failing.nodes).sum()
+    };
+    let (cpu, memory) = (nodes(Obstacle::FreeCpu), nodes(Obstacle::FreeMemory));
+    let gpu = nodes(Obstacle::FreeGpus) + nodes(Obstacle::FreeShare);
+    match asked.gpu_millis {
+        1.. if gpu >= cpu.max(memory) => Kind::Gpu,
+        _ if memory > cpu => Kind::Memory,
+        _ => Kind::Cpu,
+    }
+}
+
+/// Everybody else's pods on nodes that allow one of the next pods, with what each holds.
+fn held_where_it_may_go(
+    s: &Session<'_>,
+    id: WorkloadId,
+    kind: Kind,
+) -> impl Iterator<Item = (WorkloadId, u64)> {
+    let mut asks: Vec<Ask> = Vec::new();
+    for pod in s.next_pods(id) {
+        let ask = Ask::of(s.cluster, pod, None);
+        if !asks.contains(&ask) {
+            asks.push(ask);
+        }
+    }
+    let nodes =
+        s.cluster.nodes().iter().filter(move |(node, _)| {
+            asks.iter().any(|ask| s.cluster.allows(ask.constraints, *node))
+        });
+    let pods = nodes.flat_map(|(at, node)| node.pods.iter().map(move |&pod| (at, pod)));
+    pods.filter_map(move |(at, pod)| {
+        let row = &s.cluster.pods()[pod];
+        let place = row.occupancy.effective().filter(|place| place.node == at)?;
+        let held = s.cluster.amounts(pod, place)[kind];
+        (held > 0 && row.workload != id).then_some((row.workload, held))
+    })
+}
+
+/// Everybody who has a place, and whether each may be taken from.
+pub(super) fn standings(
+    s: &Session<'_>,
+    id: WorkloadId,
+    asked: Resources,
+) -> impl Iterator<Item = (WorkloadId, Standing)> {
+    let placed =
+        s.cluster.workloads().iter().filter(move |(who, row)| *who != id && row.placed > 0);
+    placed.map(move |(who, _)| (who, standing(s, id, asked, who)))
+}
+
+fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> Standing {
+    let spec = &s.cluster.workloads()[who].spec;
+    if !spec.preemptible {
+        return Standing::NotPreemptible;
+    }
+    let own = spec.queue == s.cluster.workloads()[id].spec.queue;
+    if own && !gives_way_to(s, id, who) {
+        return Standing::AsImportant { priority: spec.priority };
+    }
+    let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
+    if rule.takings(s, who).is_empty() {
+        let until = if own {
+            s.safe_until(who, |share: &Share| share.preempt_min_runtime_ms)
+        } else {
+            s.safe_until(who, |share: &Share| share.reclaim_min_runtime_ms)
+        };
+        return Standing::GuaranteedUntil(until);
+    }
+    if own {
+        return Standing::MayGive;
+    }
+    if not_entitled(s, id, asked).is_some() {
+        return Standing::NotEntitled;
+    }
+    let just = |taking: &Taking| rule.just(s, id, asked, who, *taking);
+    if rule.takings(s, who).first().is_some_and(just) {
+        Standing::MayGive
+    } else {
+        Standing::WithinItsShare
+    }
+}

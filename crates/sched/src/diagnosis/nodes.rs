@@ -1,0 +1,285 @@
+//! Where a pod does not fit. Owns: what stands in the way on each node, and the count of it by
+//! classes of nodes that are alike. Changes nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cluster, Constraints, Effect, GpuRequest, Mismatch, Node, NodeId, Taint, WorkloadId};
+use units::Resources;
+
+use crate::place::{self, Ask};
+use crate::session::Session;
+
+/// Most classes of nodes that are told apart; the rest is summed.
+const CLASSES_MAX: usize = 8;
+
+/// The pods of one set that are to be placed next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Name of the pod set; empty when there is only one.
+    pub set: String,
+    /// Pods to place.
+    pub pods: u32,
+    /// Pods of them that find a place, quotas and limits aside.
+    pub placeable: u32,
+    /// The nodes, the largest class first.
+    pub classes: Vec<NodeClass>,
+}
+
+/// Nodes that are alike in what the pods look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeClass {
+    /// 1; in the last entry the number of small classes summed in it.
+    pub classes: u32,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// The first of them.
+    pub like: String,
+    /// GPUs of that one.
+    pub gpus: u32,
+    /// Memory of its largest GPU, in bytes.
+    pub gpu_memory_bytes: u64,
+    /// What it has.
+    pub capacity: Resources,
+    /// Labels of it that the workload asks about.
+    pub labels: Vec<(String, String)>,
+    /// Nodes with room for one pod.
+    pub room: u32,
+    /// What stands in the way on the others.
+    pub failing: Vec<Failing>,
+}
+
+/// Nodes of a class that fail for the same thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    /// What stands in the way first.
+    pub obstacle: Obstacle,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// What the pod needs of it; 0 if it is no amount.
+    pub needed: u64,
+    /// The most there is on one of the nodes.
+    pub most: u64,
+    /// That node.
+    pub closest: String,
+}
+
+/// What stands in the way of a pod on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// Closed for new pods.
+    Cordoned,
+    /// A label that it selects is missing or different.
+    Selector,
+    /// None of its affinity terms holds.
+    Affinity,
+    /// A taint it does not tolerate.
+    Taint,
+    /// Fewer GPUs than it needs, even when empty.
+    Gpus,
+    /// GPUs with too little memory, in bytes.
+    GpuMemory,
+    /// Too few cores even when empty, in thousandths.
+    Cpu,
+    /// Too little memory even when empty, in bytes.
+    Memory,
+    /// Too few whole GPUs free.
+    FreeGpus,
+    /// No GPU with so large a share free, in thousandths.
+    FreeShare,
+    /// Too few cores free, in thousandths.
+    FreeCpu,
+    /// Too little memory free, in bytes.
+    FreeMemory,
+    /// It takes no more pods.
+    Pods,
+    /// Something else.
+    Other,
+}
+
+/// What makes nodes alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    gpu_memory_bytes: Vec<u64>,
+    cpu_millis: u64,
+    memory_bytes: u64,
+    labels: Vec<(String, String)>,
+    taints: Vec<Taint>,
+}
+
+/// The pods to place next, set by set, and the nodes they look at.
+pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
+    let pods = s.next_pods(id);
+    let mut counts: BTreeMap<u32, (u32, u32, Ask)> = BTreeMap::new();
+    for &pod in &pods {
+        let ask = Ask::of(s.cluster, pod, None);
+        let entry = counts.entry(s.cluster.pods()[pod].set).or_insert((0, 0, ask));
+        entry.0 += 1;
+    }
+    let asks: Vec<_> = counts.iter().map(|(&set, &(.., ask))| (set, ask)).collect();
+    let classes: BTreeMap<_, _> =
+        asks.into_iter().map(|(set, ask)| (set, classes(s.cluster, ask))).collect();
+    let start = s.cluster.checkpoint();
+    for &pod in &pods {
+        let ask = Ask::of(s.cluster, pod, None);
+        if let Some(to) = place::find(s.cluster, ask, false, s.policy.placement) {
+            s.settle(pod, Some(to), false);
+            counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);
+        }
+    }
+    s.cluster.rollback(start);
+    let sets = &s.cluster.workloads()[id].spec.pod_sets;
+    let parts =
+        counts.into_iter().zip(classes).map(|((set, (pods, placeable, _)), (_, classes))| Part {
+            set: sets[set as usize].name.clone(),
+            pods,
+            placeable,
+            classes,
+        });
+    parts.collect()
+}
+
+/// The classes of nodes for a pod: the largest first, the small ones summed in the last entry.
+fn classes(cluster: &Cluster, ask: Ask) -> Vec<NodeClass> {
+    let constraints = cluster.constraints(ask.constraints);
+    let asked_about = labels_asked_about(constraints);
+    let mut alike: BTreeMap<Key, Vec<NodeId>> = BTreeMap::new();
+    for (id, node) in cluster.nodes().iter() {
+        alike.entry(key(node, &asked_about)).or_default().push(id);
+    }
+    let mut groups: Vec<_> = alike.into_iter().collect();
+    groups.sort_by_key(|(_, nodes)| (Reverse(nodes.len()), nodes[0]));
+    let rest = if groups.len() > CLASSES_MAX { groups.split_off(CLASSES_MAX - 1) } else { vec![] };
+    let single = groups.into_iter().map(|(key, nodes)| class(cluster, ask, key, &nodes, 1));
+    let mut classes: Vec<_> = single.collect();
+    let summed = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+    let nodes: Vec<_> = rest.iter().flat_map(|(_, nodes)| nodes).copied().collect();
+    if let Some((key, _)) = rest.into_iter().next() {
+        classes.push(class(cluster, ask, key, &nodes, summed));
+    }
+    classes
+}
+
+fn labels_asked_about(constraints: &Constraints) -> BTreeSet<&str> {
+    let terms = constraints.required.iter().flatten().map(|requirement| &requirement.key);
+    constraints.selector.keys().chain(terms).map(String::as_str).collect()
+}
+
+fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {
+    let mut gpu_memory_bytes: Vec<_> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    gpu_memory_bytes.sort_unstable();
+    let labels = node.labels.iter().filter(|(key, _)| asked_about.contains(key.as_str()));
+    let hard = node.taints.iter().filter(|taint| taint.effect != Effect::PreferNoSchedule);
+    Key {
+        gpu_memory_bytes,
+        cpu_millis: node.capacity.cpu_millis,
+        memory_bytes: node.capacity.memory_bytes,
+        labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect(),
+        taints: hard.cloned().collect(),
+    }
+}
+
+fn class(cluster: &Cluster, ask: Ask, key: Key, nodes: &[NodeId], classes: u32) -> NodeClass {
+    let mut room = 0;
+    let mut failing: BTreeMap<Obstacle, Failing> = BTreeMap::new();
+    for &id in nodes {
+        let Some((obstacle, needed, most)) = obstacle(cluster, ask, id) else {
+            room += 1;
+            continue;
+        };
+        let name = || cluster.nodes()[id].name.clone();
+        let entry = failing.entry(obstacle).or_insert_with(|| Failing {
+            obstacle,
+            nodes: 0,
+            needed,
+            most,
+            closest: name(),
+        });
+        entry.nodes += 1;
+        if most > entry.most {
+            (entry.needed, entry.most, entry.closest) = (needed, most, name());
+        }
+    }
+    let mut failing: Vec<_> = failing.into_values().collect();
+    failing.sort_by_key(|failing| (Reverse(failing.nodes), failing.obstacle));
+    let first = &cluster.nodes()[nodes[0]];
+    NodeClass {
+        classes,
+        nodes: u32::try_from(nodes.len()).unwrap_or(u32::MAX),
+        like: first.name.clone(),
+        gpus: u32::try_from(first.gpus.len()).unwrap_or(u32::MAX),
+        gpu_memory_bytes: key.gpu_memory_bytes.last().copied().unwrap_or(0),
+        capacity: first.capacity,
+        labels: key.labels,
+        room,
+        failing,
+    }
+}
+
+/// What stands in the way of a pod on a node first, what it needs of that and what there is; none
+/// if the pod fits.
+fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u64)> {
+    if place::on_node(cluster, id, ask, false).is_some() {
+        return None;
+    }
+    let node = &cluster.nodes()[id];
+    if !node.schedulable {
+        return Some((Obstacle::Cordoned, 0, 0));
+    }
+    match cluster.constraints(ask.constraints).check(&node.labels, &node.taints) {
+        Err(Mismatch::Selector) => return Some((Obstacle::Selector, 0, 0)),
+        Err(Mismatch::Affinity) => return Some((Obstacle::Affinity, 0, 0)),
+        Err(Mismatch::Taint) => return Some((Obstacle::Taint, 0, 0)),
+        Ok(()) => {}
+    }
+    let short = |needed: u64, most: u64| (needed > most).then_some((needed, most));
+    let tests = [
+        (Obstacle::Gpus, too_few_gpus(node, ask.request.gpu)),
+        (Obstacle::GpuMemory, too_little_gpu_memory(node, ask.request.gpu)),
+        (Obstacle::Cpu, short(ask.request.cpu_millis, node.capacity.cpu_millis)),
+        (Obstacle::Memory, short(ask.request.memory_bytes, node.capacity.memory_bytes)),
+        (Obstacle::FreeGpus, too_few_free(node, ask.request.gpu)),
+        (Obstacle::FreeShare, too_small_share(node, ask.request.gpu)),
+        (Obstacle::FreeCpu, short(ask.request.cpu_millis, node.free(false).cpu_millis)),
+        (Obstacle::FreeMemory, short(ask.request.memory_bytes, node.free(false).memory_bytes)),
+        (Obstacle::Pods, (!node.takes_one_more(false)).then_some((0, 0))),
+    ];
+    let first = tests.into_iter().find_map(|(obstacle, found)| Some((obstacle, found?)));
+    let (obstacle, (needed, most)) = first.unwrap_or((Obstacle::Other, (0, 0)));
+    Some((obstacle, needed, most))
+}
+
+fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
+    let (needed, has) = (u64::from(request.devices()), node.gpus.len() as u64);
+    (has < needed).then_some((needed, has))
+}
+
+fn too_little_gpu_memory(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
+    let GpuRequest::Memory { devices, bytes } = request else { return None };
+    let mut sizes: Vec<_> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    sizes.sort_unstable_by_key(|&bytes| Reverse(bytes));
+    let least = *sizes.get((devices as usize).checked_sub(1)?)?;
+    (least < bytes).then_some((bytes, least))
+}
+
+fn too_few_free(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
+    let GpuRequest::Whole(needed) = request else { return None };
+    let free = node.whole_free(false);
+    (free < needed).then_some((u64::from(needed), u64::from(free)))
+}
+
+/// Of several devices the last one to be found is what is missing.
+fn too_small_share(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
+    if matches!(request, GpuRequest::Whole(_)) {
+        return None;
+    }
+    let shares = node.gpus.iter().filter_map(|gpu| {
+        let needed = request.millis_on(gpu.memory_bytes)?;
+        let free = gpu.free_millis(false);
+        Some((needed.saturating_sub(free), needed, free))
+    });
+    let mut shares: Vec<_> = shares.collect();
+    shares.sort_unstable();
+    let &(lacks, needed, free) = shares.get((request.devices() as usize).checked_sub(1)?)?;
+    (lacks > 0).then_some((needed, free))
+}

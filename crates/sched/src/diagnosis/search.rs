@@ -1,0 +1,298 @@
+//! Why nothing was moved or taken for a workload. Owns: trying each action to its bounds, on the
+//! side, and naming the bound that held. What it tries it undoes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Share, WorkloadId};
+use units::{Instant, Kind, Resources};
+
+use super::holders::{Standing, standings};
+use crate::actions::consolidate::Consolidation;
+use crate::actions::preempt::Preempt;
+use crate::actions::reclaim::{Reclaim, not_entitled};
+use crate::place::{self, Ask};
+use crate::session::Session;
+use crate::victims::{Markets, Rule, make_room, take};
+use crate::{Action, Pending, Policy, QueueNumbers};
+
+/// A way to make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Means {
+    /// Move others together.
+    Consolidate,
+    /// Take from other projects.
+    Reclaim,
+    /// Take from less important work of the same project.
+    Preempt,
+}
+
+/// A way that did not help, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// Which way.
+    pub means: Means,
+    /// Why it did not help.
+    pub outcome: Outcome,
+}
+
+/// Why a way did not help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nobody is stopped for it yet.
+    Patient {
+        /// Until when.
+        until: Instant,
+    },
+    /// Its queue refuses it, whatever others do.
+    Refused(Box<Pending>),
+    /// Its project has what it is entitled to.
+    NotEntitled {
+        /// How the project stands.
+        queue: QueueNumbers,
+        /// What is asked for.
+        requested: u64,
+    },
+    /// There is too little free in all, so moving cannot help.
+    FreeTooLittle {
+        /// Of what.
+        kind: Kind,
+        /// What is asked for.
+        requested: u64,
+        /// What is free on all nodes together.
+        free: u64,
+    },
+    /// Whoever is in the way has no other place to go.
+    NowhereToMove,
+    /// Moving would help, but more workloads than the policy allows.
+    MovesMax {
+        /// Workloads to move.
+        moves: u32,
+        /// Most that may be moved for one.
+        moves_max: usize,
+    },
+    /// Nobody may be taken from.
+    Nobody(Refusals),
+    /// Even all that may be taken would not be enough.
+    NotEnough {
+        /// Workloads that would give.
+        givers: u32,
+        /// GPU thousandths that would come free.
+        freed_gpu_millis: u64,
+        /// Pods that would find a place then.
+        placeable: u32,
+        /// Pods that must.
+        pods: u32,
+        /// Those who do not give.
+        refusals: Refusals,
+    },
+    /// Enough could be taken, but its project would end with more than it may hold.
+    Unfair {
+        /// How the project stands.
+        queue: QueueNumbers,
+    },
+    /// Enough could be taken, but not so that every rule holds at the end; or the search, which is
+    /// bounded, did not find it.
+    NotFound,
+}
+
+/// Workloads with a place that do not give, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// That cannot be preempted.
+    pub not_preemptible: u32,
+    /// Of the same project that are not less important.
+    pub as_important: u32,
+    /// With a guaranteed run time.
+    pub guaranteed: u32,
+    /// When the first of those ends.
+    pub guaranteed_until: Option<Instant>,
+    /// Of queues that hold no more than is theirs.
+    pub within_share: u32,
+}
+
+/// Why each of the ways did not help.
+pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
+    let actions = s.policy.actions.clone();
+    let searches = actions.into_iter().filter_map(|action| {
+        let (means, outcome) = match action {
+            Action::Consolidate => (Means::Consolidate, moving(s, id)),
+            Action::Reclaim => (Means::Reclaim, taking(s, &Reclaim, Means::Reclaim, id)),
+            Action::Preempt => (Means::Preempt, taking(s, &Preempt, Means::Preempt, id)),
+            _ => return None,
+        };
+        Some(Search { means, outcome })
+    });
+    searches.collect()
+}
+
+fn common(s: &Session<'_>, id: WorkloadId) -> Option<Outcome> {
+    let until = s.patient_until(id);
+    (until > s.now).then_some(Outcome::Patient { until })
+}
+
+fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
+    if let Some(outcome) = common(s, id) {
+        return outcome;
+    }
+    let asked = s.ask(id, None);
+    if let Err(reason) = s.check_queue(id, asked) {
+        return Outcome::Refused(Box::new(reason));
+    }
+    let free: Resources = s.cluster.nodes().iter().map(|(_, node)| node.free(false)).sum();
+    if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
+        return Outcome::FreeTooLittle { kind, requested: asked[kind], free: free[kind] };
+    }
+    let unbounded = Policy { consolidation_moves_max: usize::MAX, ..s.policy.clone() };
+    let mut side = s.cluster.clone();
+    let Some(moves) = moves_needed(&mut side, s.now, &unbounded, id) else {
+        return Outcome::NowhereToMove;
+    };
+    Outcome::MovesMax { moves, moves_max: s.policy.consolidation_moves_max }
+}
+
+/// How many would have to move if any number could; none if that does not help either.
+fn moves_needed(
+    cluster: &mut model::Cluster,
+    now: Instant,
+    policy: &Policy,
+    id: WorkloadId,
+) -> Option<u32> {
+    let _ = cluster.commit();
+    let mut s = Session::begin(cluster, now, policy);
+    s.trials_left = policy.trials_max;
+    let helps = make_room(&mut s, &Consolidation, &mut Markets::default(), id, None);
+    let moved = s.causes.keys().map(|&pod| s.cluster.pods()[pod].workload);
+    let moved: BTreeSet<_> = moved.collect();
+    helps.then(|| u32::try_from(moved.len()).unwrap_or(u32::MAX))
+}
+
+fn taking(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
+    if let Some(outcome) = common(s, id) {
+        return outcome;
+    }
+    let start = s.cluster.checkpoint();
+    let outcome = take_all(s, rule, means, id);
+    s.cluster.rollback(start);
+    outcome
+}
+
+/// Takes all that the rule allows and sees what fits then.
+fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
+    let asked = s.ask(id, None);
+    let refusals = refusals(s, means, id, asked);
+    let queue = s.cluster.workloads()[id].spec.queue;
+    let held_before = s.cluster.queues()[queue].held();
+    let mut givers: BTreeMap<WorkloadId, u64> = BTreeMap::new();
+    let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_ask(s, id, asked);
+    if !clear(s) {
+        let mut own = s.workloads_below(s.refusing_queue(id, asked));
+        own.retain(|&who| who != id && rule.own_gives_way(s, id, who));
+        own.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+        for who in own {
+            if clear(s) {
+                break;
+            }
+            give(s, rule, id, asked, who, &mut givers);
+        }
+    }
+    if let Err(reason) = s.check_queue(id, asked) {
+        return Outcome::Refused(Box::new(reason));
+    }
+    if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_ask(s, id, asked)) {
+        return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
+    }
+    let mut others: Vec<_> = s.cluster.workloads().ids().filter(|&who| who != id).collect();
+    others.retain(|&who| rule.may_be_asked(s, id, who));
+    others.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+    for who in others {
+        give(s, rule, id, asked, who, &mut givers);
+    }
+    let pods = s.next_pods(id);
+    let mut placeable = 0;
+    for &pod in &pods {
+        let ask = Ask::of(s.cluster, pod, None);
+        if let Some(to) = place::find(s.cluster, ask, false, s.policy.placement) {
+            s.settle(pod, Some(to), false);
+            placeable += 1;
+        }
+    }
+    if givers.is_empty() {
+        return Outcome::Nobody(refusals);
+    }
+    if (placeable as usize) < pods.len() {
+        return Outcome::NotEnough {
+            givers: u32::try_from(givers.len()).unwrap_or(u32::MAX),
+            freed_gpu_millis: givers.values().sum(),
+            placeable,
+            pods: u32::try_from(pods.len()).unwrap_or(u32::MAX),
+            refusals,
+        };
+    }
+    if !rule.fair_outcome(s, id, held_before) {
+        let kind = Kind::ALL.into_iter().find(|&kind| asked[kind] > 0).unwrap_or(Kind::Gpu);
+        return Outcome::Unfair { queue: s.numbers(queue, kind) };
+    }
+    Outcome::NotFound
+}
+
+/// Takes from one all that the rule allows.
+fn give(
+    s: &mut Session<'_>,
+    rule: &dyn Rule,
+    id: WorkloadId,
+    asked: Resources,
+    who: WorkloadId,
+    givers: &mut BTreeMap<WorkloadId, u64>,
+) {
+    let held = |s: &Session<'_>| -> u64 {
+        let pods = s.cluster.workloads()[who].pods.iter();
+        let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
+        places.map(model::Placement::gpu_millis).sum()
+    };
+    let before = held(s);
+    for piece in rule.takings(s, who) {
+        if !rule.just(s, id, asked, who, piece) {
+            break;
+        }
+        take(s, piece);
+        *givers.entry(who).or_default() = before - held(s);
+    }
+}
+
+/// Who does not give, as far as the action asks them at all.
+fn refusals(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Refusals {
+    let mut refusals = Refusals::default();
+    let own = |who: WorkloadId| {
+        s.cluster.workloads()[who].spec.queue == s.cluster.workloads()[id].spec.queue
+    };
+    let asks = |who: &WorkloadId| own(*who) == (means == Means::Preempt);
+    for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
+        match standing {
+            Standing::MayGive | Standing::NotEntitled => {}
+            Standing::NotPreemptible => refusals.not_preemptible += 1,
+            Standing::AsImportant { .. } => refusals.as_important += 1,
+            Standing::WithinItsShare => refusals.within_share += 1,
+            Standing::GuaranteedUntil(until) => {
+                refusals.guaranteed += 1;
+                let first = refusals.guaranteed_until.map_or(until, |first| first.min(until));
+                refusals.guaranteed_until = Some(first);
+            }
+        }
+    }
+    refusals
+}
+
+/// When something that keeps the workload waiting may change by itself: guaranteed run times and
+/// its own delays end.
+pub(super) fn times(s: &Session<'_>, id: WorkloadId) -> Vec<Instant> {
+    let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
+    let guaranteed = running.flat_map(|(who, _)| {
+        [
+            s.safe_until(who, |share: &Share| share.reclaim_min_runtime_ms),
+            s.safe_until(who, |share: &Share| share.preempt_min_runtime_ms),
+        ]
+    });
+    let own = [s.patient_until(id), s.cluster.workloads()[id].not_before];
+    let times: BTreeSet<_> = guaranteed.chain(own).filter(|&at| at > s.now).collect();
+    times.into_iter().collect()
+}

@@ -1,0 +1,348 @@
+//! The long answer to "why does it wait": nodes, holders, searches.
+
+use expect_test::expect;
+use testkit::World;
+
+#[test]
+fn one_who_does_not_wait_has_no_diagnosis() {
+    let mut w = World::new("n1:2", "a:1");
+    w.run("submit a/t");
+    assert_eq!(w.diagnosis("t"), None);
+}
+
+#[test]
+fn a_full_cluster_is_told_by_class_and_holder() {
+    let mut w = World::new("n1:4 n2:4 n3:2", "a:6 b:2");
+    w.run("submit a/x -g 4; submit a/y -g 2; submit b/z -g 3 --interactive; submit b/v -g 2");
+    expect![[r#"
+        Why it waits:
+          P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
+          P102 needs 3 GPUs on one node; 2 are free on 3 node(s), at most 2 on one
+        Where it does not fit:
+          2 nodes like n1 (4 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 3, at most 2 on n2)
+          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 3, has 2)
+        Who holds what it needs:
+          a holds 6 GPUs (quota 6, fair share 6)
+          b holds 2 GPUs (quota 2, fair share 4)
+          a/x holds 4 GPUs: nothing is taken from other projects for this one
+          a/y holds 2 GPUs: nothing is taken from other projects for this one
+          b/v holds 2 GPUs: may be taken from
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: its queue refuses it, whatever others do (P202)
+          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
+          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
+        What would let it start (each tried out):
+          ask for at most 2 GPUs
+          let it be elastic: it starts smaller and grows later
+          let it be preemptible (1 other is stopped or moved for it then)
+          raise the quota of b from 2 to 3 GPUs (1 other is stopped or moved for it then)
+    "#]].assert_eq(&w.diagnosed("z"));
+}
+
+#[test]
+fn over_fair_share() {
+    let mut w = World::new("n1:2 n2:2", "a:4 b:0");
+    w.run("submit a/x -g 2; submit a/y -g 1; submit b/z -g 2");
+    expect![[r#"
+        Why it waits:
+          P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
+          P203 nothing is taken from others for 2 GPUs: b holds 0 GPUs (quota 0, fair share 1)
+        Where it does not fit:
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n2)
+        Who holds what it needs:
+          a holds 3 GPUs (quota 4, fair share 3)
+          a/x holds 2 GPUs: nothing is taken from other projects for this one
+          a/y holds 1 GPU: nothing is taken from other projects for this one
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 2 GPUs and only 1 is free on all nodes together
+          P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; b holds 0 GPUs (quota 0, fair share 1)
+          P403 nothing is taken inside its project: nothing else of its project is running
+        What would let it start (each tried out):
+          ask for at most 1 GPU
+          let it be elastic: it starts smaller and grows later
+          raise the quota of b from 0 to 3 GPUs (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/x ends
+    "#]].assert_eq(&w.diagnosed("z"));
+}
+
+#[test]
+fn a_gang_says_how_many_pods_fit() {
+    let mut w = World::new("n1:2 n2:2 n3:1", "a:4 b:4");
+    w.run("submit b/o -g 2; submit a/gang -g 2 --pods 2");
+    expect![[r#"
+        Why it waits:
+          P106 2 pods must start together; fewer fit at the moment
+          P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 4, fair share 3)
+        Where it does not fit:
+          1 of 2 pods that are due find a place
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room
+          1 node, n3 (1 GPU of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 2, has 1)
+        Who holds what it needs:
+          b holds 2 GPUs (quota 4, fair share 2)
+          b/o holds 2 GPUs: nothing is taken from other projects for this one
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 4 GPUs and only 3 are free on all nodes together
+          P402 nothing is taken from other projects: with 4 more it would hold more than its fair share; a holds 0 GPUs (quota 4, fair share 3)
+          P403 nothing is taken inside its project: nothing else of its project is running
+        What would let it start (each tried out):
+          ask for at most 1 GPU
+          let it be elastic: it starts smaller and grows later
+          ask for at most 1 pod(s) at a time
+          add a node like n1
+          that b/o ends
+    "#]].assert_eq(&w.diagnosed("gang"));
+}
+
+#[test]
+fn everything_that_can_rule_a_node_out() {
+    let mut w = World::new("n1:2 n2:2 n3:2 n4:2:1 n5:1 n6:2", "a:8");
+    w.run("label n1 zone=a; label n2 zone=b; label n3 zone=a !own; label n4 zone=a; label n5 zone=a; label n6 zone=a; cordon n6");
+    w.run("submit a/o -g 2 --on zone=a --interactive; submit a/t -g 2 --cpu 2 --on zone=a");
+    expect![[r#"
+        Why it waits:
+          P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
+          P107 of 6 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
+        Where it does not fit:
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): 1 is cordoned; 1 has too few free GPUs (needs 2, at most 0 on n1)
+          1 node, n2 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects
+          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): has a taint that it does not tolerate
+          1 node, n4 (2 GPUs of 16GiB, 1 core, 1TiB, zone=a): has too few cores, even when empty (needs 2, has 1)
+          1 node, n5 (1 GPU of 16GiB, 100 cores, 1TiB, zone=a): has too few GPUs, even when empty (needs 2, has 1)
+        Who holds what it needs:
+          a holds 2 GPUs (quota 8, fair share 4)
+          a/o holds 2 GPUs: is not preemptible
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: whoever is in the way has no other place, or may not be moved
+          P402 nothing is taken from other projects: no other project has anything running
+          P403 nothing is taken inside its project: nobody may be asked: 1 not preemptible
+        What would let it start (each tried out):
+          ask for at most 1 GPU
+          let it be elastic: it starts smaller and grows later
+          ask for at most 1 core
+          do not select the label zone
+          tolerate the taint own
+          open the cordoned node n6
+          add a node like n1
+          that a/o ends
+    "#]].assert_eq(&w.diagnosed("t"));
+}
+
+#[test]
+fn guaranteed_run_time_is_named() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("min-runtime a 60000; submit a/x -g 2; submit b/y");
+    expect![[r#"
+        Why it waits:
+          P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+        Where it does not fit:
+          1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
+        Who holds what it needs:
+          a holds 2 GPUs (quota 0, fair share 1)
+          a/x holds 2 GPUs: its guaranteed run time ends in 1m
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 1 GPU and only 0 are free on all nodes together
+          P402 nothing is taken from other projects: nobody may be asked: 1 in guaranteed run time, the first for 1m more
+          P403 nothing is taken inside its project: nothing else of its project is running
+        What would let it start (each tried out):
+          wait 1m, if nothing else changes (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/x ends
+    "#]].assert_eq(&w.diagnosed("y"));
+}
+
+#[test]
+fn patience_is_named() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/x -g 2; submit b/y --delay 90000");
+    expect![[r#"
+        Why it waits:
+          P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+        Where it does not fit:
+          1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
+        Who holds what it needs:
+          a holds 2 GPUs (quota 0, fair share 1)
+          a/x holds 2 GPUs: may be taken from
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: its preemption delay ends in 1m 30s
+          P402 nothing is taken from other projects: its preemption delay ends in 1m 30s
+          P403 nothing is taken inside its project: its preemption delay ends in 1m 30s
+        What would let it start (each tried out):
+          wait 1m 30s, if nothing else changes (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/x ends
+    "#]]
+    .assert_eq(&w.diagnosed("y"));
+}
+
+#[test]
+fn moves_have_a_bound() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.policy.consolidation_moves_max = 0;
+    w.run("cordon n2; submit a/x; uncordon n2; cordon n1; submit a/y; uncordon n1");
+    w.run("submit a/big -g 2");
+    expect![[r#"
+        Why it waits:
+          P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+        Where it does not fit:
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n1)
+        Who holds what it needs:
+          a holds 2 GPUs (quota 4, fair share 4)
+          a/x holds 1 GPU: same project, and not less important (priority 50)
+          a/y holds 1 GPU: same project, and not less important (priority 50)
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: 1 workloads would have to move and at most 0 are moved for one
+          P402 nothing is taken from other projects: no other project has anything running
+          P403 nothing is taken inside its project: nobody may be asked: 2 not less important
+        What would let it start (each tried out):
+          ask for at most 1 GPU
+          let it be elastic: it starts smaller and grows later
+          give it priority 51 or more (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/x ends
+    "#]].assert_eq(&w.diagnosed("big"));
+}
+
+#[test]
+fn scattered_gpus_nobody_may_move() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("submit a/x -g 2 --interactive; submit a/y --interactive; submit a/big -g 2");
+    expect![[r#"
+        Why it waits:
+          P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
+          P203 nothing is taken from others for 2 GPUs: a holds 3 GPUs (quota 4, fair share 4)
+        Where it does not fit:
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n2)
+        Who holds what it needs:
+          a holds 3 GPUs (quota 4, fair share 4)
+          a/x holds 2 GPUs: is not preemptible
+          a/y holds 1 GPU: is not preemptible
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 2 GPUs and only 1 is free on all nodes together
+          P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 GPUs (quota 4, fair share 4)
+          P403 nothing is taken inside its project: nobody may be asked: 2 not preemptible
+        What would let it start (each tried out):
+          ask for at most 1 GPU
+          let it be elastic: it starts smaller and grows later
+          add a node like n1
+          that a/x ends
+    "#]].assert_eq(&w.diagnosed("big"));
+}
+
+#[test]
+fn non_preemptible_over_quota() {
+    let mut w = World::new("n1:4", "a:1");
+    w.run("submit a/i1 --interactive; submit a/i2 --interactive");
+    expect![[r#"
+        Why it waits:
+          P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1; submit it as preemptible to go over quota
+        Where it does not fit:
+          1 node, n1 (4 GPUs of 16GiB, 100 cores, 1TiB): has room
+        Who holds what it needs:
+          a holds 1 GPU (quota 1, fair share 2)
+          a/i1 holds 1 GPU: is not preemptible
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: its queue refuses it, whatever others do (P202)
+          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
+          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
+        What would let it start (each tried out):
+          let it be preemptible
+          raise the quota of a from 1 to 2 GPUs
+          that a/i1 ends
+    "#]].assert_eq(&w.diagnosed("i2"));
+}
+
+#[test]
+fn a_limit() {
+    let mut w = World::new("n1:4", "a:1:2");
+    w.run("submit a/t1; submit a/t2; submit a/t3");
+    expect![[r#"
+        Why it waits:
+          P201 a may hold 2 GPUs and holds 2; 1 more would pass its limit
+        Where it does not fit:
+          1 node, n1 (4 GPUs of 16GiB, 100 cores, 1TiB): has room
+        Who holds what it needs:
+          a holds 2 GPUs (quota 1, fair share 2)
+          a/t1 holds 1 GPU: same project, and not less important (priority 50)
+          a/t2 holds 1 GPU: same project, and not less important (priority 50)
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: its queue refuses it, whatever others do (P201)
+          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
+          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
+        What would let it start (each tried out):
+          give it priority 51 or more (1 other is stopped or moved for it then)
+          raise the limit of a from 2 to 3 GPUs
+          that a/t2 ends
+    "#]]
+    .assert_eq(&w.diagnosed("t3"));
+}
+
+#[test]
+fn too_large() {
+    let mut w = World::new("n1:2 n2:4", "a:8");
+    w.run("submit a/big -g 8");
+    expect![[r#"
+        Why it waits:
+          P101 asks for 8 GPUs on one node; the largest node has 4
+        Where it does not fit:
+          1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
+          1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 8 GPUs and only 6 are free on all nodes together
+          P402 nothing is taken from other projects: with 8 more it would hold more than its fair share; a holds 0 GPUs (quota 8, fair share 6)
+          P403 nothing is taken inside its project: nothing else of its project is running
+        What would let it start (each tried out):
+          ask for at most 4 GPUs
+          let it be elastic: it starts smaller and grows later
+    "#]].assert_eq(&w.diagnosed("big"));
+}
+
+#[test]
+fn a_share() {
+    let mut w = World::new("n1:1", "a:1");
+    w.run("submit a/f1 -g 0.6; submit a/f2 -g 0.5");
+    expect![[r#"
+        Why it waits:
+          P103 needs 0.5 of 1 GPU(s); the largest free share of a GPU is 0.4
+          P203 nothing is taken from others for 0.5 GPU: a holds 0.6 GPU (quota 1, fair share 1)
+        Where it does not fit:
+          1 node, n1 (1 GPU of 16GiB, 100 cores, 1TiB): has too little of a GPU free (needs 0.5, has 0.4)
+        Who holds what it needs:
+          a holds 0.6 GPU (quota 1, fair share 1)
+          a/f1 holds 0.6 GPU: same project, and not less important (priority 50)
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 0.5 GPU and only 0.4 are free on all nodes together
+          P402 nothing is taken from other projects: with 0.5 more it would hold more than its fair share; a holds 0.6 GPU (quota 1, fair share 1)
+          P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+        What would let it start (each tried out):
+          ask for at most 0.4 of a GPU
+          give it priority 51 or more (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/f1 ends
+    "#]].assert_eq(&w.diagnosed("f2"));
+}
+
+#[test]
+fn cpu() {
+    let mut w = World::new("n1:2:4", "a:2");
+    w.run("submit a/t1 --cpu 3; submit a/t2 --cpu 2");
+    expect![[r#"
+        Why it waits:
+          P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
+          P203 nothing is taken from others for 2 core(s): a holds 3 core(s) (quota unlimited, fair share 4)
+        Where it does not fit:
+          1 node, n1 (2 GPUs of 16GiB, 4 cores, 1TiB): has too few free cores (needs 2, has 1)
+        Who holds what it needs:
+          a holds 3 core(s) (quota unlimited, fair share 4)
+          a/t1 holds 3 core(s): same project, and not less important (priority 50)
+        Why nothing was moved or taken for it:
+          P401 nobody is moved: it needs 2 core(s) and only 1 are free on all nodes together
+          P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 core(s) (quota unlimited, fair share 4)
+          P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+        What would let it start (each tried out):
+          ask for at most 1 core
+          give it priority 51 or more (1 other is stopped or moved for it then)
+          add a node like n1
+          that a/t1 ends
+    "#]].assert_eq(&w.diagnosed("t2"));
+}
