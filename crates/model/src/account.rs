@@ -3,6 +3,7 @@
 
 use units::Resources;
 
+use crate::cluster::keep;
 use crate::workload::amounts;
 use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId};
 
@@ -104,17 +105,18 @@ impl Cluster {
                 with_priority.remove(&row.spec.priority);
             }
         }
-        if row.is_partial() {
-            self.partial.insert(id);
-        } else {
-            self.partial.remove(&id);
+        keep(&mut self.partial, id, row.is_partial());
+        if row.spec.elastic {
+            keep(&mut self.elastic, id, row.placed > 0);
         }
     }
 
     fn change_node(&mut self, place: &Placement, change: impl FnOnce(&mut Node)) {
         let node = &mut self.nodes[place.node];
         let before = (node.whole_free_now, node.whole_free_soon);
+        self.free_soon -= node.free(false);
         change(node);
+        self.free_soon += node.free(false);
         self.free.update(place.node, before, node);
     }
 }

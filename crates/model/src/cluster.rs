@@ -63,6 +63,8 @@ pub struct Cluster {
     pub(crate) workloads: Table<Workload>,
     pub(crate) pods: Table<Pod>,
     pub(crate) capacity: Resources,
+    /// What all nodes can give out when what is being released is gone.
+    pub(crate) free_soon: Resources,
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
     /// Whether any node would rather keep some pods away.
@@ -71,6 +73,10 @@ pub struct Cluster {
     pub(crate) partial: BTreeSet<WorkloadId>,
     /// Workloads with pods that need a place and have none, and how many.
     pub(crate) waiting: BTreeMap<WorkloadId, u32>,
+    /// Workloads known to have too few pods.
+    pub(crate) stale: BTreeSet<WorkloadId>,
+    /// Workloads with a place whose size may change.
+    pub(crate) elastic: BTreeSet<WorkloadId>,
     /// Pods with a reserved place.
     pub(crate) reserved: BTreeSet<PodId>,
     log: Vec<Change>,
@@ -117,6 +123,12 @@ impl Cluster {
         self.capacity
     }
 
+    /// What all nodes together can give out when what is being released is gone.
+    #[must_use]
+    pub const fn free_soon(&self) -> Resources {
+        self.free_soon
+    }
+
     /// Workloads with pods that need a place, in id order.
     #[must_use]
     pub fn waiting(&self) -> BTreeSet<WorkloadId> {
@@ -136,6 +148,18 @@ impl Cluster {
     #[must_use]
     pub const fn partial(&self) -> &BTreeSet<WorkloadId> {
         &self.partial
+    }
+
+    /// Workloads marked by [`Cluster::set_stale`].
+    #[must_use]
+    pub const fn stale(&self) -> &BTreeSet<WorkloadId> {
+        &self.stale
+    }
+
+    /// Elastic workloads with a place.
+    #[must_use]
+    pub const fn elastic(&self) -> &BTreeSet<WorkloadId> {
+        &self.elastic
     }
 
     /// Pods with a reserved place, in id order.
@@ -210,6 +234,7 @@ impl Cluster {
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
         let node = Node::new(spec);
         self.capacity += node.capacity;
+        self.free_soon += node.free(false);
         self.soft_taints |= node.has_soft_taint();
         let id = self.nodes.insert(node);
         self.free.insert(id, &self.nodes[id]);
@@ -372,6 +397,7 @@ impl Cluster {
         }
         let queue = self.workloads[id].spec.queue;
         self.queues[queue].workloads.remove(&id);
+        self.stale.remove(&id);
         self.workloads.remove(id);
         Ok(())
     }
@@ -422,6 +448,7 @@ impl Cluster {
     /// Records since when a workload has had too few pods.
     pub fn set_stale(&mut self, workload: WorkloadId, since: Option<Instant>) {
         self.workloads[workload].stale_since = since;
+        keep(&mut self.stale, workload, since.is_some());
     }
 
     /// The pod's processes are gone: its current place is free.
@@ -530,10 +557,15 @@ impl Cluster {
             }
             _ => {}
         }
-        if pod.occupancy.next.is_some() {
-            self.reserved.insert(id);
-        } else {
-            self.reserved.remove(&id);
-        }
+        keep(&mut self.reserved, id, pod.occupancy.next.is_some());
+    }
+}
+
+/// Makes an id a member of an index, or not.
+pub(crate) fn keep<T: Ord>(set: &mut BTreeSet<T>, id: T, member: bool) {
+    if member {
+        set.insert(id);
+    } else {
+        set.remove(&id);
     }
 }

@@ -131,6 +131,12 @@ impl Queue {
         }
     }
 
+    /// The part of what it holds that can be preempted.
+    #[must_use]
+    pub fn preemptible_held(&self) -> Resources {
+        self.allocated.saturating_sub(self.allocated_non_preemptible)
+    }
+
     /// What it holds for itself: what is lent to its elastic pods not counted.
     #[must_use]
     pub fn held(&self) -> Resources {

@@ -25,8 +25,10 @@ impl Cluster {
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }
         fresh.free = FreeIndex::default();
+        fresh.free_soon = Resources::ZERO;
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
+            fresh.free_soon += node.free(false);
         }
         for id in fresh.queues.ids().collect::<Vec<_>>() {
             let queue = &mut fresh.queues[id];
@@ -42,6 +44,9 @@ impl Cluster {
             workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
         }
         fresh.partial.clear();
+        fresh.elastic.clear();
+        let marked = fresh.workloads.iter().filter(|(_, row)| row.stale_since.is_some());
+        fresh.stale = marked.map(|(id, _)| id).collect();
         fresh.waiting.clear();
         fresh.reserved.clear();
         for id in fresh.pods.ids().collect::<Vec<_>>() {
@@ -76,9 +81,10 @@ impl Cluster {
         }
         let same = self.waiting == fresh.waiting
             && self.reserved == fresh.reserved
-            && self.partial == fresh.partial;
-        if !same || self.free != fresh.free {
-            return differ("index", "waiting, reserved, partial or free");
+            && self.partial == fresh.partial
+            && (&self.stale, &self.elastic) == (&fresh.stale, &fresh.elastic);
+        if !same || self.free != fresh.free || self.free_soon != fresh.free_soon {
+            return differ("index", "waiting, reserved, partial, stale, elastic or free");
         }
         Ok(())
     }

@@ -235,6 +235,26 @@ impl Session<'_> {
         self.cluster.lineage(spec.queue).find(refuses).unwrap_or(spec.queue)
     }
 
+    /// What elastic workloads hold beyond their requests.
+    pub(crate) fn lent(&self) -> Resources {
+        let roots = self.cluster.queues().iter().filter(|(_, queue)| queue.parent.is_none());
+        let gpu_millis = roots.map(|(_, queue)| queue.lent_gpu_millis).sum();
+        Resources { gpu_millis, ..Resources::ZERO }
+    }
+
+    /// The other queues under the same one.
+    pub(crate) fn siblings(&self, queue: QueueId) -> Vec<QueueId> {
+        let parent = self.cluster.queues()[queue].parent;
+        let all: Vec<_> = match parent {
+            Some(parent) => self.cluster.queues()[parent].children.iter().copied().collect(),
+            None => {
+                let queues = self.cluster.queues().iter();
+                queues.filter(|(_, row)| row.parent.is_none()).map(|(id, _)| id).collect()
+            }
+        };
+        all.into_iter().filter(|&other| other != queue).collect()
+    }
+
     /// Workloads in a queue and in all below it.
     pub(crate) fn workloads_below(&self, queue: QueueId) -> Vec<WorkloadId> {
         let row = &self.cluster.queues()[queue];

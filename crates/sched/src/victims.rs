@@ -7,6 +7,7 @@
 //! has a place. A price is an estimate that reads the state and changes nothing; the taking is
 //! done in the transaction, where each piece is judged by the rule.
 
+mod bound;
 mod price;
 mod take;
 
@@ -19,6 +20,8 @@ use units::{Ratio, Resources};
 use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
+use bound::Outlook;
+pub(crate) use bound::Lumps;
 pub(crate) use take::{
     Taking, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
 };
@@ -32,6 +35,16 @@ pub(crate) trait Rule {
 
     /// Whether this one may be asked.
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
+
+    /// No more than this can come free by asking. It may say too much, never too little: what is
+    /// refused by it could not have been served.
+    fn frees_at_most(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        lumps: &mut Lumps,
+    ) -> Resources;
 
     /// In what pieces this one gives, each on top of the one before.
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -114,6 +127,8 @@ pub(crate) struct Refused {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need {
     pub(crate) id: WorkloadId,
+    /// The size it is tried with, if elastic.
+    gpus: Option<u32>,
     /// What the pod that is being placed needs of a place.
     pub(crate) ask: Ask,
     /// What the pods without a place ask for together.
@@ -136,16 +151,19 @@ pub(crate) fn make_room(
         s.wake(patient_until);
         return false;
     }
-    let need = Need { id, ask: Ask::of(s.cluster, first, gpus), asked: s.asked(&pods, gpus) };
+    let ask = Ask::of(s.cluster, first, gpus);
+    let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
     let start = s.cluster.checkpoint();
-    let mut deal = Deal { rule, need, givers: Vec::new(), causes: BTreeMap::new() };
-    let queue = s.cluster.workloads()[id].spec.queue;
-    let held_before = s.cluster.queues()[queue].held();
-    let done = deal.clear_own(s)
-        && deal.place_all(s, markets, &pods, gpus)
-        && rule.fair_outcome(s, id, held_before)
-        && deal.go_on(s, held_before);
-    if !done {
+    let mut deal = Deal {
+        rule,
+        need,
+        givers: Vec::new(),
+        causes: BTreeMap::new(),
+        held_before: s.cluster.queues()[s.cluster.workloads()[id].spec.queue].held(),
+        lumps: Lumps::default(),
+        exhaustive: false,
+    };
+    if !(deal.clear_own(s) && deal.conclude(s, markets)) {
         s.cluster.rollback(start);
         markets.forget(s, &need);
         return false;
@@ -190,6 +208,7 @@ fn same_taker(s: &Session<'_>, left: &Need, right: &Need) -> bool {
 }
 
 /// One attempt to make room.
+#[derive(Clone)]
 struct Deal<'r> {
     rule: &'r dyn Rule,
     need: Need,
@@ -197,6 +216,11 @@ struct Deal<'r> {
     givers: Vec<(WorkloadId, u32)>,
     /// What each is told: the numbers are of before anything was taken from it.
     causes: BTreeMap<WorkloadId, Cause>,
+    /// What the taker's queue held.
+    held_before: Resources,
+    lumps: Lumps,
+    /// Whether to search even where the outcome is known.
+    exhaustive: bool,
 }
 
 impl Deal<'_> {
@@ -229,23 +253,38 @@ impl Deal<'_> {
         s.check_queue(id, asked).is_ok() && self.rule.may_ask(s, id, asked)
     }
 
-    /// Finds a place for every pod, one cheapest node at a time.
-    fn place_all(
-        &mut self,
-        s: &mut Session<'_>,
-        markets: &mut Markets,
-        pods: &[PodId],
-        gpus: Option<u32>,
-    ) -> bool {
+    /// Finds places, for the workload and for whom it was taken from.
+    fn conclude(&mut self, s: &mut Session<'_>, markets: &mut Markets) -> bool {
+        self.place(s, markets)
+            && self.rule.fair_outcome(s, self.need.id, self.held_before)
+            && self.go_on(s)
+    }
+
+    /// Finds a place for every pod. No node is priced when the outcome is known without it.
+    fn place(&mut self, s: &mut Session<'_>, markets: &mut Markets) -> bool {
+        match self.outlook(s) {
+            Outlook::Hopeless => {
+                debug_assert!(!self.found_anyway(s), "a search would have succeeded");
+                false
+            }
+            Outlook::OnlyWhatIsFree => s.place(self.need.id, self.need.gpus).is_ok(),
+            Outlook::Open => self.place_all(s, markets),
+        }
+    }
+
+    /// One cheapest node at a time.
+    fn place_all(&mut self, s: &mut Session<'_>, markets: &mut Markets) -> bool {
+        let Need { id, gpus, .. } = self.need;
+        let pods = s.next_pods(id);
         let mut refused = Refused::default();
-        for &pod in pods {
+        for &pod in &pods {
             self.need.ask = Ask::of(s.cluster, pod, gpus);
             let market = markets.of(s, self);
             if !self.place_one(s, market, pod, &mut refused) {
                 return false;
             }
         }
-        s.reserve_together(self.need.id, pods);
+        s.reserve_together(id, &pods);
         true
     }
 
@@ -267,7 +306,12 @@ impl Deal<'_> {
                 market.nodes.push(Reverse((offer.price, node)));
                 continue;
             }
-            let placed = self.accept(s, &offer, refused) && self.settle(s, pod, node);
+            let accepted = self.accept(s, &offer, refused);
+            if !accepted && self.outlook(s) == Outlook::Hopeless {
+                debug_assert!(!self.found_anyway(s), "a search would have succeeded");
+                return false;
+            }
+            let placed = accepted && self.settle(s, pod, node);
             // Whatever came of it, the node has another price now.
             if let Some(offer) = price::node(s, self.rule, &self.need, node, refused) {
                 market.nodes.push(Reverse((offer.price, node)));
@@ -336,7 +380,7 @@ impl Deal<'_> {
     /// Finds other places for who was asked, the first by rank first. True unless the rule
     /// demands that all of them find one and somebody did not.
     /// Nobody comes back whose queue would then hold more than the rule lets the taker have.
-    fn go_on(&self, s: &mut Session<'_>, held_before: Resources) -> bool {
+    fn go_on(&self, s: &mut Session<'_>) -> bool {
         let mut order = self.givers.clone();
         order.sort_by_key(|&(victim, _)| crate::order::by_rank(s.cluster, victim));
         for (victim, pods) in order {
@@ -345,7 +389,7 @@ impl Deal<'_> {
             while lacks(s) && !s.next_pods(victim).is_empty() {
                 let start = s.cluster.checkpoint();
                 let placed = s.put_back(victim) || s.place(victim, None).is_ok();
-                if !placed || !self.rule.fair_outcome(s, self.need.id, held_before) {
+                if !placed || !self.rule.fair_outcome(s, self.need.id, self.held_before) {
                     s.cluster.rollback(start);
                     break;
                 }

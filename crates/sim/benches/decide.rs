@@ -1,5 +1,5 @@
-//! How long a decision takes, on the published states and sizes. Prints; asserts nothing about
-//! time. KAI's figures: benchmarks reference §1 (decision time, Go benchmark) and §2.
+//! How long a decision takes, on the published states and sizes (`ELASTANE_BENCH_NODES=500,1000`,
+//! `ELASTANE_BENCH_STATE=fill` choose some). Prints; asserts nothing about time. KAI's figures: benchmarks reference §1 (decision time, Go benchmark) and §2.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
@@ -24,8 +24,12 @@ fn main() {
         Ok(text) => text.split(',').filter_map(|size| size.parse().ok()).collect(),
         Err(_) => vec![500, 1000, 5000],
     };
+    let only = std::env::var("ELASTANE_BENCH_STATE").ok();
     println!("decision time on an in-memory state, one core, ms (goal)");
     for (state, kai, goals) in ROWS {
+        if only.as_ref().is_some_and(|only| only != state.name()) {
+            continue;
+        }
         let mut cells = Vec::new();
         for &nodes in &sizes {
             let goal = match nodes {

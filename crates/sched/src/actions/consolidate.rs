@@ -6,14 +6,20 @@ use units::Resources;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, Taking};
+use crate::victims::{Lumps, Rule, Taking};
 
 pub(crate) struct Consolidation;
 
 impl Rule for Consolidation {
-    fn may_ask(&self, s: &Session<'_>, _: WorkloadId, asked: Resources) -> bool {
-        let free: Resources = s.cluster.nodes().iter().map(|(_, node)| node.free(false)).sum();
-        asked.fits_in(free)
+    /// Who moves needs as much elsewhere, except what it was only lent.
+    fn frees_at_most(
+        &self,
+        s: &Session<'_>,
+        _: WorkloadId,
+        _: Resources,
+        _: &mut Lumps,
+    ) -> Resources {
+        s.lent()
     }
 
     fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {

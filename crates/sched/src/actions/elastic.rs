@@ -9,7 +9,7 @@ use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
 use crate::session::Session;
-use crate::victims::{Markets, Rule, Taking, halvings, is_elastic, make_room};
+use crate::victims::{Lumps, Markets, Rule, Taking, halvings, is_elastic, make_room};
 use crate::{Cause, place};
 
 /// GPUs beyond the request are lent; whoever may start gets them back first of all.
@@ -22,6 +22,16 @@ impl Rule for GiveBack {
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
         halvings(s, victim, requested(s, victim))
+    }
+
+    fn frees_at_most(
+        &self,
+        s: &Session<'_>,
+        _: WorkloadId,
+        _: Resources,
+        _: &mut Lumps,
+    ) -> Resources {
+        s.lent()
     }
 
     fn disrupts(&self) -> bool {
@@ -64,13 +74,8 @@ pub(crate) fn fit(s: &mut Session<'_>) {
 /// Doubles elastic pods into GPUs that nobody wants: those below their request first, then the
 /// older. Limits hold; quota does not, since what is above the request is given back on demand.
 pub(crate) fn grow(s: &mut Session<'_>) {
-    let mut order: Vec<_> = s
-        .cluster
-        .workloads()
-        .iter()
-        .filter(|(_, workload)| is_elastic(&workload.spec) && workload.placed > 0)
-        .map(|(id, _)| id)
-        .collect();
+    let mut order: Vec<_> = s.cluster.elastic().iter().copied().collect();
+    order.retain(|&id| is_elastic(&s.cluster.workloads()[id].spec));
     order.sort_by_key(|&id| {
         let full = gpus_of(s, id) >= requested(s, id);
         (full, crate::order::by_rank(s.cluster, id))

@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Rule, Taking, above_minimum_while_safe};
+use crate::victims::{Lumps, Rule, Taking, above_minimum_while_safe};
 
 pub(crate) struct Preempt;
 
@@ -24,6 +24,20 @@ impl Rule for Preempt {
         let asked = s.cluster.workloads()[id].demand();
         let held = s.cluster.queues()[queue].held();
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])
+    }
+
+    fn frees_at_most(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        _: Resources,
+        _: &mut Lumps,
+    ) -> Resources {
+        let spec = &s.cluster.workloads()[id].spec;
+        let queue = &s.cluster.queues()[spec.queue];
+        let least = queue.preemptible.keys().next();
+        let below = |least: &u32| least < &spec.priority || !spec.preemptible;
+        if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
     }
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {

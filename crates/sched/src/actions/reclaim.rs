@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use super::preempt::{gives_way_to, preempted};
 use crate::session::Session;
-use crate::victims::{Rule, Taking, above_minimum_while_safe, freed};
+use crate::victims::{Lumps, Rule, Taking, above_minimum_while_safe, freed};
 use crate::{Cause, Strategy};
 
 pub(crate) struct Reclaim;
@@ -36,6 +36,27 @@ impl Rule for Reclaim {
 
     fn spares_the_entitled(&self) -> bool {
         true
+    }
+
+    /// Of each queue beside the taker's path, as long as it holds more than it deserves; the last
+    /// piece may be as large as its largest workload.
+    fn frees_at_most(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        lumps: &mut Lumps,
+    ) -> Resources {
+        let mut most = Resources::ZERO;
+        for queue in s.cluster.lineage(s.cluster.workloads()[id].spec.queue) {
+            if beyond_share(s, queue, asked).is_some() {
+                break;
+            }
+            for giver in s.siblings(queue) {
+                most += gives_at_most(s, giver, asked, lumps);
+            }
+        }
+        most
     }
 
     fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
@@ -135,6 +156,27 @@ fn lineage_below<'a>(
     top: QueueId,
 ) -> impl Iterator<Item = QueueId> + use<'a> {
     s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
+}
+
+fn gives_at_most(
+    s: &Session<'_>,
+    giver: QueueId,
+    asked: Resources,
+    lumps: &mut Lumps,
+) -> Resources {
+    let row = &s.cluster.queues()[giver];
+    let (held, deserved) = (row.held(), deserved(s, giver));
+    let mut over =
+        Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0 && held[kind] > deserved[kind]);
+    let Some(kind) = over.next() else { return Resources::ZERO };
+    let mut most = row.preemptible_held();
+    // Above its share in one resource only, it stops giving when that is used up.
+    if over.next().is_none() && most != Resources::ZERO {
+        let lent_millis = if kind == Kind::Gpu { row.lent_gpu_millis } else { 0 };
+        let beyond = held[kind] - deserved[kind] - 1 + lent_millis;
+        most[kind] = most[kind].min(beyond.saturating_add(lumps.largest(s, giver)[kind]));
+    }
+    most
 }
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair

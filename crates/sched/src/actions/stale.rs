@@ -6,17 +6,12 @@ use crate::session::Session;
 
 /// Stops what is left of each gang that has been incomplete for longer than the grace.
 pub(crate) fn run(s: &mut Session<'_>) {
-    let partial = s.cluster.partial().clone();
-    let known: Vec<_> =
-        s.cluster.workloads().iter().map(|(id, row)| (id, row.stale_since)).collect();
-    for (id, since) in known {
-        if !partial.contains(&id) {
-            if since.is_some() {
-                s.cluster.set_stale(id, None);
-            }
-            continue;
-        }
-        let since = since.unwrap_or(s.now);
+    let whole_again = s.cluster.stale().difference(s.cluster.partial());
+    for id in whole_again.copied().collect::<Vec<_>>() {
+        s.cluster.set_stale(id, None);
+    }
+    for id in s.cluster.partial().clone() {
+        let since = s.cluster.workloads()[id].stale_since.unwrap_or(s.now);
         s.cluster.set_stale(id, Some(since));
         let due = since.plus_ms(s.policy.stale_grace_ms);
         if due > s.now {

@@ -1,0 +1,92 @@
+//! What can be said before any node is priced. Owns: comparing what a workload needs with the
+//! most that is free or could come free. Errs on one side only: what is called hopeless is.
+
+use std::collections::BTreeMap;
+
+use model::{GpuRequest, QueueId, WorkloadId};
+use units::Resources;
+
+use super::{Deal, Markets, Need, Taking, freed};
+use crate::session::Session;
+
+/// What the search can lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// There is too little, whoever is asked.
+    Hopeless,
+    /// Nobody can be asked.
+    OnlyWhatIsFree,
+    /// It has to be tried.
+    Open,
+}
+
+/// The largest workload that may be stopped in each queue, as it was when first asked for. In one
+/// deal it only gets smaller. Finding it takes a look at every workload of the queue.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lumps {
+    known: BTreeMap<QueueId, Resources>,
+    /// Whether to count workloads as if they could be cut as small as one likes.
+    divisible: bool,
+}
+
+impl Lumps {
+    fn divisible() -> Self {
+        Self { divisible: true, ..Self::default() }
+    }
+
+    /// The most that one workload in or below the queue holds, component by component.
+    pub(crate) fn largest(&mut self, s: &Session<'_>, queue: QueueId) -> Resources {
+        if self.divisible {
+            return Resources::ZERO;
+        }
+        *self.known.entry(queue).or_insert_with(|| {
+            let workloads = s.workloads_below(queue).into_iter();
+            let victims = workloads.filter(|&id: &WorkloadId| s.can_give_way(id));
+            let held = victims.map(|id| freed(s, Taking::All(id)));
+            held.fold(Resources::ZERO, Resources::max)
+        })
+    }
+}
+
+impl Deal<'_> {
+    /// Compares what is still asked for with what there could be.
+    pub(super) fn outlook(&mut self, s: &Session<'_>) -> Outlook {
+        if self.exhaustive {
+            return Outlook::Open;
+        }
+        let mut least = self.need.asked;
+        let sets = &s.cluster.workloads()[self.need.id].spec.pod_sets;
+        if sets.iter().any(|set| matches!(set.request.gpu, GpuRequest::Memory { .. })) {
+            // On a larger device it is a smaller part.
+            least.gpu_millis = 0;
+        }
+        let Need { id, asked, .. } = self.need;
+        let free = s.cluster.free_soon();
+        // Mostly there is enough even without what comes along with a whole workload.
+        let most = self.rule.frees_at_most(s, id, asked, &mut Lumps::divisible());
+        if most != Resources::ZERO && least.fits_in(free + most) {
+            return Outlook::Open;
+        }
+        let most = self.rule.frees_at_most(s, id, asked, &mut self.lumps);
+        if !least.fits_in(free + most) {
+            Outlook::Hopeless
+        } else if most == Resources::ZERO && self.rule.moves_max(s).is_none() {
+            Outlook::OnlyWhatIsFree
+        } else {
+            Outlook::Open
+        }
+    }
+
+    /// Whether the search would have found room where it was called hopeless: debug builds look
+    /// every time, so that every test of decisions is one of the bound too. Changes nothing.
+    pub(super) fn found_anyway(&self, s: &mut Session<'_>) -> bool {
+        let (stats, trials_left) = (s.stats, s.trials_left);
+        let mut deal = self.clone();
+        deal.exhaustive = true;
+        let start = s.cluster.checkpoint();
+        let found = deal.conclude(s, &mut Markets::default());
+        s.cluster.rollback(start);
+        (s.stats, s.trials_left) = (stats, trials_left);
+        found
+    }
+}
