@@ -20,8 +20,8 @@ use units::{Ratio, Resources};
 use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
-use bound::Outlook;
 pub(crate) use bound::Lumps;
+use bound::Outlook;
 pub(crate) use take::{
     Taking, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
 };

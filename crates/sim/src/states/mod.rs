@@ -25,6 +25,9 @@ pub enum State {
     ReclaimSingles,
     /// Full of one-GPU jobs; a gang of 10 × 8 GPUs whose queue is one GPU short of deserving it.
     OneShort,
+    /// One GPU of every node free, the rest held by one-GPU jobs; the same gang, whose queue is
+    /// one GPU short: what is free is enough on paper, so that every node has to be looked at.
+    OneShortScattered,
     /// 3 of 8 GPUs busy on every node; gangs of 10 × 6 GPUs pending, as many as have room.
     Fragmented,
     /// Empty; one gang of as many pods as nodes, each of 2 GPUs.
@@ -35,12 +38,13 @@ pub enum State {
 
 impl State {
     /// Every state, in the order of the published table.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Fill,
         Self::ReclaimGang,
         Self::ReclaimHalf,
         Self::ReclaimSingles,
         Self::OneShort,
+        Self::OneShortScattered,
         Self::Fragmented,
         Self::WideGang,
         Self::Full,
@@ -55,6 +59,7 @@ impl State {
             Self::ReclaimHalf => "reclaim-half",
             Self::ReclaimSingles => "reclaim-singles",
             Self::OneShort => "one-short",
+            Self::OneShortScattered => "one-short-scattered",
             Self::Fragmented => "fragmented",
             Self::WideGang => "wide-gang",
             Self::Full => "full",
@@ -84,6 +89,14 @@ impl State {
                 b.full_with_pending(0, gpus, &jobs);
             }
             Self::OneShort => b.full_with_pending(gpus.saturating_sub(80) + 1, 80, &[(10, 8)]),
+            Self::OneShortScattered => {
+                let running = b.queue("queue-0", None, (7 * count).saturating_sub(69), 0);
+                let pending = b.queue("queue-1", None, 80, 0);
+                for gpu in 0..7 {
+                    (0..nodes).for_each(|node| b.running(running, node, gpu));
+                }
+                b.pending(pending, 10, 8);
+            }
             Self::Fragmented => {
                 let running = b.queue("running", None, gpus, 1);
                 let pending = b.queue("pending", None, gpus, 1);
