@@ -1,6 +1,31 @@
 //! The two table layouts of the `runai` command line: tab-stopped columns (v1) and padded columns
 //! over a rule (v2). Owns alignment and nothing else; cells arrive as text.
 
+/// Sentences are broken at this column.
+const LINE_CHARS_MAX: usize = 80;
+
+/// A line of prose, broken where it is too long; what follows is indented by four more.
+#[must_use]
+pub(crate) fn wrapped(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    let mut out = " ".repeat(indent);
+    let mut column = indent;
+    for (at, word) in line.split_whitespace().enumerate() {
+        let chars = width(word);
+        if at > 0 && column + 1 + chars > LINE_CHARS_MAX {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent + 4));
+            column = indent + 4;
+        } else if at > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += chars;
+    }
+    out
+}
+
 /// Columns are at least this far apart.
 const GAP: usize = 2;
 

@@ -25,6 +25,12 @@ struct SetClass {
     placed: u32,
 }
 
+/// Whether two waiting workloads are the same to every decision, but for their place in the line.
+#[must_use]
+pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
+    Class::of(cluster, left) == Class::of(cluster, right)
+}
+
 impl Class {
     pub(crate) fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];

@@ -32,6 +32,7 @@ mod session;
 mod single;
 mod victims;
 
+pub use class::alike;
 pub use cycle::cycle;
 pub use diagnosis::{
     Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,

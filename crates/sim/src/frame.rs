@@ -6,6 +6,7 @@ use sched::{Cause, Step};
 use serde::Serialize;
 use units::Resources;
 
+use crate::diagnosis::Diagnosis;
 use crate::scenario::{DecisionKind, State};
 use crate::world::Simulation;
 
@@ -147,6 +148,12 @@ pub struct Waiting {
     pub project: String,
     /// Why.
     pub reasons: Vec<Reason>,
+    /// The long answer, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+    /// Another that waits for the same and has the long answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
 }
 
 /// A coded reason.
@@ -192,6 +199,8 @@ impl Frame {
                 workload: job.name.clone(),
                 project: job.project.clone(),
                 reasons: reasons.iter().map(reason).collect(),
+                diagnosis: None,
+                like: None,
             })
         });
         Self {

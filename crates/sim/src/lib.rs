@@ -4,6 +4,7 @@
 //! to know: processes, storage, files, the network. The decisions are made by the same `model`
 //! and `sched` as in the product.
 
+mod diagnosis;
 mod error;
 mod expect;
 pub mod faults;
@@ -18,6 +19,7 @@ mod svg;
 pub mod trace;
 mod world;
 
+pub use diagnosis::{Diagnosis, diagnose};
 pub use error::Error;
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
 pub use snapshot::snapshot;

@@ -13,6 +13,15 @@ impl Diagnosis {
     /// All of it, in lines under headings.
     #[must_use]
     pub fn lines(&self, now: Instant) -> Vec<String> {
+        let reasons = self.reasons.iter();
+        let reasons = reasons.map(|reason| format!("  {} {reason}", reason.code().code));
+        let first = std::iter::once("Why it waits:".to_owned()).chain(reasons);
+        first.chain(self.details(now)).collect()
+    }
+
+    /// All but the reasons.
+    #[must_use]
+    pub fn details(&self, now: Instant) -> Vec<String> {
         let mut lines = Vec::new();
         let mut section = |title: &str, items: Vec<String>| {
             if !items.is_empty() {
@@ -20,8 +29,6 @@ impl Diagnosis {
                 lines.extend(items.into_iter().map(|item| format!("  {item}")));
             }
         };
-        let reasons = self.reasons.iter().map(|reason| format!("{} {reason}", reason.code().code));
-        section("Why it waits", reasons.collect());
         section("Where it does not fit", self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
         let searches = self
@@ -91,6 +98,29 @@ impl NodeClass {
             });
         }
         format!("{who}{has}: {}", said.join("; "))
+    }
+}
+
+impl Obstacle {
+    /// Short stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cordoned => "cordoned",
+            Self::Selector => "selector",
+            Self::Affinity => "affinity",
+            Self::Taint => "taint",
+            Self::Gpus => "gpus",
+            Self::GpuMemory => "gpu_memory",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::FreeGpus => "free_gpus",
+            Self::FreeShare => "free_share",
+            Self::FreeCpu => "free_cpu",
+            Self::FreeMemory => "free_memory",
+            Self::Pods => "pods",
+            Self::Other => "other",
+        }
     }
 }
 

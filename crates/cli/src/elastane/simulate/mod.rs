@@ -22,6 +22,9 @@ pub(crate) use args::Simulate;
 
 use crate::exit::{self, Error};
 
+/// Most workloads that are diagnosed at the end, of those that are alike one.
+const DIAGNOSED_MAX: usize = 8;
+
 /// Largest scenario file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
@@ -99,7 +102,8 @@ fn policy(flags: &Simulate) -> Result<sched::Policy, Error> {
 fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcome, Error> {
     let whole = flags.json || flags.svg.is_some();
     let record = if whole { Record::Everything } else { Record::Decisions };
-    let outcome = sim::run(scenario, record).map_err(|error| in_file(file, &error))?;
+    let mut outcome = sim::run(scenario, record).map_err(|error| in_file(file, &error))?;
+    sim::diagnose(&mut outcome, DIAGNOSED_MAX);
     if let Some(picture) = &flags.svg {
         let title = scenario.description.as_deref().map(str::trim);
         let title = title.map_or_else(|| file.display().to_string(), ToOwned::to_owned);

@@ -61,6 +61,7 @@ pub(super) fn outcome(
     if let Some(last) = outcome.frames.last() {
         workloads(last, out)?;
         queues(last, out)?;
+        diagnoses(last, out)?;
     }
     let held = outcome.expectations - outcome.failures.len().min(outcome.expectations);
     if outcome.expectations > 0 && outcome.failures.is_empty() {
@@ -144,6 +145,21 @@ pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error>
     }
     write!(out, "\n{}", table.ruled())?;
     more(total, out)
+}
+
+/// The long answers to why workloads wait.
+fn diagnoses(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
+    let diagnosed = frame.pending.iter().filter_map(|w| Some((w, w.diagnosis.as_ref()?)));
+    for (waiting, diagnosis) in diagnosed {
+        let name = format!("{}/{}", waiting.project, waiting.workload);
+        let alike = frame.pending.iter().filter(|w| w.like.as_ref() == Some(&name)).count();
+        let alike = if alike == 0 { String::new() } else { format!(", and {alike} alike") };
+        writeln!(out, "\n{name} waits{alike}")?;
+        for line in &diagnosis.lines {
+            writeln!(out, "{}", table::wrapped(line))?;
+        }
+    }
+    Ok(())
 }
 
 fn queues(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
@@ -257,8 +273,12 @@ pub(super) fn fate(frame: &Frame, project: &str, name: &str) -> Vec<String> {
         });
     }
     let waits = frame.pending.iter().filter(|w| w.project == project && w.workload == name);
-    for reason in waits.flat_map(|waiting| &waiting.reasons) {
-        lines.push(format!("  {} {}", reason.code, reason.message));
+    for waiting in waits {
+        for reason in &waiting.reasons {
+            lines.push(format!("  {} {}", reason.code, reason.message));
+        }
+        lines.extend(waiting.like.as_ref().map(|other| format!("It waits as {other} does.")));
+        lines.extend(waiting.diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone()));
     }
     lines
 }

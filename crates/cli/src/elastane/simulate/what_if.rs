@@ -12,7 +12,7 @@ use sim::scenario::{At, GpuAsk, Scenario, Step, Submit, Workload};
 
 use super::{Simulate, show};
 use crate::exit::Error;
-use crate::runai;
+use crate::{runai, table};
 
 pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let mut scenario = super::read(file, flags)?;
@@ -31,7 +31,7 @@ pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<
     if let Some(last) = outcome.frames.last() {
         for (project, name) in &asked {
             for line in show::fate(last, project, name) {
-                writeln!(out, "{line}")?;
+                writeln!(out, "{}", table::wrapped(&line))?;
             }
         }
     }
