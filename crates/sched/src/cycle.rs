@@ -13,7 +13,7 @@ use crate::actions::reclaim::Reclaim;
 use crate::actions::{allocate, explain, promote, stale};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Action, Plan, Policy, Step};
+use crate::{Action, Plan, Policy, Profile, Step, kai};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -25,9 +25,15 @@ const RETRY_MS: u64 = 1000;
 /// the same plan.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     let mut s = Session::begin(cluster, now, policy);
+    let kai = matches!(policy.profile, Profile::Kai(_));
+    if kai {
+        kai::begin(&mut s);
+    }
     for &action in &policy.actions {
         s.trials_left = policy.trials_max;
-        run(&mut s, action);
+        if !(kai && kai::run(&mut s, action)) {
+            run(&mut s, action);
+        }
     }
     finish(s)
 }

@@ -14,7 +14,7 @@ use model::{Cluster, WorkloadId};
 use units::Instant;
 
 use crate::session::Session;
-use crate::{Pending, Policy, cycle};
+use crate::{Pending, Policy, Profile, cycle};
 
 pub use advice::Advice;
 pub use change::Change;
@@ -63,7 +63,10 @@ pub fn diagnose(
     if !held_back && !s.next_pods(id).is_empty() {
         parts = nodes::parts(&mut s, id);
         holders = holders::holders(&s, id, &parts);
-        searches = search::searches(&mut s, id);
+        // The searches of profile `kai` are others.
+        if policy.profile == Profile::Default {
+            searches = search::searches(&mut s, id);
+        }
     }
     let asked = s.ask(id, None);
     let times = search::times(&s, id);

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use model::{Cluster, Queue, QueueId};
 use units::{Kind, Resources};
 
-use crate::Policy;
 use crate::policy::OverQuota;
+use crate::{Policy, Profile, kai};
 
 /// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
 /// quotas promise more than there is, everybody gets less in proportion, if the policy says so.
 #[must_use]
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
+    if matches!(policy.profile, Profile::Kai(_)) {
+        return kai::fair_shares(cluster, policy);
+    }
     let mut shares = BTreeMap::new();
     let roots = cluster.queues().iter().filter(|(_, q)| q.parent.is_none()).map(|(id, _)| id);
     let roots = roots.collect::<Vec<_>>();

@@ -23,6 +23,7 @@ mod class;
 mod cycle;
 mod diagnosis;
 mod fair_share;
+mod kai;
 mod order;
 mod place;
 mod plan;

@@ -10,6 +10,8 @@
 //! ```
 
 mod script;
+mod table;
 mod world;
 
+pub use table::Table;
 pub use world::World;

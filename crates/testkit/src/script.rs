@@ -1,7 +1,9 @@
 //! The words of a script. Owns: parsing one step.
 
-use model::{Constraints, Operator, Preference, Requirement, Toleration};
-use units::{parse_bytes, parse_cpu_millis, parse_gpu_millis};
+use model::{
+    Constraints, Operator, PodSetSpec, Preference, QueueId, Requirement, Toleration, WorkloadSpec,
+};
+use units::{Instant, parse_bytes, parse_cpu_millis, parse_gpu_millis};
 
 /// A workload as a script submits it.
 #[derive(Debug, Clone)]
@@ -18,6 +20,31 @@ pub(crate) struct Submit {
     pub(crate) pods_min: Option<u32>,
     pub(crate) constraints: Constraints,
     pub(crate) preemption_delay_ms: u64,
+}
+
+impl Submit {
+    /// The workload it stands for.
+    pub(crate) fn spec(&self, queue: QueueId, seq: u64, now: Instant) -> WorkloadSpec {
+        let request = model::PodRequest {
+            gpu: self.gpu,
+            cpu_millis: self.cpu_millis,
+            memory_bytes: self.memory_bytes,
+        };
+        let pod_set = PodSetSpec {
+            pods: self.pods,
+            pods_min: self.pods_min.unwrap_or(self.pods),
+            constraints: self.constraints.clone(),
+            ..request.into()
+        };
+        WorkloadSpec {
+            priority: self.priority.unwrap_or(if self.interactive { 100 } else { 50 }),
+            preemptible: !self.interactive,
+            elastic: self.elastic,
+            preemption_delay_ms: self.preemption_delay_ms,
+            created_at: now,
+            ..WorkloadSpec::new(&self.name, queue, seq, pod_set)
+        }
+    }
 }
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]

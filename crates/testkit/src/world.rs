@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint,
-    UsageLedger, Weights, WorkloadId, WorkloadSpec,
+    Cluster, Effect, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
+    WorkloadId,
 };
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
@@ -27,6 +27,8 @@ pub struct World {
     /// Whether stopped pods stay until `gone`.
     pub slow: bool,
     usage: Option<UsageLedger>,
+    /// Whether each step is followed by one decision only, not by as many as it takes to rest.
+    pub only_cycle: bool,
     queues: BTreeMap<String, QueueId>,
     names: BTreeMap<String, WorkloadId>,
     seq: u64,
@@ -49,6 +51,7 @@ impl World {
             plan: Plan::default(),
             slow: false,
             usage: None,
+            only_cycle: false,
             queues: BTreeMap::new(),
             names: BTreeMap::new(),
             seq: 0,
@@ -130,7 +133,7 @@ impl World {
         for _ in 0..100 {
             self.now = self.now.plus_ms(1);
             self.cycle();
-            if self.plan.steps.is_empty() {
+            if self.plan.steps.is_empty() || self.only_cycle {
                 return;
             }
             if !self.slow {
@@ -203,29 +206,8 @@ impl World {
 
     fn submit(&mut self, submit: &Submit) {
         self.seq += 1;
-        let priority = submit.priority.unwrap_or(if submit.interactive { 100 } else { 50 });
-        let request = model::PodRequest {
-            gpu: submit.gpu,
-            cpu_millis: submit.cpu_millis,
-            memory_bytes: submit.memory_bytes,
-        };
-        let pod_set = PodSetSpec {
-            pods: submit.pods,
-            pods_min: submit.pods_min.unwrap_or(submit.pods),
-            constraints: submit.constraints.clone(),
-            ..request.into()
-        };
-        let id = self
-            .cluster
-            .add_workload(WorkloadSpec {
-                priority,
-                preemptible: !submit.interactive,
-                elastic: submit.elastic,
-                preemption_delay_ms: submit.preemption_delay_ms,
-                created_at: self.now,
-                ..WorkloadSpec::new(&submit.name, self.queues[&submit.project], self.seq, pod_set)
-            })
-            .expect("a sound workload");
+        let spec = submit.spec(self.queues[&submit.project], self.seq, self.now);
+        let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
         self.wants(&submit.name, true);
     }

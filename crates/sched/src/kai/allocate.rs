@@ -1,0 +1,145 @@
+//! Placing the tasks of a job, all or none, and the action that does it with what is free. Owns:
+//! when places are taken and when they are only reserved. Source: scheduling reference §5, §10.
+
+use model::{DeviceShare, NodeId, Occupancy, Placement, PodId, WorkloadId};
+use units::GPU_MILLIS;
+
+use super::jobs::{self, Evicted};
+use super::order::{Change, Line};
+use super::place::{self, Aim, Spot};
+use crate::policy::Profile;
+use crate::session::Session;
+
+/// Places whatever fits. A job that got its minimum and wants more goes back into line.
+pub(super) fn run(s: &mut Session<'_>) {
+    let none = Evicted::new();
+    let mut line = Line::pending(s, queue_depth(s));
+    while let Some(id) =
+        line.pop(s, &|id| Change::Plus(jobs::asked(s, &jobs::next_tasks(s, id, &none))))
+    {
+        let tasks = jobs::next_tasks(s, id, &none);
+        if !s.may_try() {
+            return;
+        }
+        if !place_all(s, id, &tasks, &|_| true, Aim::Start, &place_now) {
+            continue;
+        }
+        reserve_together(s, id, &tasks);
+        if !jobs::next_tasks(s, id, &none).is_empty() {
+            line.push(s, id);
+        }
+    }
+}
+
+pub(super) const fn queue_depth(s: &Session<'_>) -> usize {
+    match s.policy.profile {
+        Profile::Kai(kai) => kai.queue_depth,
+        Profile::Default => usize::MAX,
+    }
+}
+
+/// How a task takes its place.
+type Settle<'f> = &'f dyn Fn(&mut Session<'_>, PodId, Spot);
+
+/// Places these tasks on nodes that are `open`, all or none.
+pub(super) fn place_all(
+    s: &mut Session<'_>,
+    id: WorkloadId,
+    tasks: &[PodId],
+    open: &dyn Fn(NodeId) -> bool,
+    aim: Aim,
+    settle: Settle<'_>,
+) -> bool {
+    if tasks.is_empty() || s.check_queue(id, jobs::asked(s, tasks)).is_err() {
+        return false;
+    }
+    let start = s.cluster.checkpoint();
+    for &pod in tasks {
+        let Some(spot) = place::find(s, pod, open, aim) else {
+            s.cluster.rollback(start);
+            return false;
+        };
+        settle(s, pod, spot);
+    }
+    true
+}
+
+/// Takes a place that is free at once, reserves another.
+fn place_now(s: &mut Session<'_>, pod: PodId, spot: Spot) {
+    s.settle(pod, Some(spot.place), spot.at_once);
+}
+
+/// Reserves a place, free or not. A task that was stopped in this scenario and stays where it was
+/// is not stopped after all.
+pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot: Spot) {
+    match evicted.get(&pod).filter(|before| stays(before, &spot.place)) {
+        Some(before) => {
+            make_room(s, pod, before);
+            s.cluster.set_occupancy(pod, before.clone());
+        }
+        None => s.settle(pod, Some(spot.place), false),
+    }
+}
+
+/// Whether a place is the one before: on the same node, and of a shared GPU the same one.
+fn stays(before: &Occupancy, to: &Placement) -> bool {
+    let shared = |share: &&DeviceShare| share.millis < GPU_MILLIS;
+    let same = |share: &DeviceShare| to.devices.iter().any(|other| other.gpu == share.gpu);
+    before
+        .effective()
+        .is_some_and(|here| here.node == to.node && here.devices.iter().filter(shared).all(same))
+}
+
+/// Whole GPUs are counted, not named: whoever has one reserved that `pod` keeps gets another one
+/// of the node, which is free since `pod` was found room there.
+fn make_room(s: &mut Session<'_>, pod: PodId, before: &Occupancy) {
+    let Some(here) = before.effective() else { return };
+    let whole = |share: &&DeviceShare| share.millis == GPU_MILLIS;
+    let mine: Vec<_> = here.devices.iter().filter(whole).map(|share| share.gpu).collect();
+    for &gpu in &mine {
+        let node = &s.cluster.nodes()[here.node];
+        if node.gpus[gpu as usize].committed_millis == 0 {
+            continue;
+        }
+        let free = (0_u32..)
+            .zip(&node.gpus)
+            .find(|(at, device)| device.free_millis(false) == GPU_MILLIS && !mine.contains(at));
+        let Some((other, _)) = free else { continue };
+        for holder in node.pods.clone() {
+            let mut occupancy = s.cluster.pods()[holder].occupancy.clone();
+            let Some(next) = occupancy.next.as_mut().filter(|next| next.node == here.node) else {
+                continue;
+            };
+            if holder == pod || !next.devices.iter().any(|share| share.gpu == gpu) {
+                continue;
+            }
+            next.devices.iter_mut().filter(|share| share.gpu == gpu).for_each(|s| s.gpu = other);
+            s.cluster.set_occupancy(holder, occupancy);
+        }
+    }
+}
+
+/// A gang never starts in part: if a pod set with a reserved place has fewer tasks than its
+/// minimum that run or start now, all tasks just placed wait together.
+fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
+    let workload = &s.cluster.workloads()[id];
+    let row = |pod: &PodId| &s.cluster.pods()[*pod];
+    let incomplete = (0..workload.pod_sets.len()).any(|set| {
+        let pods = workload.pods_of(set);
+        let waits = pods.iter().any(|pod| row(pod).occupancy.next.is_some());
+        let runs = pods.iter().filter(|pod| row(pod).runs()).count();
+        waits && runs < workload.spec.pod_sets[set].pods_min as usize
+    });
+    if !incomplete {
+        return;
+    }
+    for &pod in tasks.iter().filter(|pod| s.cluster.pods()[**pod].runs()).collect::<Vec<_>>() {
+        let Some(here) = s.cluster.pods()[pod].occupancy.current.clone() else { continue };
+        s.settle(pod, None, false);
+        // On its node the place may be another one now: one that is being released.
+        let spot = place::on_node(s, pod, here.node, Aim::Reserve);
+        let waiting = spot.filter(|_| here.devices.iter().all(|share| share.millis == GPU_MILLIS));
+        let place = waiting.map_or(here, |spot| spot.place);
+        s.settle(pod, Some(place), false);
+    }
+}

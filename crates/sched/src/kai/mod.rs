@@ -1,0 +1,47 @@
+//! Profile `kai`: the decisions of KAI-Scheduler, as the scheduling reference describes them,
+//! weaknesses included. Owns: everything in which they differ from ours – shares, order, places,
+//! the victim search, its rules. Shares with ours: the model, the transaction, limits and quotas,
+//! reasons. Where the description leaves something open, the simplest reading is taken;
+//! docs/reference/profile-kai.md lists them.
+//!
+//! Speed is not a goal here: a search tries scenario after scenario, each by placing all that
+//! take part. [`Policy::trials_max`](crate::Policy::trials_max) bounds it.
+
+mod allocate;
+mod fair_share;
+mod jobs;
+mod order;
+mod place;
+mod rules;
+mod signature;
+mod solver;
+mod stale;
+
+use model::Occupancy;
+
+use crate::Action;
+use crate::session::Session;
+
+pub(crate) use fair_share::fair_shares;
+
+/// Forgets the places reserved by earlier cycles: they are found anew in each.
+pub(crate) fn begin(s: &mut Session<'_>) {
+    for pod in s.cluster.reserved().clone() {
+        let occupancy = Occupancy { next: None, ..s.cluster.pods()[pod].occupancy.clone() };
+        s.cluster.set_occupancy(pod, occupancy);
+    }
+}
+
+/// Carries out an action; false if it is none of this profile's own.
+pub(crate) fn run(s: &mut Session<'_>, action: Action) -> bool {
+    match action {
+        Action::Allocate => allocate::run(s),
+        Action::Consolidate => solver::run(s, &rules::Consolidation),
+        Action::Reclaim => solver::run(s, &rules::Reclaim),
+        Action::Preempt => solver::run(s, &rules::Preempt),
+        Action::Stale => stale::run(s),
+        Action::Promote => {}
+        Action::GiveBack | Action::Fit | Action::Grow => return false,
+    }
+    true
+}

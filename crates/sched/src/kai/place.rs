@@ -1,0 +1,206 @@
+//! Where one task goes. Owns: which nodes and devices fit, and which of them is taken. Source:
+//! scheduling reference §10 – §12.
+
+use std::cmp::Reverse;
+
+use model::{DeviceShare, Gpu, GpuRequest, Node, NodeId, Placement, PodId, PodRequest};
+use units::{GPU_MILLIS, Resources};
+
+use super::jobs;
+use crate::policy;
+use crate::session::Session;
+
+/// GPU memory of a node counts in steps of this.
+const GPU_MEMORY_STEP: u64 = 100 << 20;
+
+/// A place, and whether it is free at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) place: Placement,
+    pub(super) at_once: bool,
+}
+
+/// Which places are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// One to start in at once, if there is one.
+    Start,
+    /// One to reserve, even if it is free.
+    Reserve,
+}
+
+/// The best place for a task among the nodes that are `open`; nodes of equal score go by name.
+pub(super) fn find(
+    s: &Session<'_>,
+    pod: PodId,
+    open: &dyn Fn(NodeId) -> bool,
+    aim: Aim,
+) -> Option<Spot> {
+    let nodes = s.cluster.nodes().iter().filter(|&(id, _)| open(id));
+    let fits = nodes.filter_map(|(id, node)| {
+        let spot = on_node(s, pod, id, aim)?;
+        Some(((score(s, pod, node), Reverse(node.name.as_str())), spot))
+    });
+    fits.max_by(|(left, _), (right, _)| left.cmp(right)).map(|(_, spot)| spot)
+}
+
+/// The place the task would get on this node.
+pub(super) fn on_node(s: &Session<'_>, pod: PodId, id: NodeId, aim: Aim) -> Option<Spot> {
+    let node = &s.cluster.nodes()[id];
+    let request = jobs::request(s, pod);
+    let constraints = s.cluster.set_of(pod).constraints;
+    let host_fits = host(request).fits_in(whole(node.free(false)));
+    if !s.cluster.allows(constraints, id) || !host_fits || !queue_allows(s, pod, node) {
+        return None;
+    }
+    let now = aim == Aim::Start && host_fits_now(node, request);
+    let devices = match request.gpu {
+        GpuRequest::Whole(wanted) => whole_devices(s, node, wanted as usize, now),
+        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => shared_devices(s, node, request),
+    }?;
+    // A GPU shared for the first time is held by a pod of its own.
+    let opens = devices.iter().any(|share| opens(node, *share));
+    if node.pods_max.saturating_sub(node.pods_committed) < 1 + u32::from(opens) {
+        return None;
+    }
+    let at_once = now && devices.iter().all(|&share| is_free(s, node, share));
+    Some(Spot { place: Placement { node: id, devices: devices.into_iter().collect() }, at_once })
+}
+
+fn host_fits_now(node: &Node, request: PodRequest) -> bool {
+    host(request).fits_in(whole(node.free(true))) && node.takes_one_more(true)
+}
+
+/// Whether so much of a device can be used at once: it is idle, or shared by somebody who stays.
+fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
+    let gpu = &node.gpus[share.gpu as usize];
+    gpu.free_millis(true) >= share.millis
+        && match (gpu.used_millis > 0, gpu.committed_millis > 0) {
+            (false, shared) => !shared,
+            (true, shared) => shared && is_in_use(s, node, share.gpu),
+        }
+}
+
+/// Whether somebody runs on a device and stays.
+fn is_in_use(s: &Session<'_>, node: &Node, gpu: u32) -> bool {
+    node.pods.iter().map(|&pod| &s.cluster.pods()[pod]).filter(|pod| pod.runs()).any(|pod| {
+        let here = pod.occupancy.current.iter().filter(|place| is_here(s, place, node));
+        here.flat_map(|place| &place.devices).any(|share| share.gpu == gpu)
+    })
+}
+
+fn is_here(s: &Session<'_>, place: &Placement, node: &Node) -> bool {
+    s.cluster.nodes()[place.node].name == node.name
+}
+
+/// Limit and quota once more, with GPU memory valued on this node: rounded up to hundredths, of
+/// one device even if it asks for several (§9).
+fn queue_allows(s: &Session<'_>, pod: PodId, node: &Node) -> bool {
+    let request = jobs::request(s, pod);
+    let GpuRequest::Memory { bytes, .. } = request.gpu else { return true };
+    let Some(gpu) = node.gpus.first() else { return false };
+    let hundredths = (u128::from(bytes) * 100).div_ceil(u128::from(memory(gpu.memory_bytes)));
+    let gpu_millis = u64::try_from(hundredths * 10).unwrap_or(u64::MAX);
+    let asked = Resources { gpu_millis, ..jobs::amounts(request) };
+    s.check_queue(s.cluster.pods()[pod].workload, asked).is_ok()
+}
+
+/// CPU and memory of a request.
+fn host(request: PodRequest) -> Resources {
+    Resources { gpu_millis: 0, ..jobs::amounts(request) }
+}
+
+const fn whole(free: Resources) -> Resources {
+    Resources { gpu_millis: u64::MAX, ..free }
+}
+
+/// Memory of a GPU as it counts: rounded down to the step.
+const fn memory(bytes: u64) -> u64 {
+    let rounded = bytes / GPU_MEMORY_STEP * GPU_MEMORY_STEP;
+    if rounded == 0 { GPU_MEMORY_STEP } else { rounded }
+}
+
+/// Whole GPUs are counted, not named: as many as are wanted are idle, or will be. What has to
+/// wait is put on those that are being released, so that the idle ones can be given to others.
+fn whole_devices(
+    s: &Session<'_>,
+    node: &Node,
+    wanted: usize,
+    now: bool,
+) -> Option<Vec<DeviceShare>> {
+    let free = (0_u32..).zip(&node.gpus).filter(|(_, gpu)| gpu.free_millis(false) == GPU_MILLIS);
+    let free = free.map(|(gpu, _)| DeviceShare { gpu, millis: GPU_MILLIS });
+    let (idle, waiting): (Vec<_>, Vec<_>) = free.partition(|&share| is_free(s, node, share));
+    let at_once = now && idle.len() >= wanted;
+    let (first, then) = if at_once { (idle, waiting) } else { (waiting, idle) };
+    let chosen = first.into_iter().chain(then).take(wanted);
+    let chosen: Vec<_> = chosen.collect();
+    (chosen.len() == wanted).then_some(chosen)
+}
+
+/// Shared GPUs that have room, and whole ones that are idle or being released, by how much of
+/// each is used.
+fn shared_devices(s: &Session<'_>, node: &Node, request: PodRequest) -> Option<Vec<DeviceShare>> {
+    let mut fitting = Vec::new();
+    for (gpu, device) in (0_u32..).zip(&node.gpus) {
+        let Some(millis) = request.gpu.millis_on(memory(device.memory_bytes)) else { continue };
+        if device.free_millis(false) >= millis {
+            let shared = device.committed_millis > 0;
+            let used_millis = if shared { used_millis(s, node, gpu) } else { 0 };
+            fitting.push((used_millis, DeviceShare { gpu, millis }));
+        }
+    }
+    match s.policy.placement {
+        policy::Placement::BinPack => fitting.sort_by_key(|(used, _)| Reverse(*used)),
+        policy::Placement::Spread => fitting.sort_by_key(|(used, _)| *used),
+    }
+    let wanted = request.gpu.devices() as usize;
+    fitting.truncate(wanted);
+    (fitting.len() == wanted).then(|| fitting.into_iter().map(|(_, share)| share).collect())
+}
+
+/// What is used of a device by what runs, what is being stopped, and what will come.
+fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
+    let of = |place: &Placement| {
+        let here = is_here(s, place, node);
+        let shares = place.devices.iter().filter(|share| here && share.gpu == gpu);
+        shares.map(|share| share.millis).sum::<u64>()
+    };
+    let pods = node.pods.iter().map(|&pod| &s.cluster.pods()[pod].occupancy);
+    pods.flat_map(|occupancy| occupancy.current.iter().chain(&occupancy.next)).map(of).sum()
+}
+
+/// Whether the share would be the first of its GPU.
+fn opens(node: &Node, share: DeviceShare) -> bool {
+    share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].committed_millis == 0
+}
+
+/// Score of a node, more is better: an existing shared GPU has room, it fits at once, CPU-only
+/// work keeps off GPUs, then the fullest (or emptiest).
+fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
+    let request = jobs::request(s, pod);
+    let millis = |gpu: &Gpu| request.gpu.millis_on(memory(gpu.memory_bytes));
+    let wanted = request.gpu.devices() as usize;
+    let has_room = |gpu: &&Gpu| {
+        let fits = millis(gpu).is_some_and(|millis| gpu.free_millis(false) >= millis);
+        gpu.committed_millis > 0 && fits
+    };
+    let shared =
+        !matches!(request.gpu, GpuRequest::Whole(_)) && node.gpus.iter().any(|g| has_room(&g));
+    let free_now = |(at, gpu): &(u32, &Gpu)| {
+        millis(gpu).is_some_and(|millis| is_free(s, node, DeviceShare { gpu: *at, millis }))
+    };
+    let fits_now = (0..).zip(&node.gpus).filter(free_now).count();
+    let now = fits_now >= wanted && host_fits_now(node, request);
+    let host_only = wanted == 0 && node.gpus.is_empty();
+    let (free, total) = match wanted {
+        0 => (node.free(false).cpu_millis, node.capacity.cpu_millis),
+        _ => (u64::from(node.whole_free(false)), node.gpus.len() as u64),
+    };
+    let room = match s.policy.placement {
+        policy::Placement::BinPack => u64::MAX - free,
+        // The part that is free, in millionths.
+        policy::Placement::Spread => free.saturating_mul(1_000_000) / total.max(1),
+    };
+    (shared, now, host_only, room)
+}

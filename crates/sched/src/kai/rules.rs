@@ -1,0 +1,417 @@
+//! What each action may take from whom. Owns: who may ask, who may be asked, and whether what
+//! came of it is just. Source: scheduling reference §15 – §17.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{GpuRequest, PodId, QueueId, Share, WorkloadId};
+use units::{Instant, Kind, Resources};
+
+use super::jobs::{self, Evicted};
+use super::order;
+use crate::policy::{self, Profile, RuntimeFrom};
+use crate::session::Session;
+use crate::{Cause, Strategy};
+
+/// The accounts of the queues at the start of a search: held, and of that not preemptible.
+pub(super) struct Books(BTreeMap<QueueId, (Resources, Resources)>);
+
+impl Books {
+    pub(super) fn of(s: &Session<'_>) -> Self {
+        let queues = s.cluster.queues().iter();
+        Self(queues.map(|(id, q)| (id, (q.allocated, q.allocated_non_preemptible))).collect())
+    }
+
+    fn held(&self, queue: QueueId) -> Resources {
+        self.0[&queue].0
+    }
+
+    fn fixed(&self, queue: QueueId) -> Resources {
+        self.0[&queue].1
+    }
+}
+
+/// What came of a scenario.
+pub(super) struct Outcome<'a> {
+    pub(super) id: WorkloadId,
+    /// What the whole job asks for.
+    pub(super) asked: Resources,
+    pub(super) books: &'a Books,
+    /// Active tasks of each possible victim at the start.
+    pub(super) active: &'a BTreeMap<WorkloadId, Vec<PodId>>,
+    /// The tasks of the scenario, in the order in which they were asked.
+    pub(super) all: &'a [PodId],
+    /// Those of them that were stopped, and may be running again.
+    pub(super) evicted: &'a Evicted,
+}
+
+impl Outcome<'_> {
+    /// Tasks that do not run where they ran.
+    fn stopped(&self, s: &Session<'_>) -> Vec<PodId> {
+        let changed = |pod: &PodId| {
+            self.evicted.get(pod).is_some_and(|before| s.cluster.pods()[*pod].occupancy != *before)
+        };
+        self.all.iter().copied().filter(changed).collect()
+    }
+
+    /// Tasks that have no place any more.
+    fn lost(&self, s: &Session<'_>) -> Vec<PodId> {
+        let none = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_none();
+        self.all.iter().copied().filter(none).collect()
+    }
+
+    /// Whether it takes a job below its minimum that `protects` keeps from that.
+    fn breaks(&self, s: &Session<'_>, protects: impl Fn(WorkloadId) -> bool) -> bool {
+        let stopped = self.stopped(s);
+        let jobs: BTreeSet<_> = stopped.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();
+        jobs.into_iter().any(|job| {
+            let left = self.active[&job].iter().filter(|pod| !stopped.contains(pod));
+            let left: Vec<_> = left.map(|&pod| s.cluster.pods()[pod].set as usize).collect();
+            let count = |set: usize| {
+                u32::try_from(left.iter().filter(|&&of| of == set).count()).unwrap_or(u32::MAX)
+            };
+            !s.cluster.workloads()[job].enough(count) && protects(job)
+        })
+    }
+}
+
+/// What an action may take, and why.
+pub(super) trait Rule {
+    /// Whether the job may ask anybody at all.
+    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool;
+
+    /// Whom it may ask.
+    fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId>;
+
+    /// Whether what came of it may be carried out.
+    fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool;
+
+    /// Whether a job that failed speaks for those of its own queue only.
+    fn is_per_queue(&self) -> bool {
+        true
+    }
+
+    /// What a victim is told.
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId)
+    -> Cause;
+}
+
+/// Preemptible jobs that run, except the one that asks.
+fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
+    let runs = |pod: &PodId| s.cluster.pods()[*pod].runs();
+    let jobs = s.cluster.workloads().iter();
+    jobs.filter(move |(victim, row)| {
+        *victim != id && row.spec.preemptible && row.pods.iter().any(runs)
+    })
+    .map(|(victim, _)| victim)
+}
+
+fn queue_of(s: &Session<'_>, id: WorkloadId) -> QueueId {
+    s.cluster.workloads()[id].spec.queue
+}
+
+/// Whether a job that cannot be preempted stays within the quota of these queues.
+fn fits_quota<'a>(
+    s: &Session<'_>,
+    outcome: (WorkloadId, Resources),
+    mut queues: impl Iterator<Item = (QueueId, Resources)> + 'a,
+) -> bool {
+    let (id, asked) = outcome;
+    s.cluster.workloads()[id].spec.preemptible
+        || queues
+            .all(|(queue, fixed)| (fixed + asked).fits_in(s.cluster.queues()[queue].share.quota))
+}
+
+/// Takes back what other queues hold above their share.
+pub(super) struct Reclaim;
+
+impl Rule for Reclaim {
+    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+        let leaf = queue_of(s, id);
+        let queue = &s.cluster.queues()[leaf];
+        let fixed = queue.allocated_non_preemptible;
+        (queue.allocated + asked).fits_in(s.fair[&leaf])
+            && fits_quota(s, (id, asked), std::iter::once((leaf, fixed)))
+    }
+
+    fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
+        let may = |victim: &WorkloadId| {
+            queue_of(s, *victim) != queue_of(s, id)
+                && (jobs::is_elastic(s, *victim) || reclaim_from(s, id, *victim) <= s.now)
+        };
+        preemptible(s, id).filter(may).collect()
+    }
+
+    fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
+        !outcome.breaks(s, |victim| reclaim_from(s, outcome.id, victim) > s.now)
+            && Ledger::new(s, outcome).balances()
+    }
+
+    fn cause(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        victim: WorkloadId,
+    ) -> Cause {
+        let (leaf, from) = (queue_of(s, id), queue_of(s, victim));
+        let (winner, loser) = branches(s, leaf, from).unwrap_or((leaf, from));
+        let kind = Kind::ALL.into_iter().find(|&kind| asked[kind] > 0).unwrap_or(Kind::Gpu);
+        let row = |queue: QueueId| &s.cluster.queues()[queue];
+        let in_quota = (row(winner).allocated + asked).fits_in(row(winner).share.quota)
+            && !row(loser).allocated.fits_in(row(loser).share.quota);
+        Cause::Reclaimed {
+            strategy: if in_quota {
+                Strategy::QuotaGuaranteed
+            } else {
+                Strategy::FairShareMaintained
+            },
+            beneficiary: s.reference(id),
+            requested: asked[kind],
+            loser: s.numbers(loser, kind),
+            winner: s.numbers(winner, kind),
+        }
+    }
+}
+
+/// The ancestors (or selves) of both queues just below the point where their paths part; none if
+/// the queues are the same.
+fn branches(s: &Session<'_>, left: QueueId, right: QueueId) -> Option<(QueueId, QueueId)> {
+    let path = |queue: QueueId| {
+        let mut path: Vec<_> = s.cluster.lineage(queue).collect();
+        path.reverse();
+        path
+    };
+    path(left).into_iter().zip(path(right)).find(|(left, right)| left != right)
+}
+
+/// From when a victim may be reclaimed from: its guaranteed run time is that of the first queue
+/// that says anything, from its branch of the tree upwards, or from its own queue upwards.
+fn reclaim_from(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant {
+    let span = |share: &Share| share.reclaim_min_runtime_ms;
+    let kai = match s.policy.profile {
+        Profile::Kai(kai) => kai,
+        Profile::Default => policy::Kai::default(),
+    };
+    let leaf = queue_of(s, victim);
+    let first = match kai.runtime_from {
+        RuntimeFrom::Leaf => leaf,
+        RuntimeFrom::Branch => branches(s, queue_of(s, id), leaf).map_or(leaf, |(_, own)| own),
+    };
+    let mut spans = s.cluster.lineage(first).map(|queue| span(&s.cluster.queues()[queue].share));
+    let span_ms = spans.find(|span_ms| *span_ms > 0).unwrap_or(0);
+    let start = s.cluster.workloads()[victim].last_start;
+    start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
+}
+
+/// The queues while a scenario of reclaim is judged, step by step.
+struct Ledger<'a> {
+    s: &'a Session<'a>,
+    outcome: &'a Outcome<'a>,
+    left: BTreeMap<QueueId, Resources>,
+    touched: BTreeSet<QueueId>,
+    involved: Resources,
+}
+
+impl<'a> Ledger<'a> {
+    fn new(s: &'a Session<'a>, outcome: &'a Outcome<'a>) -> Self {
+        let left = outcome.books.0.iter().map(|(&queue, &(held, _))| (queue, held)).collect();
+        Self { s, outcome, left, touched: BTreeSet::new(), involved: outcome.asked }
+    }
+
+    fn balances(mut self) -> bool {
+        let steps = self.steps();
+        steps.into_iter().all(|(queue, step)| self.take(queue, step)) && self.keeps_balance()
+    }
+
+    /// What is taken from each queue: tasks beyond the minimum one by one, the rest of a job
+    /// together.
+    fn steps(&self) -> Vec<(QueueId, Resources)> {
+        let (s, outcome) = (self.s, self.outcome);
+        let consolidating = match s.policy.profile {
+            Profile::Kai(kai) => kai.consolidating_reclaim,
+            Profile::Default => true,
+        };
+        let taken = if consolidating { outcome.lost(s) } else { outcome.all.to_vec() };
+        let mut jobs: Vec<WorkloadId> = Vec::new();
+        for &pod in &taken {
+            let job = s.cluster.pods()[pod].workload;
+            if !jobs.contains(&job) {
+                jobs.push(job);
+            }
+        }
+        let mut steps = Vec::new();
+        for job in jobs {
+            let mut core = Resources::ZERO;
+            let row = &s.cluster.workloads()[job];
+            for (set, spec) in row.spec.pod_sets.iter().enumerate() {
+                let of = |pod: &&PodId| {
+                    let row = &s.cluster.pods()[**pod];
+                    row.workload == job && row.set as usize == set
+                };
+                let active = outcome.active[&job].iter().filter(of).count();
+                let elastic = active.saturating_sub(spec.pods_min as usize);
+                let mut own: Vec<PodId> = taken.iter().filter(of).copied().collect();
+                own.sort_unstable_by(|left, right| right.cmp(left));
+                for (number, pod) in own.into_iter().enumerate() {
+                    let part = self.held_before(pod);
+                    if number < elastic {
+                        steps.push((row.spec.queue, part));
+                    } else {
+                        core += part;
+                    }
+                }
+            }
+            if core != Resources::ZERO {
+                steps.push((row.spec.queue, core));
+            }
+        }
+        steps.sort_by_key(|(queue, _)| *queue);
+        steps
+    }
+
+    fn held_before(&self, pod: PodId) -> Resources {
+        let now = &self.s.cluster.pods()[pod].occupancy;
+        let place = self.outcome.evicted.get(&pod).unwrap_or(now).effective();
+        place.map_or(Resources::ZERO, |place| self.s.cluster.amounts(pod, place))
+    }
+
+    /// One step, if one of the two strategies allows it.
+    fn take(&mut self, victim: QueueId, step: Resources) -> bool {
+        let (s, outcome) = (self.s, self.outcome);
+        let Some((taker, giver)) = branches(s, queue_of(s, outcome.id), victim) else {
+            return false;
+        };
+        let left = self.left[&giver];
+        let quota = |queue: QueueId| s.cluster.queues()[queue].share.quota;
+        let maintains_share = !left.fits_in(order::allocatable(s, giver));
+        let guarantees_quota = (outcome.books.held(taker) + outcome.asked).fits_in(quota(taker))
+            && !left.fits_in(quota(giver));
+        if !maintains_share && !guarantees_quota {
+            return false;
+        }
+        for queue in s.cluster.lineage(victim) {
+            let left = self.left.entry(queue).or_default();
+            *left = left.saturating_sub(step);
+            self.touched.insert(queue);
+        }
+        self.involved += step;
+        true
+    }
+
+    /// Nobody pushes itself further above its fair share than the sibling it takes from, and what
+    /// cannot be preempted stays within the quota.
+    fn keeps_balance(&self) -> bool {
+        let (s, outcome) = (self.s, self.outcome);
+        let leaf = queue_of(s, outcome.id);
+        let lineage: Vec<_> = s.cluster.lineage(leaf).collect();
+        let fixed = lineage.iter().map(|&queue| (queue, outcome.books.fixed(queue)));
+        fits_quota(s, (outcome.id, outcome.asked), fixed)
+            && lineage.iter().all(|&queue| {
+                let parent = s.cluster.queues()[queue].parent;
+                let sibling = |&&other: &&QueueId| {
+                    other != queue && s.cluster.queues()[other].parent == parent
+                };
+                self.touched.iter().filter(sibling).all(|&other| self.may_exceed(queue, other))
+            })
+    }
+
+    fn may_exceed(&self, queue: QueueId, sibling: QueueId) -> bool {
+        let saturation_millis = match self.s.policy.profile {
+            Profile::Kai(kai) => kai.saturation_millis,
+            Profile::Default => 1000,
+        };
+        let held = self.left[&queue] + self.outcome.asked;
+        let (fair, theirs) = (self.s.fair[&queue], self.s.fair[&sibling]);
+        let wide = |amount: u64| u128::from(amount);
+        Kind::ALL.into_iter().filter(|&kind| self.involved[kind] > 0).all(|kind| {
+            let above = held[kind] > fair[kind] && theirs[kind] > 0;
+            // ratio(queue) · multiplier ≥ ratio(sibling), without dividing.
+            let own = wide(held[kind]) * wide(theirs[kind]);
+            let other = wide(self.left[&sibling][kind]) * wide(fair[kind]);
+            let reaches = own.saturating_mul(wide(saturation_millis)) >= other.saturating_mul(1000);
+            !(above && (fair[kind] == 0 || reaches))
+        })
+    }
+}
+
+/// Takes from lower priorities of the same queue.
+pub(super) struct Preempt;
+
+impl Rule for Preempt {
+    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+        let fixed = |queue| (queue, s.cluster.queues()[queue].allocated_non_preemptible);
+        fits_quota(s, (id, asked), s.cluster.lineage(queue_of(s, id)).map(fixed))
+    }
+
+    fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
+        let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
+        let may = |victim: &WorkloadId| {
+            queue_of(s, *victim) == queue_of(s, id)
+                && priority(*victim) < priority(id)
+                && (jobs::is_elastic(s, *victim) || preempt_from(s, *victim) <= s.now)
+        };
+        preemptible(s, id).filter(may).collect()
+    }
+
+    fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
+        !outcome.breaks(s, |victim| preempt_from(s, victim) > s.now)
+    }
+
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
+        let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
+        Cause::Preempted {
+            beneficiary: s.reference(id),
+            priority: priority(victim),
+            beneficiary_priority: priority(id),
+        }
+    }
+}
+
+fn preempt_from(s: &Session<'_>, victim: WorkloadId) -> Instant {
+    s.safe_until(victim, |share| share.preempt_min_runtime_ms)
+}
+
+/// Moves pods so that free resources come together.
+pub(super) struct Consolidation;
+
+impl Rule for Consolidation {
+    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+        let gpus = || s.cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
+        let free_millis: u64 = gpus().map(|gpu| gpu.free_millis(false)).sum();
+        let free_bytes: u128 = gpus()
+            .map(|gpu| u128::from(gpu.free_millis(false)) * u128::from(gpu.memory_bytes) / 1000)
+            .sum();
+        let none = Evicted::new();
+        let wanted =
+            jobs::next_tasks(s, id, &none).into_iter().map(|pod| match jobs::request(s, pod).gpu {
+                GpuRequest::Memory { devices, bytes } => u128::from(devices) * u128::from(bytes),
+                GpuRequest::Whole(_) | GpuRequest::Share { .. } => 0,
+            });
+        s.policy.consolidation_moves_max > 0
+            && s.policy.placement == policy::Placement::BinPack
+            && s.cluster.workloads()[id].spec.preemptible
+            && asked.gpu_millis <= free_millis
+            && wanted.sum::<u128>() <= free_bytes
+    }
+
+    fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
+        preemptible(s, id).collect()
+    }
+
+    /// Nobody loses its place. Of the workloads asked one more than the most is let through, as
+    /// described.
+    fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
+        let jobs: BTreeSet<_> =
+            outcome.all.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();
+        jobs.len() <= s.policy.consolidation_moves_max.saturating_add(1)
+            && outcome.lost(s).is_empty()
+    }
+
+    fn is_per_queue(&self) -> bool {
+        false
+    }
+
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, _: WorkloadId) -> Cause {
+        Cause::Consolidated { beneficiary: s.reference(id) }
+    }
+}

@@ -1,0 +1,19 @@
+//! Profile `kai`: one rule of the scheduling reference per test, in both directions where it has
+//! two. The outcome is reasoned from the text; § is its section.
+
+mod allocate;
+mod consolidate;
+mod gpus;
+mod histories;
+mod order;
+mod preempt;
+mod reclaim;
+mod shares;
+mod stale;
+
+use testkit::Table;
+
+/// The state after one cycle of these actions.
+fn after(nodes: &str, queues: &str, jobs: &str, actions: &str) -> String {
+    Table::new(nodes, queues, jobs).run(actions)
+}
