@@ -14,9 +14,9 @@ use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
 use crate::workload::amounts;
 use crate::{
-    Constraints, ConstraintsId, GpuRequest, Node, NodeId, NodeSpec, Occupancy, Placement, Pod,
-    PodId, PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Taint, Usage,
-    Workload, WorkloadId, WorkloadSpec,
+    Constraints, ConstraintsId, GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId,
+    PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Usage, Workload, WorkloadId,
+    WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -68,7 +68,9 @@ pub struct Cluster {
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
     /// Whether any node would rather keep some pods away.
-    soft_taints: bool,
+    pub(crate) soft_taints: bool,
+    /// Nodes whose pods are to leave.
+    pub(crate) draining: BTreeSet<NodeId>,
     /// Workloads of which some pods are placed, but fewer than make sense together.
     pub(crate) partial: BTreeSet<WorkloadId>,
     /// Workloads with pods that need a place and have none, and how many.
@@ -133,6 +135,12 @@ impl Cluster {
     #[must_use]
     pub fn waiting(&self) -> BTreeSet<WorkloadId> {
         self.waiting.keys().copied().collect()
+    }
+
+    /// Nodes whose pods are to leave, in id order.
+    #[must_use]
+    pub const fn draining(&self) -> &BTreeSet<NodeId> {
+        &self.draining
     }
 
     /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
@@ -230,36 +238,6 @@ impl Cluster {
 
 /// Changes from outside: what exists, and what the engine saw.
 impl Cluster {
-    /// Adds a node.
-    pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
-        let node = Node::new(spec);
-        self.capacity += node.capacity;
-        self.free_soon += node.free(false);
-        self.soft_taints |= node.has_soft_taint();
-        let id = self.nodes.insert(node);
-        self.free.insert(id, &self.nodes[id]);
-        self.eligibility.update(id, &self.nodes[id]);
-        id
-    }
-
-    /// Says whether new pods may come to a node.
-    pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
-        self.nodes[node].schedulable = schedulable;
-    }
-
-    /// Gives a node other labels and taints. Pods that are there stay.
-    pub fn set_labels(
-        &mut self,
-        node: NodeId,
-        labels: BTreeMap<String, String>,
-        taints: Vec<Taint>,
-    ) {
-        let row = &mut self.nodes[node];
-        (row.labels, row.taints) = (labels, taints);
-        self.eligibility.update(node, &self.nodes[node]);
-        self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
-    }
-
     /// Adds a queue.
     ///
     /// # Errors

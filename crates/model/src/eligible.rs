@@ -40,6 +40,15 @@ impl Eligibility {
         self.sets.iter_mut().for_each(|set| set_bit(set, id, node));
     }
 
+    /// Forgets a node that is gone; another may get its id.
+    pub(crate) fn forget(&mut self, id: NodeId) {
+        for (_, nodes) in &mut self.sets {
+            if let Some(bit) = nodes.get_mut(id.raw() as usize) {
+                *bit = false;
+            }
+        }
+    }
+
     pub(crate) fn constraints(&self, id: ConstraintsId) -> &Constraints {
         &self.sets[id.0 as usize].0
     }

@@ -18,6 +18,11 @@ impl FreeIndex {
         self.soon.insert((node.whole_free_soon, id));
     }
 
+    pub(crate) fn remove(&mut self, id: NodeId, node: &Node) {
+        self.now.remove(&(node.whole_free_now, id));
+        self.soon.remove(&(node.whole_free_soon, id));
+    }
+
     /// Moves a node whose counts were `before`.
     pub(crate) fn update(&mut self, id: NodeId, before: (u32, u32), node: &Node) {
         if before.0 != node.whole_free_now {

@@ -10,6 +10,7 @@ mod cluster;
 mod constraint;
 mod eligible;
 mod free;
+mod machines;
 mod node;
 mod pod_set;
 mod queue;

@@ -24,6 +24,7 @@ impl Cluster {
             let count = u32::try_from(node.gpus.len()).unwrap_or(u32::MAX);
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }
+        fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeIndex::default();
         fresh.free_soon = Resources::ZERO;
         for (id, node) in fresh.nodes.iter() {

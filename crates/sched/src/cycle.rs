@@ -10,7 +10,7 @@ use crate::actions::consolidate::Consolidation;
 use crate::actions::elastic::{self, GiveBack};
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::actions::{allocate, explain, promote, stale};
+use crate::actions::{allocate, drain, explain, promote, stale};
 use crate::plan::step;
 use crate::session::Session;
 use crate::{Action, Plan, Policy, Profile, Step, kai};
@@ -29,6 +29,7 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     if kai {
         kai::begin(&mut s);
     }
+    drain::run(&mut s);
     for &action in &policy.actions {
         s.trials_left = policy.trials_max;
         if !(kai && kai::run(&mut s, action)) {

@@ -19,7 +19,7 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 21] = [
+pub const CODES: [Code; 22] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
@@ -41,6 +41,7 @@ pub const CODES: [Code; 21] = [
     Code { code: "P401", name: "NotConsolidated" },
     Code { code: "P402", name: "NotReclaimed" },
     Code { code: "P403", name: "NotPreempted" },
+    Code { code: "E106", name: "Drained" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.
@@ -247,6 +248,11 @@ pub enum Cause {
         /// Pods that were left.
         pods: u32,
     },
+    /// Its node is being emptied.
+    Drained {
+        /// Which node.
+        node: String,
+    },
 }
 
 impl Pending {
@@ -281,6 +287,7 @@ impl Cause {
             Self::Consolidated { .. } => 15,
             Self::Resized { .. } => 16,
             Self::StaleGang { .. } => 17,
+            Self::Drained { .. } => 21,
         }]
     }
 
@@ -292,7 +299,7 @@ impl Cause {
             | Self::Preempted { beneficiary, .. }
             | Self::Consolidated { beneficiary } => Some(beneficiary),
             Self::Resized { beneficiary, .. } => beneficiary.as_ref(),
-            Self::StaleGang { .. } => None,
+            Self::StaleGang { .. } | Self::Drained { .. } => None,
         }
     }
 }

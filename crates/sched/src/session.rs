@@ -114,7 +114,8 @@ impl Session<'_> {
         }
         for pod in self.next_pods(id) {
             let original = self.cluster.original(pod).clone();
-            let here = original.current.filter(|_| !original.releasing);
+            let stays = |here: &Placement| !self.cluster.draining().contains(&here.node);
+            let here = original.current.filter(|here| !original.releasing && stays(here));
             let free = here.filter(|here| {
                 let node = &self.cluster.nodes()[here.node];
                 let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };

@@ -16,6 +16,8 @@ enum Action {
     Resume(usize),
     Quota { project: usize, gpus: u32 },
     Cordon { node: usize, closed: bool },
+    Drain(usize),
+    LoseNode(usize),
     Guarantee { project: usize, ms: u64 },
     Lose(usize),
     Wait,
@@ -53,6 +55,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..100_usize).prop_map(Action::Resume),
         1 => (0..3_usize, 0..5_u32).prop_map(|(project, gpus)| Action::Quota { project, gpus }),
         1 => (0..3_usize, any::<bool>()).prop_map(|(node, closed)| Action::Cordon { node, closed }),
+        1 => (0..3_usize).prop_map(Action::Drain),
+        1 => (0..3_usize).prop_map(Action::LoseNode),
         1 => (0..3_usize, 0..9_u64)
             .prop_map(|(project, s)| Action::Guarantee { project, ms: s * 1000 }),
         1 => (0..100_usize).prop_map(Action::Lose),
@@ -84,6 +88,10 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         Action::Cordon { node, closed } => {
             let word = if *closed { "cordon" } else { "uncordon" };
             w.run(&format!("{word} n{}", node + 1));
+        }
+        Action::Drain(node) => w.run(&format!("drain n{}", node + 1)),
+        Action::LoseNode(node) => {
+            w.run(&format!("lose-node n{0}; add-node n{0}:{1}", node + 1, [4, 4, 2][*node]));
         }
         Action::Guarantee { project, ms } => {
             w.run(&format!("min-runtime {} {ms}", PROJECTS[*project]));

@@ -8,8 +8,9 @@ use sched::Step as Decided;
 use crate::rng::Rng;
 use crate::scenario::amount::{CountLimit, Span};
 use crate::scenario::{
-    Amounts, At, Evicted, Gone, GpuAsk, Node, OneOrMany, Policy, Queue, QuotaChange, Releasing,
-    Scenario, Schedule, Step, Submit, Workload, World,
+    Amounts, At, Evicted, Gone, GpuAsk, Node, NodeAffinity, OneOrMany, Operator, Policy,
+    Preference, Queue, QuotaChange, Releasing, Requirement, Scenario, Schedule, Step, Submit,
+    Workload, World,
 };
 use crate::world::{Record, Run, Simulation};
 
@@ -133,7 +134,22 @@ fn node(rng: &mut Rng, name: &str) -> Node {
     let mut node: Node = Node::named(name);
     node.gpus = gpus;
     node.cpu = crate::scenario::amount::Count::new([4_000, 100_000][rng.below(2)]);
+    node.labels.insert(ZONE.to_owned(), ["a", "b"][rng.below(2)].to_owned());
     node
+}
+
+/// A label that every node has.
+const ZONE: &str = "zone";
+
+/// Somewhere else than in one of the zones, or better not there.
+fn affinity(rng: &mut Rng) -> NodeAffinity {
+    let zone = OneOrMany::One(["a", "b"][rng.below(2)].to_owned());
+    let operator = [Operator::In, Operator::NotIn][rng.below(2)];
+    let term = vec![Requirement { key: ZONE.to_owned(), operator, values: zone }];
+    if rng.below(2) == 0 {
+        return NodeAffinity { required: vec![term], preferred: Vec::new() };
+    }
+    NodeAffinity { required: Vec::new(), preferred: vec![Preference { weight: 10, term }] }
 }
 
 fn gpus(rng: &mut Rng) -> CountLimit {
@@ -172,6 +188,12 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     workload.cpu = Some(crate::scenario::amount::Count::new([100, 1000][rng.below(2)]));
     workload.preemptible = rng.below(4) != 0;
     workload.elastic = matches!(shape, model::GpuRequest::Whole(1..)) && rng.below(4) == 0;
+    if rng.below(4) == 0 {
+        workload.affinity = affinity(rng);
+    }
+    if rng.below(8) == 0 {
+        workload.evicted = Some(Evicted::Gone);
+    }
     workload.priority = (rng.below(4) == 0).then(|| [30, 80, 120][rng.below(3)]);
     if !workload.elastic && rng.below(3) == 0 {
         workload.pods = 2 + u32::try_from(rng.below(4)).unwrap_or(0);
@@ -209,9 +231,14 @@ fn draw(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step {
             step.quota = Some(QuotaChange { project, quota, ..QuotaChange::default() });
         }
         18 => step.advance = Some(Span::new([5, 1000, 20_000, 100_000][rng.below(4)])),
-        _ => match rng.below(4) {
-            0 => step.lose_node = Some(node),
+        _ => match rng.below(7) {
+            0 if simulation.nodes.len() > 1 => step.lose_node = Some(node),
             1 => step.cordon = Some(node),
+            2 => step.drain = Some(node),
+            3 | 4 => match simulation.lost.first() {
+                Some(lost) => step.add_node = Some(At::from(self::node(rng, lost))),
+                None => step.uncordon = Some(node),
+            },
             _ => step.uncordon = Some(node),
         },
     }

@@ -18,7 +18,8 @@ use crate::scenario::{
 pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     let mut scenario = Scenario::empty();
     scenario.policy = At::from(knobs(policy, now));
-    scenario.nodes = cluster.nodes().iter().map(|(_, row)| At::from(node(row))).collect();
+    scenario.nodes =
+        cluster.nodes().iter().map(|(id, row)| At::from(node(cluster, id, row))).collect();
     let mut queues: Vec<_> = cluster.queues().iter().map(|(_, queue)| queue).collect();
     queues.sort_by_key(|queue| queue.seq);
     scenario.queues = queues.into_iter().map(|row| At::from(queue(cluster, row))).collect();
@@ -94,7 +95,7 @@ fn effect(effect: model::Effect) -> wire::Effect {
     }
 }
 
-fn node(row: &model::Node) -> Node {
+fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let mut node = Node::named(&row.name);
     node.gpus = u32::try_from(row.gpus.len()).unwrap_or(u32::MAX);
     let sizes: Vec<_> = row.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
@@ -114,7 +115,8 @@ fn node(row: &model::Node) -> Node {
         effect: effect(taint.effect),
     };
     node.taints = row.taints.iter().map(taint).collect();
-    node.cordoned = !row.schedulable;
+    node.draining = cluster.draining().contains(&id);
+    node.cordoned = !row.schedulable && !node.draining;
     node
 }
 
@@ -163,6 +165,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.pods = set.pods;
     workload.pods_min = Some(set.pods_min);
     workload.selector = set.constraints.selector.clone();
+    workload.affinity = wire::NodeAffinity::of(&set.constraints);
     let toleration = |toleration: &model::Toleration| wire::Toleration {
         key: toleration.key.clone(),
         value: toleration.value.clone(),

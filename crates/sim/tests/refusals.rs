@@ -118,6 +118,32 @@ fn objects_that_do_not_fit_together() {
 }
 
 #[test]
+fn affinities_that_cannot_be() {
+    let with = |affinity: &str| {
+        let workload = format!("{{name: a, project: q, affinity: {affinity}}}");
+        format!("queues: [{{name: q}}]\nworkloads: [{workload}]")
+    };
+    for (affinity, said) in [
+        ("{required: [[{key: z, operator: Has}]]}", "unknown value `Has`"),
+        ("{required: [[{key: z, operator: In}]]}", "In takes at least one value"),
+        ("{required: [[]]}", "term of the `affinity` is empty"),
+        (
+            "{required: [[{key: z, operator: Exists, values: b}]]}",
+            "Exists takes no values, not `b`",
+        ),
+        (
+            "{required: [[{key: z, operator: Gt, values: [b]}]]}",
+            "Gt takes one whole number, not `b`",
+        ),
+        ("{required: [[{key: z, operator: Lt, values: ['1', '2']}]]}", "not `1, 2`"),
+        ("{preferred: [{weight: 0, term: [{key: z, operator: Exists}]}]}", "1 to 100 are allowed"),
+        ("{preferred: [{weight: -1, term: []}]}", "3:"),
+    ] {
+        check(&[(&with(affinity), said)]);
+    }
+}
+
+#[test]
 fn places_that_are_not_there_or_taken() {
     let busy = "nodes: [{name: n1, gpus: 1, cpu: 2}]\nqueues: [{name: q}]\nworkloads:\n";
     check(&[
@@ -170,6 +196,12 @@ fn steps_that_name_what_is_not_there() {
         ("steps: [{delete: a}]", "2:9: there is no workload `a`"),
         ("steps: [{quota: {project: q}}]", "there is no queue `q`"),
         ("steps: [{cordon: n}]", "there is no node `n`"),
+        ("steps: [{drain: n}]", "there is no node `n`"),
+        (
+            "nodes: [{name: n}]\nqueues: [{name: q}]\nsteps: [{submit: {name: a, project: q}}, {remove_node: n}]",
+            "node `n` is still used by a; `drain` it first",
+        ),
+        ("nodes: [{name: n}]\nsteps: [{lose_node: n}, {cordon: n}]", "there is no node `n`"),
         ("steps: [{cycles: 1, gone: all}]", "one action; this one has cycles, gone"),
         (
             "queues: [{name: q}]\nsteps: [{submit: {name: a, project: q}}, {finish: a}, {finish: a}]",

@@ -57,18 +57,7 @@ impl World {
             seq: 0,
             stopped: Vec::new(),
         };
-        for node in nodes.split_whitespace() {
-            let mut parts = node.split(':');
-            let name = parts.next().expect("a name").to_owned();
-            let gpus = parts.next().expect("GPUs").parse().expect("a count");
-            let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
-            world.cluster.add_node(NodeSpec::new(
-                name,
-                vec![16 * GIB; gpus],
-                cores * 1000,
-                1024 * GIB,
-            ));
-        }
+        nodes.split_whitespace().for_each(|node| world.add_node(node));
         let unlimited = share(u64::MAX, u64::MAX);
         let department = world.queue("department", None, unlimited);
         for project in projects.split_whitespace() {
@@ -82,6 +71,15 @@ impl World {
             world.queue(name, Some(department), share);
         }
         world
+    }
+
+    fn add_node(&mut self, text: &str) {
+        let mut parts = text.split(':');
+        let name = parts.next().expect("a name");
+        let gpus = parts.next().expect("GPUs").parse().expect("a count");
+        let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
+        let memories = vec![16 * GIB; gpus];
+        self.cluster.add_node(NodeSpec::new(name, memories, cores * 1000, 1024 * GIB));
     }
 
     /// Adds a queue.
@@ -99,7 +97,7 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`, `min-runtime PROJECT MS`,
+    /// `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`, `min-runtime PROJECT MS`,
     /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
     ///
     /// # Panics
@@ -117,6 +115,15 @@ impl World {
                 "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
                 "cordon" => self.cordon(words[1], false),
                 "uncordon" => self.cordon(words[1], true),
+                "drain" => {
+                    let node = self.node(words[1]);
+                    self.cluster.drain(node);
+                }
+                "lose-node" => {
+                    let node = self.node(words[1]);
+                    self.cluster.remove_node(node);
+                }
+                "add-node" => self.add_node(words[1]),
                 "label" => self.label(words[1], &words[2..]),
                 "min-runtime" => self.min_runtime(words[1], words[2]),
                 "lose" => self.lose(words[1], words[2]),

@@ -2,6 +2,7 @@
 
 pub(crate) mod allocate;
 pub(crate) mod consolidate;
+pub(crate) mod drain;
 pub(crate) mod elastic;
 pub(crate) mod explain;
 pub(crate) mod preempt;

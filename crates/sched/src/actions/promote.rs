@@ -8,7 +8,8 @@ use crate::place::{self, Ask};
 use crate::session::Session;
 
 /// Starts every workload whose reserved places are all free; one that has to wait but could
-/// start elsewhere at once does so.
+/// start elsewhere at once does so. A gang that lost a part of what was reserved for it gives up
+/// the rest: it starts whole or not at all.
 pub(crate) fn run(s: &mut Session<'_>) {
     let mut reserved: BTreeMap<WorkloadId, Vec<PodId>> = BTreeMap::new();
     for &pod in s.cluster.reserved() {
@@ -17,10 +18,26 @@ pub(crate) fn run(s: &mut Session<'_>) {
     let mut order: Vec<_> = reserved.keys().copied().collect();
     order.sort_by_key(|&id| crate::order::by_rank(s.cluster, id));
     for id in order {
+        if is_torn(s, id) {
+            reserved[&id].iter().for_each(|&pod| give_up(s, pod));
+            continue;
+        }
         let start = s.cluster.checkpoint();
         if !reserved[&id].iter().all(|&pod| start_pod(s, pod)) {
             s.cluster.rollback(start);
         }
+    }
+}
+
+/// Whether fewer pods than its minimum have a place, and others wait for one.
+fn is_torn(s: &Session<'_>, id: WorkloadId) -> bool {
+    let mut pods = s.cluster.workloads()[id].pods.iter();
+    s.cluster.partial().contains(&id) && pods.any(|&pod| s.cluster.pods()[pod].waits())
+}
+
+fn give_up(s: &mut Session<'_>, pod: PodId) {
+    if s.cluster.pods()[pod].occupancy.current.is_none() {
+        s.settle(pod, None, false);
     }
 }
 

@@ -229,6 +229,7 @@ impl fmt::Display for Cause {
             Self::StaleGang { pods_min, pods } => {
                 write!(f, "stopped: {pods} of the {pods_min} pods that must run together were left")
             }
+            Self::Drained { node } => write!(f, "its node {node} is being emptied"),
             Self::Resized { gpus_before, gpus_after, beneficiary: None } => {
                 write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that nobody needs")
             }

@@ -1,6 +1,7 @@
 //! Scenario files: the wire types, reading and writing. Owns: the format and its version. Refuses
 //! to know: the model and the scheduler; `build` and `run` give the words their meaning.
 
+mod affinity;
 pub mod amount;
 mod gpus;
 mod list;
@@ -10,6 +11,7 @@ mod types;
 
 use serde::{Deserialize, Serialize};
 
+pub use affinity::{NodeAffinity, Operator, Preference, Requirement};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
 pub use read::At;

@@ -52,6 +52,12 @@ pub struct Step {
     /// Machines to which pods may come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncordon: Option<OneOrMany<String>>,
+    /// Machines to which no new pods may come and whose pods are to leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<OneOrMany<String>>,
+    /// Machines that are taken away; nothing may be on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remove_node: Option<OneOrMany<String>>,
     /// Machines that are lost, with all that runs on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lose_node: Option<OneOrMany<String>>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::affinity::NodeAffinity;
 use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use super::gpus::GpuAsk;
 use super::list::OneOrMany;
@@ -40,7 +41,7 @@ pub struct Scenario {
     pub steps: Vec<At<Step>>,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -267,6 +268,9 @@ pub struct Node {
     /// Whether new pods may not come.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cordoned: bool,
+    /// Whether its pods are to leave it, too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub draining: bool,
 }
 
 fn gpu_memory() -> OneOrMany<Size> {
@@ -434,6 +438,9 @@ pub struct Workload {
     /// Labels a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
+    /// More that a node's labels must be, or should be.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub affinity: NodeAffinity,
     /// Taints that do not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
@@ -458,6 +465,9 @@ pub struct Workload {
     /// It finishes when it has run so long since its last start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_for: Option<Span>,
+    /// What becomes of its evicted pods; as the world says if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<Evicted>,
     /// Where its pods are at the start, in order; pods without an entry wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<At<Task>>,
@@ -532,6 +542,7 @@ impl Node {
             labels: BTreeMap::new(),
             taints: Vec::new(),
             cordoned: false,
+            draining: false,
         }
     }
 }
@@ -571,6 +582,7 @@ impl Workload {
             pods: 1,
             pods_min: None,
             selector: BTreeMap::new(),
+            affinity: NodeAffinity::default(),
             tolerations: Vec::new(),
             preemption_delay: None,
             suspended: false,
@@ -579,6 +591,7 @@ impl Workload {
             resized: None,
             not_before: None,
             runs_for: None,
+            evicted: None,
             tasks: Vec::new(),
         }
     }

@@ -84,6 +84,10 @@ impl Simulation {
             spec.taints = convert::taints(&wire.taints);
             let id = self.cluster.add_node(spec);
             self.cluster.set_schedulable(id, !wire.cordoned);
+            if wire.draining {
+                self.cluster.drain(id);
+            }
+            self.lost.remove(&name);
             self.nodes.insert(name, id);
         }
         Ok(())
@@ -198,7 +202,7 @@ impl Simulation {
         let pod_set = PodSetSpec {
             pods: wire.pods,
             pods_min: wire.pods_min.unwrap_or(wire.pods),
-            constraints: convert::constraints(wire),
+            constraints: convert::constraints(wire).map_err(fault)?,
             ..convert::request(wire).into()
         };
         let mut spec = WorkloadSpec::new(&name, queue, seq, pod_set);
@@ -228,6 +232,7 @@ impl Simulation {
             leaving: false,
             ended: None,
             runs_for_ms: wire.runs_for.map(|span| span.0),
+            evicted: wire.evicted.unwrap_or(self.world.evicted),
         });
         self.put_tasks(id, wire)
     }

@@ -1,6 +1,8 @@
 //! What happens to a world: the actions of a step. Owns: what each does to the model. Refuses to
 //! know: decisions.
 
+use std::collections::BTreeSet;
+
 use model::{Occupancy, WorkloadId};
 
 use super::{Simulation, convert};
@@ -89,6 +91,13 @@ impl Simulation {
                 self.cluster.set_schedulable(node, schedulable);
             }
         }
+        for name in step.drain.iter().flat_map(OneOrMany::as_slice) {
+            let node = self.node(name)?;
+            self.cluster.drain(node);
+        }
+        for name in step.remove_node.iter().flat_map(OneOrMany::as_slice) {
+            self.remove_node(name)?;
+        }
         for name in step.lose_node.iter().flat_map(OneOrMany::as_slice) {
             self.lose_node(name)?;
         }
@@ -162,21 +171,32 @@ impl Simulation {
         self.cluster.set_share(id, share).map_err(|error| error.to_string())
     }
 
-    /// A node goes away with all that runs on it; its pods wait again.
+    /// A node goes away with all that runs on it; its pods wait again. To hear of it a second time
+    /// changes nothing.
     pub(crate) fn lose_node(&mut self, name: &str) -> Result<(), String> {
-        let id = self.node(name)?;
-        self.cluster.set_schedulable(id, false);
-        for pod in self.cluster.nodes()[id].pods.clone() {
-            let mut occupancy = self.cluster.pods()[pod].occupancy.clone();
-            if occupancy.current.as_ref().is_some_and(|place| place.node == id) {
-                (occupancy.current, occupancy.releasing) = (None, false);
-            }
-            if occupancy.next.as_ref().is_some_and(|place| place.node == id) {
-                occupancy.next = None;
-            }
-            self.cluster.set_occupancy(pod, occupancy);
+        if self.lost.contains(name) {
+            return Ok(());
         }
+        let id = self.node(name)?;
+        self.cluster.remove_node(id);
+        self.nodes.remove(name);
+        self.lost.insert(name.to_owned());
         self.bury();
+        Ok(())
+    }
+
+    /// A node that nothing is on goes away for good.
+    fn remove_node(&mut self, name: &str) -> Result<(), String> {
+        let id = self.node(name)?;
+        let pods = self.cluster.nodes()[id].pods.iter();
+        let there: BTreeSet<_> =
+            pods.map(|&pod| self.cluster.workload_of(pod).spec.name.as_str()).collect();
+        if !there.is_empty() {
+            let there = Vec::from_iter(there).join(", ");
+            return Err(format!("node `{name}` is still used by {there}; `drain` it first"));
+        }
+        self.cluster.remove_node(id);
+        self.nodes.remove(name);
         Ok(())
     }
 }
@@ -196,6 +216,8 @@ fn actions(step: &Step) -> Vec<&'static str> {
         ("add_node", step.add_node.is_some()),
         ("cordon", step.cordon.is_some()),
         ("uncordon", step.uncordon.is_some()),
+        ("drain", step.drain.is_some()),
+        ("remove_node", step.remove_node.is_some()),
         ("lose_node", step.lose_node.is_some()),
     ];
     given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect()

@@ -210,15 +210,20 @@ pub(crate) fn taints(wire: &[wire::Taint]) -> Vec<Taint> {
 }
 
 /// Which nodes a workload may go to.
-pub(crate) fn constraints(wire: &Workload) -> Constraints {
+///
+/// # Errors
+/// An affinity that cannot be.
+pub(crate) fn constraints(wire: &Workload) -> Result<Constraints, String> {
     let toleration = |wire: &wire::Toleration| Toleration {
         key: wire.key.clone(),
         value: wire.value.clone(),
         effect: wire.effect.map(effect),
     };
-    Constraints {
+    let (required, preferred) = wire.affinity.terms()?;
+    Ok(Constraints {
         selector: wire.selector.clone(),
+        required,
+        preferred,
         tolerations: wire.tolerations.iter().map(toleration).collect(),
-        ..Constraints::default()
-    }
+    })
 }

@@ -8,7 +8,7 @@ mod convert;
 mod place;
 mod run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, NodeId, Occupancy, PodId, QueueId, UsageLedger, WorkloadId};
 use sched::{Plan, Policy};
@@ -48,6 +48,8 @@ pub(crate) struct Job {
     /// How it ended.
     pub(crate) ended: Option<State>,
     pub(crate) runs_for_ms: Option<u64>,
+    /// What becomes of its evicted pods.
+    pub(crate) evicted: Evicted,
 }
 
 /// A cluster under a scheduler.
@@ -61,6 +63,8 @@ pub struct Simulation {
     pub(crate) now: Instant,
     pub(crate) plan: Plan,
     pub(crate) nodes: BTreeMap<String, NodeId>,
+    /// Nodes that were lost and have not come back.
+    pub(crate) lost: BTreeSet<String>,
     pub(crate) queues: BTreeMap<String, QueueId>,
     pub(crate) jobs: Vec<Job>,
     /// The newest job of each project and name.
@@ -87,6 +91,7 @@ impl Simulation {
             now: START,
             plan: Plan::default(),
             nodes: BTreeMap::new(),
+            lost: BTreeSet::new(),
             queues: BTreeMap::new(),
             jobs: Vec::new(),
             by_name: BTreeMap::new(),
@@ -152,9 +157,7 @@ impl Simulation {
         self.observe_usage();
         self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
         self.observe_usage();
-        if self.world.evicted == Evicted::Gone {
-            self.forget_evicted();
-        }
+        self.forget_evicted();
     }
 
     /// What happens between two decisions without being asked.
@@ -164,16 +167,18 @@ impl Simulation {
         }
     }
 
-    /// Evicted pods do not come back.
+    /// Evicted pods of workloads that say so do not come back.
     fn forget_evicted(&mut self) {
-        for step in self.plan.steps.clone() {
-            let sched::Step::Evict { pod, .. } = step else { continue };
-            self.cluster.set_wants(pod, false);
+        for step in &self.plan.steps {
+            let sched::Step::Evict { pod, .. } = *step else { continue };
             let id = self.cluster.pods()[pod].workload;
+            let Some(&job) = self.by_model.get(&id) else { continue };
+            if self.jobs[job].evicted == Evicted::Pending {
+                continue;
+            }
+            self.cluster.set_wants(pod, false);
             let wanted = |pod: &PodId| self.cluster.pods()[*pod].wants;
-            if !self.cluster.workloads()[id].pods.iter().any(wanted)
-                && let Some(&job) = self.by_model.get(&id)
-            {
+            if !self.cluster.workloads()[id].pods.iter().any(wanted) {
                 self.jobs[job].leaving = true;
             }
         }

@@ -1,0 +1,68 @@
+//! Nodes that come, change and go. Owns: what that means to every index. Refuses to know: why.
+
+use std::collections::BTreeMap;
+
+use crate::{Cluster, Node, NodeId, NodeSpec, Taint};
+
+impl Cluster {
+    /// Adds a node.
+    pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+        let node = Node::new(spec);
+        self.capacity += node.capacity;
+        self.free_soon += node.free(false);
+        self.soft_taints |= node.has_soft_taint();
+        let id = self.nodes.insert(node);
+        self.free.insert(id, &self.nodes[id]);
+        self.eligibility.update(id, &self.nodes[id]);
+        id
+    }
+
+    /// Says whether new pods may come to a node. One that is opened is no longer drained.
+    pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
+        self.nodes[node].schedulable = schedulable;
+        if schedulable {
+            self.draining.remove(&node);
+        }
+    }
+
+    /// Has the pods of a node leave it, and no new ones come, until it is opened again.
+    pub fn drain(&mut self, node: NodeId) {
+        self.set_schedulable(node, false);
+        self.draining.insert(node);
+    }
+
+    /// Removes a node, and with it everything that is there or was to come. It no longer counts
+    /// as capacity; pods that want to run wait for another place.
+    pub fn remove_node(&mut self, id: NodeId) {
+        for pod in self.nodes[id].pods.clone() {
+            let mut occupancy = self.pods[pod].occupancy.clone();
+            if occupancy.current.as_ref().is_some_and(|place| place.node == id) {
+                (occupancy.current, occupancy.releasing) = (None, false);
+            }
+            if occupancy.next.as_ref().is_some_and(|place| place.node == id) {
+                occupancy.next = None;
+            }
+            self.set_occupancy(pod, occupancy);
+        }
+        let Some(node) = self.nodes.remove(id) else { return };
+        self.capacity -= node.capacity;
+        self.free_soon -= node.free(false);
+        self.free.remove(id, &node);
+        self.eligibility.forget(id);
+        self.draining.remove(&id);
+        self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
+    }
+
+    /// Gives a node other labels and taints. Pods that are there stay.
+    pub fn set_labels(
+        &mut self,
+        node: NodeId,
+        labels: BTreeMap<String, String>,
+        taints: Vec<Taint>,
+    ) {
+        let row = &mut self.nodes[node];
+        (row.labels, row.taints) = (labels, taints);
+        self.eligibility.update(node, &self.nodes[node]);
+        self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
+    }
+}
