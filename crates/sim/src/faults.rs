@@ -186,7 +186,7 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     let shape = SHAPES[rng.below(SHAPES.len())];
     workload.gpu = GpuAsk(shape);
     workload.cpu = Some(crate::scenario::amount::Count::new([100, 1000][rng.below(2)]));
-    workload.preemptible = rng.below(4) != 0;
+    workload.preemptible = Some(rng.below(4) != 0);
     workload.elastic = matches!(shape, model::GpuRequest::Whole(1..)) && rng.below(4) == 0;
     if rng.below(4) == 0 {
         workload.affinity = affinity(rng);

@@ -160,7 +160,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.cpu = Some(Count::new(set.request.cpu_millis));
     workload.memory = Some(Size::new(set.request.memory_bytes));
     workload.priority = Some(spec.priority);
-    workload.preemptible = spec.preemptible;
+    workload.preemptible = Some(spec.preemptible);
     workload.elastic = spec.elastic;
     workload.pods = set.pods;
     workload.pods_min = Some(set.pods_min);

@@ -63,3 +63,27 @@ fn what_does_not_hold_is_told() {
         assert!(found.len() == 1 && found[0].contains(said), "{expect}\n{found:#?}");
     }
 }
+
+#[test]
+fn profiles_derive_preemptibility_and_priority_each_in_its_own_way() {
+    let of = |profile: &str, keys: &str| {
+        let text = format!(
+            "version: 1\npolicy: {{profile: {profile}}}\nqueues: [{{name: q}}]\n\
+             workloads: [{{name: a, project: q{keys}}}]\n"
+        );
+        let scenario = Scenario::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let outcome = run(&scenario, Record::Decisions).unwrap_or_else(|error| panic!("{error}"));
+        let mut rows = outcome.simulation.cluster().workloads().iter();
+        let spec = rows.next().map(|(_, row)| (row.spec.preemptible, row.spec.priority));
+        spec.unwrap_or_else(|| panic!("no workload in {text}"))
+    };
+    for (keys, ours, kai) in [
+        ("", (true, 50), (true, 50)),
+        (", priority: 99", (true, 99), (true, 99)),
+        (", priority: 100", (true, 100), (false, 100)),
+        (", preemptible: false", (false, 100), (false, 50)),
+        (", preemptible: true, priority: 125", (true, 125), (true, 125)),
+    ] {
+        assert_eq!((of("default", keys), of("kai", keys)), (ours, kai), "{keys}");
+    }
+}

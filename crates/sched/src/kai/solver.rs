@@ -111,7 +111,8 @@ impl<'r> Search<'r> {
     ) -> Option<(Evicted, Vec<PodId>)> {
         let mut room = Room::of(s, &self.tasks[..tasks]);
         room.add(s, recorded);
-        let known = |pod: &PodId| recorded.contains(pod);
+        let set: BTreeSet<PodId> = recorded.iter().copied().collect();
+        let known = |pod: &PodId| set.contains(pod);
         if !recorded.is_empty()
             && let Some(evicted) = self.attempt(s, tasks, recorded, &[], recorded.to_vec())
         {

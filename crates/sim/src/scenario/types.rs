@@ -420,12 +420,14 @@ pub struct Workload {
     /// Main memory of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Higher goes first inside its project; 50 for trainings, 100 for what is not preemptible.
+    /// Higher goes first inside its project; if not given 50, and 100 for what is not
+    /// preemptible; in profile `kai` always 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Whether it may be evicted for others.
-    #[serde(default = "yes")]
-    pub preemptible: bool,
+    /// Whether it may be evicted for others. If not given it may; in profile `kai` it may if its
+    /// priority is below 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptible: Option<bool>,
     /// Whether its number of GPUs may be halved to fit and doubled to fill.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elastic: bool,
@@ -473,9 +475,6 @@ pub struct Workload {
     pub tasks: Vec<At<Task>>,
 }
 
-const fn yes() -> bool {
-    true
-}
 const fn one() -> u32 {
     1
 }
@@ -577,7 +576,7 @@ impl Workload {
             cpu: None,
             memory: None,
             priority: None,
-            preemptible: true,
+            preemptible: None,
             elastic: false,
             pods: 1,
             pods_min: None,

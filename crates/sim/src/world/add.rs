@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use model::{NodeSpec, PodSetSpec, QueueSpec, WorkloadSpec};
+use sched::Profile;
 use units::Kind;
 
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
@@ -191,6 +192,17 @@ impl Simulation {
         Ok(())
     }
 
+    /// Whether a workload is preemptible, and its priority: each profile derives what is not given
+    /// from the other in its own way.
+    fn standing(&self, wire: &Workload) -> (bool, u32) {
+        if let Profile::Kai(_) = self.policy.profile {
+            let priority = wire.priority.unwrap_or(50);
+            return (wire.preemptible.unwrap_or(priority < 100), priority);
+        }
+        let preemptible = wire.preemptible.unwrap_or(true);
+        (preemptible, wire.priority.unwrap_or(if preemptible { 50 } else { 100 }))
+    }
+
     fn add_one(&mut self, wire: &At<Workload>, name: String) -> Result<(), Error> {
         let fault = |fault: String| wire.fault(format!("workload `{name}`: {fault}"));
         let queue = self.queue(&wire.project).map_err(fault)?;
@@ -206,8 +218,7 @@ impl Simulation {
             ..convert::request(wire).into()
         };
         let mut spec = WorkloadSpec::new(&name, queue, seq, pod_set);
-        spec.preemptible = wire.preemptible;
-        spec.priority = wire.priority.unwrap_or(if wire.preemptible { 50 } else { 100 });
+        (spec.preemptible, spec.priority) = self.standing(wire);
         spec.elastic = wire.elastic;
         spec.preemption_delay_ms = wire.preemption_delay.map_or(0, |span| span.0);
         spec.created_at = ago(self.now, wire.age.map_or(0, |span| span.0));

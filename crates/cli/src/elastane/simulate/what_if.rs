@@ -72,7 +72,7 @@ fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload,
     workload.memory = Some(Size::new(memory_bytes));
     workload.elastic = elastic;
     workload.priority = Some(priority);
-    workload.preemptible = preemptible;
+    workload.preemptible = Some(preemptible);
     Ok(workload)
 }
 
