@@ -133,8 +133,11 @@ impl State {
         let pod = &workload.pods[number];
         let (pod_id, restart_at) = (pod.id, pod.restart_at);
         let (placed_at, resized_at) = (pod.placed_at, pod.resized_at);
+        let generation = pod.generation;
         let (Some(model), Some(model_pod)) = (workload.model, pod.model) else { return };
         self.cluster.set_starts(model, placed_at, resized_at);
+        let restarts = self.cluster.workloads()[model].restarts.max(generation.saturating_sub(1));
+        self.cluster.set_restarts(model, restarts);
         match self.place(body, model_pod, true) {
             Some(place) => {
                 let releasing = row.body.releasing;

@@ -333,6 +333,8 @@ impl Cluster {
             last_start: None,
             last_resize: None,
             last_eviction: None,
+            checkpointed_at: None,
+            restarts: 0,
             stale_since: None,
             placed: 0,
         });
@@ -421,6 +423,16 @@ impl Cluster {
     /// Records when a workload was last evicted.
     pub fn set_evicted(&mut self, workload: WorkloadId, at: Instant) {
         self.workloads[workload].last_eviction = Some(at);
+    }
+
+    /// Records that a workload saved its progress.
+    pub fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
+        self.workloads[workload].checkpointed_at = at;
+    }
+
+    /// Records how often a workload was stopped for others, moved or resized.
+    pub fn set_restarts(&mut self, workload: WorkloadId, restarts: u32) {
+        self.workloads[workload].restarts = restarts;
     }
 
     /// Records since when a workload has had too few pods.

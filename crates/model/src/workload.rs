@@ -86,6 +86,10 @@ pub struct Workload {
     pub last_resize: Option<Instant>,
     /// When its pods were last all stopped for others.
     pub last_eviction: Option<Instant>,
+    /// When it last saved its progress, if it ever said so.
+    pub checkpointed_at: Option<Instant>,
+    /// How often running pods of it were stopped for others, moved or resized.
+    pub restarts: u32,
     /// Since when it has had fewer than its minimum of pods, with some still running.
     pub stale_since: Option<Instant>,
     /// Pods that hold or have reserved a place.

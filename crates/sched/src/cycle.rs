@@ -104,7 +104,11 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
 }
 
 fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
+    let mut stopped = BTreeSet::new();
     for step in steps {
+        if let Step::Evict { pod, .. } | Step::Move { pod, .. } | Step::Resize { pod, .. } = step {
+            stopped.insert(cluster.pods()[*pod].workload);
+        }
         match *step {
             Step::Bind { pod, .. } => {
                 let id = cluster.pods()[pod].workload;
@@ -124,5 +128,9 @@ fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
             }
             _ => {}
         }
+    }
+    for id in stopped {
+        let restarts = cluster.workloads()[id].restarts.saturating_add(1);
+        cluster.set_restarts(id, restarts);
     }
 }

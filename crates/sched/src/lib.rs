@@ -42,5 +42,5 @@ pub use diagnosis::{
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
-pub use reasons::{CODES, Cause, Code, Pending, QueueNumbers, Strategy, WorkloadRef};
+pub use reasons::{CODES, Cause, Code, Lost, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

@@ -202,6 +202,15 @@ pub enum Strategy {
     FairShareMaintained,
 }
 
+/// What a workload loses when it is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// How long it ran without saving its progress, in milliseconds.
+    pub unsaved_ms: u64,
+    /// Whether that is counted from a checkpoint; otherwise from its start.
+    pub checkpointed: bool,
+}
+
 /// Why something running was stopped, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
@@ -217,6 +226,8 @@ pub enum Cause {
         loser: QueueNumbers,
         /// The project that gained.
         winner: QueueNumbers,
+        /// What is lost by it.
+        lost: Lost,
     },
     /// A higher priority in the same project.
     Preempted {
@@ -226,11 +237,15 @@ pub enum Cause {
         priority: u32,
         /// Priority of the beneficiary.
         beneficiary_priority: u32,
+        /// What is lost by it.
+        lost: Lost,
     },
     /// Moved so that free resources come together.
     Consolidated {
         /// Who needs them together.
         beneficiary: WorkloadRef,
+        /// What is lost by it.
+        lost: Lost,
     },
     /// An elastic workload changed size: down for somebody, or up into idle GPUs.
     Resized {
@@ -297,7 +312,7 @@ impl Cause {
         match self {
             Self::Reclaimed { beneficiary, .. }
             | Self::Preempted { beneficiary, .. }
-            | Self::Consolidated { beneficiary } => Some(beneficiary),
+            | Self::Consolidated { beneficiary, .. } => Some(beneficiary),
             Self::Resized { beneficiary, .. } => beneficiary.as_ref(),
             Self::StaleGang { .. } | Self::Drained { .. } => None,
         }

@@ -13,7 +13,9 @@ use units::{Instant, Kind, Ratio, Resources};
 
 use crate::order::Shares;
 use crate::place::Ask;
-use crate::{Cause, Pending, Policy, QueueNumbers, Stats, WorkloadRef, fair_shares, order, place};
+use crate::{
+    Cause, Lost, Pending, Policy, QueueNumbers, Stats, WorkloadRef, fair_shares, order, place,
+};
 
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
@@ -304,6 +306,21 @@ impl Session<'_> {
         let mut spans = lineage.map(|queue| what(&self.cluster.queues()[queue].share));
         let span_ms = spans.find(|span_ms| *span_ms > 0).unwrap_or(0);
         workload.last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
+    }
+
+    /// How much of a workload's running time would be lost if it stopped now: what has passed since
+    /// it last saved its progress, or else since it started.
+    pub(crate) fn unsaved_ms(&self, id: WorkloadId) -> u64 {
+        let workload = &self.cluster.workloads()[id];
+        let since = workload.last_start.max(workload.checkpointed_at);
+        since.map_or(0, |since| self.now.0.saturating_sub(since.0))
+    }
+
+    /// What a workload is told it loses.
+    pub(crate) fn lost(&self, id: WorkloadId) -> Lost {
+        let workload = &self.cluster.workloads()[id];
+        let checkpointed = workload.checkpointed_at > workload.last_start;
+        Lost { unsaved_ms: self.unsaved_ms(id), checkpointed }
     }
 
     /// Whether a workload has a place and may be stopped for others.

@@ -8,6 +8,7 @@
 //! done in the transaction, where each piece is judged by the rule.
 
 mod bound;
+mod cost;
 mod price;
 mod take;
 
@@ -15,15 +16,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use model::{NodeId, PodId, QueueId, WorkloadId};
-use units::{Ratio, Resources};
+use units::Resources;
 
 use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
 pub(crate) use bound::Lumps;
 use bound::Outlook;
+use cost::Price;
 pub(crate) use take::{
-    Taking, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
+    Taking, Takings, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
 };
 
 /// What an action may take, and why.
@@ -47,7 +49,7 @@ pub(crate) trait Rule {
     ) -> Resources;
 
     /// In what pieces this one gives, each on top of the one before.
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
         whole_workload(s, victim)
     }
 
@@ -85,26 +87,6 @@ pub(crate) trait Rule {
     /// What the victim is told.
     fn cause(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId)
     -> Cause;
-}
-
-/// What a node costs; the least is taken, by the first difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Price {
-    /// Workloads asked whose queue holds no more than its fair share.
-    entitled: u32,
-    /// How far the most important workload that loses its place is above the least important
-    /// one of its own queue: priority counts inside a queue only.
-    priority: u32,
-    /// How much is lost, in GPU thousandths.
-    lost_millis: u64,
-    /// Pods that restart.
-    restarts: u32,
-    /// Workloads of other queues.
-    foreign: u32,
-    /// The least saturated queue asked goes last,
-    saturation: Reverse<Ratio>,
-    /// and the oldest workload asked.
-    seq: Reverse<u64>,
 }
 
 /// Nodes by price. Prices change as the search goes on; one is believed when it still holds at
@@ -225,7 +207,7 @@ struct Deal<'r> {
 
 impl Deal<'_> {
     /// If its own queue is the obstacle (limit, quota, entitlement), only that queue can remove it:
-    /// takes from it, the least important and youngest first, until nothing speaks against the
+    /// takes from it, the least important first, of them the cheapest and youngest, until nothing speaks against the
     /// workload. What turns out not to have been needed is put back in the end.
     fn clear_own(&mut self, s: &mut Session<'_>) -> bool {
         if self.is_clear(s) {
@@ -234,7 +216,11 @@ impl Deal<'_> {
         let id = self.need.id;
         let mut own = s.workloads_below(s.refusing_queue(id, self.need.asked));
         own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
-        own.sort_by_key(|&victim| Reverse(crate::order::by_rank(s.cluster, victim)));
+        own.sort_by_cached_key(|&victim| {
+            let spec = &s.cluster.workloads()[victim].spec;
+            let lost = cost::lost(s, victim, &[Taking::All(victim)]);
+            (spec.priority, lost, Reverse(spec.seq))
+        });
         for victim in own {
             for taking in self.rule.takings(s, victim) {
                 if !self.take(s, victim, taking) {

@@ -20,7 +20,8 @@ enum Action {
     LoseNode(usize),
     Guarantee { project: usize, ms: u64 },
     Lose(usize),
-    Wait,
+    Wait(u32),
+    Checkpoint(usize),
     Slow(bool),
     Gone,
 }
@@ -60,7 +61,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..3_usize, 0..9_u64)
             .prop_map(|(project, s)| Action::Guarantee { project, ms: s * 1000 }),
         1 => (0..100_usize).prop_map(Action::Lose),
-        1 => Just(Action::Wait),
+        1 => proptest::sample::select(&[20_000, 200_000][..]).prop_map(Action::Wait),
+        1 => (0..100_usize).prop_map(Action::Checkpoint),
         1 => any::<bool>().prop_map(Action::Slow),
         2 => Just(Action::Gone),
     ]
@@ -97,7 +99,10 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
             w.run(&format!("min-runtime {} {ms}", PROJECTS[*project]));
         }
         Action::Lose(at) => pick(alive, *at).iter().for_each(|n| w.run(&format!("lose {n} 0"))),
-        Action::Wait => w.run("wait 20000"),
+        Action::Wait(ms) => w.run(&format!("wait {ms}")),
+        Action::Checkpoint(at) => {
+            pick(alive, *at).iter().for_each(|n| w.run(&format!("checkpoint {n}")));
+        }
         Action::Slow(slow) => w.slow = *slow,
         Action::Gone => w.run("gone"),
     }

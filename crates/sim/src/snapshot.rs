@@ -178,6 +178,8 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.age = Some(ago(spec.created_at));
     workload.started = row.last_start.map(ago);
     workload.resized = row.last_resize.map(ago);
+    workload.checkpointed = row.checkpointed_at.map(ago);
+    workload.restarts = row.restarts;
     let wait = row.not_before.since_ms(now);
     workload.not_before = (wait > 0).then(|| Span::new(wait));
     let untouched = Task::default();

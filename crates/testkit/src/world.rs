@@ -97,7 +97,9 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`, `min-runtime PROJECT MS`,
+    /// `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
+    /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
+    /// `min-runtime PROJECT MS`,
     /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
     ///
     /// # Panics
@@ -113,6 +115,8 @@ impl World {
                 "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
                 "quota" => self.quota(words[1], words[2]),
                 "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
+                "checkpoint" => words[1..].iter().for_each(|name| self.checkpoint(name)),
+                "restarts" => self.restarts(words[1], words[2]),
                 "cordon" => self.cordon(words[1], false),
                 "uncordon" => self.cordon(words[1], true),
                 "drain" => {
@@ -239,6 +243,14 @@ impl World {
         let share = self.cluster.queues()[id].share;
         let share = Share { preempt_min_runtime_ms: ms, reclaim_min_runtime_ms: ms, ..share };
         self.cluster.set_share(id, share).expect("a living queue");
+    }
+
+    fn checkpoint(&mut self, name: &str) {
+        self.cluster.set_checkpointed(self.names[name], Some(self.now));
+    }
+
+    fn restarts(&mut self, name: &str, count: &str) {
+        self.cluster.set_restarts(self.names[name], count.parse().expect("a number"));
     }
 
     fn lose(&mut self, name: &str, index: &str) {

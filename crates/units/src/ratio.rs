@@ -21,6 +21,23 @@ impl Ratio {
     }
 }
 
+impl Ratio {
+    /// The ratio to about one part in sixteen, as a number that only compares: for orders that
+    /// are not to change with every small step. More than any ratio of finite parts is the
+    /// largest number.
+    #[must_use]
+    pub fn coarse(self) -> u64 {
+        const BITS: u32 = 5;
+        if self.whole == 0 {
+            return u64::MAX;
+        }
+        let scaled = (u128::from(self.part) << BITS) / u128::from(self.whole);
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX - 1);
+        let dropped = (u64::BITS - scaled.leading_zeros()).saturating_sub(BITS);
+        scaled >> dropped << dropped
+    }
+}
+
 impl Ord for Ratio {
     fn cmp(&self, other: &Self) -> Ordering {
         if self.whole == 0 && other.whole == 0 {
@@ -50,6 +67,14 @@ impl PartialOrd for Ratio {
 #[cfg(test)]
 mod tests {
     use super::Ratio;
+
+    #[test]
+    fn coarse_keeps_the_order_and_drops_small_steps() {
+        let coarse = |part, whole| Ratio::new(part, whole).coarse();
+        assert_eq!(coarse(1000, 1000), coarse(1010, 1000));
+        assert!(coarse(1000, 1000) < coarse(1070, 1000));
+        assert!(coarse(0, 7) < coarse(1, 20) && coarse(4000, 1) < coarse(1, 0));
+    }
 
     #[test]
     fn nothing_of_nothing_is_zero_and_something_is_infinite() {

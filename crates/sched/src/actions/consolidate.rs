@@ -2,11 +2,12 @@
 //! its place. Source: Run:ai reference D.5, scheduling reference §17.
 
 use model::WorkloadId;
+use smallvec::smallvec;
 use units::Resources;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking};
+use crate::victims::{Lumps, Rule, Taking, Takings};
 
 pub(crate) struct Consolidation;
 
@@ -31,15 +32,15 @@ impl Rule for Consolidation {
         false
     }
 
-    fn takings(&self, _: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
-        vec![Taking::All(victim)]
+    fn takings(&self, _: &Session<'_>, victim: WorkloadId) -> Takings {
+        smallvec![Taking::All(victim)]
     }
 
     fn moves_max(&self, s: &Session<'_>) -> Option<usize> {
         Some(s.policy.consolidation_moves_max)
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, _: WorkloadId) -> Cause {
-        Cause::Consolidated { beneficiary: s.reference(id) }
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
+        Cause::Consolidated { beneficiary: s.reference(id), lost: s.lost(victim) }
     }
 }

@@ -9,7 +9,7 @@ use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
 use crate::session::Session;
-use crate::victims::{Lumps, Markets, Rule, Taking, halvings, is_elastic, make_room};
+use crate::victims::{Lumps, Markets, Rule, Takings, halvings, is_elastic, make_room};
 use crate::{Cause, place};
 
 /// GPUs beyond the request are lent; whoever may start gets them back first of all.
@@ -20,7 +20,7 @@ impl Rule for GiveBack {
         !halvings(s, victim, requested(s, victim)).is_empty()
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
         halvings(s, victim, requested(s, victim))
     }
 

@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking, above_minimum_while_safe};
+use crate::victims::{Lumps, Rule, Takings, above_minimum_while_safe};
 
 pub(crate) struct Preempt;
 
@@ -40,7 +40,7 @@ impl Rule for Preempt {
         if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
         above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
     }
 
@@ -66,5 +66,6 @@ pub(crate) fn preempted(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> 
         beneficiary: s.reference(id),
         priority: priority(victim),
         beneficiary_priority: priority(id),
+        lost: s.lost(victim),
     }
 }

@@ -6,7 +6,7 @@ use units::{Kind, Resources};
 
 use super::preempt::{gives_way_to, preempted};
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking, above_minimum_while_safe, freed};
+use crate::victims::{Lumps, Rule, Taking, Takings, above_minimum_while_safe, freed};
 use crate::{Cause, Strategy};
 
 pub(crate) struct Reclaim;
@@ -59,7 +59,7 @@ impl Rule for Reclaim {
         most
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
         above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 
@@ -127,6 +127,7 @@ impl Rule for Reclaim {
             requested: asked[kind],
             loser: s.numbers(loser, kind),
             winner: s.numbers(winner, kind),
+            lost: s.lost(victim),
         }
     }
 }

@@ -169,6 +169,7 @@ impl Rule for Reclaim {
             requested: asked[kind],
             loser: s.numbers(loser, kind),
             winner: s.numbers(winner, kind),
+            lost: s.lost(victim),
         }
     }
 }
@@ -363,6 +364,7 @@ impl Rule for Preempt {
             beneficiary: s.reference(id),
             priority: priority(victim),
             beneficiary_priority: priority(id),
+            lost: s.lost(victim),
         }
     }
 }
@@ -411,7 +413,7 @@ impl Rule for Consolidation {
         false
     }
 
-    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, _: WorkloadId) -> Cause {
-        Cause::Consolidated { beneficiary: s.reference(id) }
+    fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
+        Cause::Consolidated { beneficiary: s.reference(id), lost: s.lost(victim) }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use model::GpuRequest;
 use units::{Kind, Resources, format_bytes, format_millis};
 
-use super::{Cause, Pending, QueueNumbers, Strategy, WorkloadRef};
+use super::{Cause, Lost, Pending, QueueNumbers, Strategy, WorkloadRef};
 
 /// `1 GPU`, `2 GPUs`, `0.5 GPU`.
 fn gpus(millis: u64) -> String {
@@ -204,24 +204,37 @@ pub(crate) fn number(kind: Kind, value: u64) -> String {
     }
 }
 
+/// Continues the sentence it stands in; silent about less than a minute.
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = if self.checkpointed { "its last checkpoint" } else { "its start" };
+        match self.unsaved_ms / 60_000 {
+            0 => Ok(()),
+            minutes @ ..120 => write!(f, "; lost {minutes} min of work since {since}"),
+            minutes => write!(f, "; lost {} h of work since {since}", minutes / 60),
+        }
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reclaimed { strategy, beneficiary, requested, loser, winner } => write!(
+            Self::Reclaimed { strategy, beneficiary, requested, loser, winner, lost } => write!(
                 f,
-                "stopped so that {beneficiary} gets its {}: {loser}; {winner} and asks for {}",
+                "stopped so that {beneficiary} gets its {}: {loser}; {winner} and asks for {}{lost}",
                 match strategy {
                     Strategy::QuotaGuaranteed => "quota",
                     Strategy::FairShareMaintained => "fair share",
                 },
                 number(winner.kind, *requested)
             ),
-            Self::Preempted { beneficiary, priority, beneficiary_priority } => write!(
+            Self::Preempted { beneficiary, priority, beneficiary_priority, lost } => write!(
                 f,
-                "stopped for {beneficiary} of higher priority ({beneficiary_priority} over {priority})"
+                "stopped for {beneficiary} of higher priority ({beneficiary_priority} over \
+                 {priority}){lost}"
             ),
-            Self::Consolidated { beneficiary } => {
-                write!(f, "moved so that {beneficiary} finds its GPUs together on one node")
+            Self::Consolidated { beneficiary, lost } => {
+                write!(f, "moved so that {beneficiary} finds its GPUs together on one node{lost}")
             }
             Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
                 write!(f, "shrunk from {gpus_before} to {gpus_after} GPU(s) for {who}")

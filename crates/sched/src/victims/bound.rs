@@ -70,7 +70,7 @@ impl Deal<'_> {
         let most = self.rule.frees_at_most(s, id, asked, &mut self.lumps);
         if !least.fits_in(free + most) {
             Outlook::Hopeless
-        } else if most == Resources::ZERO && self.rule.moves_max(s).is_none() {
+        } else if most == Resources::ZERO && self.rule.moves_max(s).unwrap_or(0) == 0 {
             Outlook::OnlyWhatIsFree
         } else {
             Outlook::Open

@@ -1,12 +1,14 @@
 //! What it costs to make room for one pod on one node. Owns: the smallest set of the node's pods
 //! whose going is enough. Reads the state, changes nothing.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
-use model::{NodeId, PodId, QueueId, WorkloadId};
+use model::{GpuRequest, NodeId, PodId, QueueId, WorkloadId};
+use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::{Need, Price, Refused, Rule, Taking, freed};
+use super::cost::{Price, lost};
+use super::{Need, Refused, Rule, Taking, freed};
 use crate::session::Session;
 
 /// A node's price and what it is made of.
@@ -14,57 +16,91 @@ use crate::session::Session;
 pub(crate) struct Offer {
     pub(crate) price: Price,
     /// Who has to give way, and how many pieces.
-    pub(crate) victims: Vec<(WorkloadId, usize)>,
+    pub(crate) victims: Chosen<WorkloadId>,
 }
+
+/// Who gives how many pieces.
+type Chosen<T> = SmallVec<[(T, usize); 8]>;
 
 /// A node as it would be if some pieces were taken.
 #[derive(Clone)]
 struct Room {
-    free_millis: Vec<u64>,
+    free_millis: SmallVec<[u64; 8]>,
     host: Resources,
     /// Pods that may still come.
     pods: u32,
 }
 
-/// One who may be asked, with its pieces and what the first so many of them free here.
-struct Candidate {
-    id: WorkloadId,
-    /// `after[n]` = what `n + 1` pieces free here.
-    after: Vec<Vec<Freed>>,
-    queue: QueueId,
-    priority: u32,
-    seq: u64,
-}
+impl Room {
+    fn take(&mut self, piece: &Piece) {
+        for &(at, millis) in &piece.devices {
+            self.free_millis[at] += millis;
+        }
+        self.host += piece.host;
+        self.pods = self.pods.saturating_add(piece.pods);
+    }
 
-impl Candidate {
-    /// Whether a younger one of the same kind makes looking at this one alone needless.
-    fn like(&self, other: &Self) -> bool {
-        let millis = |candidate: &Self| -> Vec<u64> {
-            let pieces = candidate.after.iter();
-            pieces.map(|freed| freed.iter().map(|f| f.gpu_millis()).sum()).collect()
-        };
-        (self.queue, self.priority) == (other.queue, other.priority)
-            && millis(self) == millis(other)
+    fn give_back(&mut self, piece: &Piece) {
+        for &(at, millis) in &piece.devices {
+            self.free_millis[at] -= millis;
+        }
+        self.host -= piece.host;
+        self.pods -= piece.pods;
     }
 }
 
-/// What a piece frees on this node.
-#[derive(Clone, Copy)]
-enum Freed {
-    Gpu {
-        at: usize,
-        millis: u64,
-    },
-    /// The pod goes, and with it its CPU and memory.
-    Pod(Resources),
+/// One who may be asked.
+struct Candidate {
+    id: WorkloadId,
+    queue: QueueId,
+    priority: u32,
+    seq: u64,
+    entitled: bool,
+    saturation: Ratio,
+    /// What its first n pieces come to, for every n from 1.
+    pieces: SmallVec<[Piece; 1]>,
 }
 
-impl Freed {
-    const fn gpu_millis(self) -> u64 {
-        match self {
-            Self::Gpu { millis, .. } => millis,
-            Self::Pod(_) => 0,
-        }
+/// What some pieces of one free on this node, and what they cost altogether.
+#[derive(PartialEq, Eq)]
+struct Piece {
+    devices: SmallVec<[(usize, u64); 2]>,
+    host: Resources,
+    pods: u32,
+    price: Price,
+}
+
+impl Piece {
+    fn gpu_millis(&self) -> u64 {
+        self.devices.iter().map(|(_, millis)| millis).sum()
+    }
+}
+
+impl Candidate {
+    fn whole(&self) -> Option<&Piece> {
+        self.pieces.last()
+    }
+
+    /// Whether it is as good as another: of such ones the first by rank is enough.
+    fn like(&self, other: &Self) -> bool {
+        let same = |(l, r): (&Piece, &Piece)| {
+            l.gpu_millis() == r.gpu_millis() && l.price.same_loss(&r.price)
+        };
+        (self.queue, self.priority, self.pieces.len())
+            == (other.queue, other.priority, other.pieces.len())
+            && self.pieces.iter().zip(&other.pieces).all(same)
+    }
+
+    /// Whether it makes the same room as another, wherever its devices are.
+    fn interchangeable(&self, other: &Self) -> bool {
+        let ([own], [others]) = (self.pieces.as_slice(), other.pieces.as_slice()) else {
+            return false;
+        };
+        let whole = |piece: &Piece| piece.devices.iter().all(|&(_, millis)| millis == GPU_MILLIS);
+        whole(own)
+            && whole(others)
+            && (own.devices.len(), own.host, own.pods)
+                == (others.devices.len(), others.host, others.pods)
     }
 }
 
@@ -83,145 +119,167 @@ pub(super) fn node(
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
     let pods = row.pods_max.saturating_sub(row.pods_committed);
     let room = Room { free_millis, host: row.free(false), pods };
-    if fits(s, need, id, &room) {
-        return Some(Offer { price: price(s, rule, need, &[]), victims: Vec::new() });
+    let mut search = Search { s, need, node: id, room, candidates: Vec::new(), best: None };
+    if search.fits() {
+        return Some(Offer { price: Price::NOTHING, victims: Chosen::new() });
     }
-    let candidates = candidates(s, rule, need, id, refused);
-    let mut best: Option<Offer> = None;
-    let offer = |best: &mut Option<Offer>, chosen: Option<Vec<(usize, usize)>>| {
-        let Some(chosen) = chosen else { return };
-        let victims: Vec<_> = chosen.iter().map(|&(at, n)| (candidates[at].id, n)).collect();
-        let price = price(s, rule, need, &victims);
-        if best.as_ref().is_none_or(|best| price < best.price) {
-            *best = Some(Offer { price, victims });
-        }
-    };
-    offer(&mut best, in_order(s, need, id, &room, &candidates));
-    // The order by rank may begin with small ones that a single larger one makes needless.
-    for at in 0..candidates.len() {
-        if at > 0 && candidates[at].like(&candidates[at - 1]) {
-            continue;
-        }
-        let one = in_order(s, need, id, &room, &candidates[at..=at]);
-        offer(&mut best, one.map(|one| vec![(at, one[0].1)]));
+    search.candidates = candidates(s, rule, need, id, refused);
+    search.in_order(0..search.candidates.len());
+    // If all of them are not enough, no part of them is.
+    search.best.as_ref()?;
+    search.each_alone();
+    if !search.any_will_do() && search.is_wasteful() {
+        let mut visits = VISITS_MAX;
+        search.every_set(0, Price::NOTHING, &mut Chosen::new(), &mut visits);
     }
-    // Both lose more than is missing: perhaps another set fits better.
-    if let Some(lost_millis) = best.as_ref().map(|best| best.price.lost_millis)
-        && lost_millis > missing_millis(s, need, id, &room)
-        && candidates.len() <= EXHAUSTIVE_MAX
-    {
-        offer(&mut best, best_set(s, need, id, &room, &candidates, lost_millis));
-    }
-    best
+    let Search { candidates, best, .. } = search;
+    best.map(|(price, chosen)| {
+        let victims = chosen.into_iter().map(|(at, pieces)| (candidates[at].id, pieces)).collect();
+        Offer { price, victims }
+    })
 }
 
-/// Most candidates on a node of which every set is looked at.
-const EXHAUSTIVE_MAX: usize = 12;
+/// Most sets of a node's candidates that are looked at: all of nine, and of more the first.
+const VISITS_MAX: u32 = 512;
 
-/// GPU thousandths that have to come free at the least.
-fn missing_millis(s: &Session<'_>, need: &Need, id: NodeId, room: &Room) -> u64 {
-    let gpus = &s.cluster.nodes()[id].gpus;
-    let short = gpus.iter().zip(&room.free_millis).filter_map(|(gpu, free)| {
-        need.ask.request.gpu.millis_on(gpu.memory_bytes).map(|millis| millis.saturating_sub(*free))
-    });
-    let mut short: Vec<_> = short.collect();
-    short.sort_unstable();
-    short.iter().take(need.ask.request.gpu.devices() as usize).sum()
+/// The search on one node.
+struct Search<'a> {
+    s: &'a Session<'a>,
+    need: &'a Need,
+    node: NodeId,
+    room: Room,
+    /// The first to be asked first.
+    candidates: Vec<Candidate>,
+    best: Option<(Price, Chosen<usize>)>,
 }
 
-/// Of all sets of whole candidates that make room and free less than `below_millis`, the one
-/// that frees least, then the smallest, then the one of the first by rank.
-fn best_set(
-    s: &Session<'_>,
-    need: &Need,
-    id: NodeId,
-    room: &Room,
-    candidates: &[Candidate],
-    below_millis: u64,
-) -> Option<Vec<(usize, usize)>> {
-    let all = |at: usize| (at, candidates[at].after.len());
-    let freed = |at: usize| -> u64 {
-        let pieces = candidates[at].after.last().into_iter().flatten();
-        pieces.map(|freed| freed.gpu_millis()).sum()
-    };
-    let freed: Vec<u64> = (0..candidates.len()).map(freed).collect();
-    let members = |set: u32| (0..candidates.len()).filter(move |at| set >> at & 1 == 1);
-    let sum = |set: u32| members(set).map(|at| freed[at]).sum::<u64>();
-    let mut sets: Vec<_> = (1..1_u32 << candidates.len())
-        .map(|set| (sum(set), set.count_ones(), set))
-        .filter(|&(millis, ..)| millis < below_millis)
-        .collect();
-    sets.sort_unstable();
-    sets.into_iter()
-        .map(|(_, _, set)| members(set).map(all).collect::<Vec<_>>())
-        .find(|chosen| fits(s, need, id, &with(room, candidates, chosen)))
-}
+impl Search<'_> {
+    fn fits(&self) -> bool {
+        let request = &self.need.ask.request;
+        let host = Resources { gpu_millis: 0, ..request.resources(1) };
+        let room = &self.room;
+        if room.pods == 0 || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
+            return false;
+        }
+        let gpus = &self.s.cluster.nodes()[self.node].gpus;
+        let fitting = gpus.iter().zip(&room.free_millis).filter(|(gpu, free)| {
+            request.gpu.millis_on(gpu.memory_bytes).is_some_and(|millis| **free >= millis)
+        });
+        fitting.count() >= request.gpu.devices() as usize
+    }
 
-/// Takes from one after the other until there is room, then gives back what was not needed.
-fn in_order(
-    s: &Session<'_>,
-    need: &Need,
-    id: NodeId,
-    room: &Room,
-    candidates: &[Candidate],
-) -> Option<Vec<(usize, usize)>> {
-    let mut chosen: Vec<(usize, usize)> = Vec::new();
-    let mut enough = false;
-    'asking: for (at, candidate) in candidates.iter().enumerate() {
-        chosen.push((at, 0));
-        for pieces in 1..=candidate.after.len() {
-            if let Some(last) = chosen.last_mut() {
-                last.1 = pieces;
-            }
-            enough = fits(s, need, id, &with(room, candidates, &chosen));
-            if enough {
-                break 'asking;
-            }
+    fn piece(&self, (at, pieces): (usize, usize)) -> &Piece {
+        &self.candidates[at].pieces[pieces - 1]
+    }
+
+    fn offer(&mut self, chosen: &Chosen<usize>) {
+        let prices = chosen.iter().map(|&one| self.piece(one).price);
+        let price = prices.fold(Price::NOTHING, Price::and);
+        if self.best.as_ref().is_none_or(|(best, _)| price < *best) {
+            self.best = Some((price, chosen.clone()));
         }
     }
-    if !enough {
-        return None;
-    }
-    let mut at = 0;
-    while chosen.len() > 1 && at < chosen.len() {
-        let kept = chosen.remove(at);
-        if !fits(s, need, id, &with(room, candidates, &chosen)) {
-            chosen.insert(at, kept);
-            at += 1;
-        }
-    }
-    Some(chosen)
-}
 
-fn with(room: &Room, candidates: &[Candidate], chosen: &[(usize, usize)]) -> Room {
-    let mut room = room.clone();
-    for &(at, pieces) in chosen {
-        for freed in &candidates[at].after[pieces - 1] {
-            match *freed {
-                Freed::Gpu { at, millis } => room.free_millis[at] += millis,
-                Freed::Pod(amounts) => {
-                    room.host += amounts;
-                    room.pods = room.pods.saturating_add(1);
+    /// Takes from one after the other until there is room, then gives back what was not needed.
+    fn in_order(&mut self, candidates: std::ops::Range<usize>) {
+        let before = self.room.clone();
+        let mut chosen = Chosen::new();
+        let mut enough = false;
+        for at in candidates {
+            for pieces in 1..=self.candidates[at].pieces.len() {
+                if pieces > 1 {
+                    self.room.give_back(&self.candidates[at].pieces[pieces - 2]);
+                }
+                self.room.take(&self.candidates[at].pieces[pieces - 1]);
+                enough = self.fits();
+                if enough {
+                    chosen.push((at, pieces));
+                    break;
                 }
             }
+            if enough {
+                break;
+            }
+            chosen.push((at, self.candidates[at].pieces.len()));
+        }
+        let mut at = 0;
+        while enough && chosen.len() > 1 && at < chosen.len() {
+            let (who, pieces) = chosen[at];
+            self.room.give_back(&self.candidates[who].pieces[pieces - 1]);
+            if self.fits() {
+                chosen.remove(at);
+            } else {
+                self.room.take(&self.candidates[who].pieces[pieces - 1]);
+                at += 1;
+            }
+        }
+        if enough {
+            self.offer(&chosen);
+        }
+        self.room = before;
+    }
+
+    /// The order by rank may begin with small ones that a single larger one makes needless.
+    fn each_alone(&mut self) {
+        for at in 0..self.candidates.len() {
+            let known = at > 0 && self.candidates[at].like(&self.candidates[at - 1]);
+            if !known {
+                self.in_order(at..at + 1);
+            }
         }
     }
-    room
-}
 
-fn fits(s: &Session<'_>, need: &Need, id: NodeId, room: &Room) -> bool {
-    let gpus = &s.cluster.nodes()[id].gpus;
-    let host = Resources { gpu_millis: 0, ..need.ask.request.resources(1) };
-    if room.pods == 0 || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
-        return false;
+    /// Whether only the number of candidates matters: then the first by rank are the best.
+    fn any_will_do(&self) -> bool {
+        matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
+            && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
-    let fitting = gpus.iter().zip(&room.free_millis).filter(|(gpu, free)| {
-        need.ask.request.gpu.millis_on(gpu.memory_bytes).is_some_and(|millis| **free >= millis)
-    });
-    fitting.count() >= need.ask.request.gpu.devices() as usize
+
+    /// Whether the best so far loses more than the least that could be lost.
+    fn is_wasteful(&self) -> bool {
+        let request = &self.need.ask.request.gpu;
+        let gpus = &self.s.cluster.nodes()[self.node].gpus;
+        let short = gpus.iter().zip(&self.room.free_millis).filter_map(|(gpu, free)| {
+            request.millis_on(gpu.memory_bytes).map(|millis| millis.saturating_sub(*free))
+        });
+        let mut short: SmallVec<[u64; 8]> = short.collect();
+        short.sort_unstable();
+        let missing_millis = short.iter().take(request.devices() as usize).sum();
+        self.best.as_ref().is_some_and(|(price, _)| price.exceeds(missing_millis))
+    }
+
+    /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
+    fn every_set(
+        &mut self,
+        from: usize,
+        price: Price,
+        chosen: &mut Chosen<usize>,
+        visits: &mut u32,
+    ) {
+        for at in from..self.candidates.len() {
+            for pieces in 1..=self.candidates[at].pieces.len() {
+                let Some(left) = visits.checked_sub(1) else { return };
+                *visits = left;
+                let with = price.and(self.piece((at, pieces)).price);
+                if self.best.as_ref().is_some_and(|(best, _)| with >= *best) {
+                    continue;
+                }
+                chosen.push((at, pieces));
+                self.room.take(&self.candidates[at].pieces[pieces - 1]);
+                if self.fits() {
+                    self.best = Some((with, chosen.clone()));
+                } else {
+                    self.every_set(at + 1, with, chosen, visits);
+                }
+                self.room.give_back(&self.candidates[at].pieces[pieces - 1]);
+                chosen.pop();
+            }
+        }
+    }
 }
 
-/// Who on this node may be asked: the least important first, of equals the youngest.
+/// Who on this node may be asked: the least important first, of equals the cheapest, then the
+/// youngest.
 fn candidates(
     s: &Session<'_>,
     rule: &dyn Rule,
@@ -230,128 +288,131 @@ fn candidates(
     refused: &Refused,
 ) -> Vec<Candidate> {
     let here = s.cluster.nodes()[node].pods.iter().map(|&pod| s.cluster.pods()[pod].workload);
-    let mut ids: Vec<_> = here.filter(|id| *id != need.id).collect();
+    let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let askable = ids.into_iter().filter(|&id| rule.may_be_asked(s, need.id, id));
-    let mut candidates: Vec<_> = askable
-        .filter_map(|id| {
-            let spec = &s.cluster.workloads()[id].spec;
-            let takings = rule.takings(s, id);
-            let least = takings.first().map_or(0, |&first| freed(s, first).gpu_millis);
-            let too_much = refused.queues.get(&spec.queue).is_some_and(|&millis| least >= millis);
-            if too_much || refused.victims.contains(&id) {
-                return None;
-            }
-            let after = pieces(s, node, &takings);
-            Some(Candidate { id, after, queue: spec.queue, priority: spec.priority, seq: spec.seq })
-        })
-        .filter(|candidate| candidate.after.last().is_some_and(|all| !all.is_empty()))
-        .collect();
-    candidates.sort_by_cached_key(|candidate| {
-        let fairness = rule.spares_the_entitled().then(|| {
-            let entitled = !s.shares().over_share(candidate.queue);
-            (entitled, Reverse(s.saturation(candidate.queue)))
-        });
-        (fairness, candidate.priority, Reverse(candidate.seq))
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
+    for id in ids {
+        if refused.victims.contains(&id) || !rule.may_be_asked(s, need.id, id) {
+            continue;
+        }
+        let workload = &s.cluster.workloads()[id];
+        let queue = workload.spec.queue;
+        let least_refused = refused.queues.get(&queue).copied().unwrap_or(u64::MAX);
+        let takings = rule.takings(s, id);
+        let first = takings.first().filter(|_| least_refused < u64::MAX);
+        if first.is_some_and(|&first| freed(s, first).gpu_millis >= least_refused) {
+            continue;
+        }
+        // Those of one queue often stand side by side.
+        let known = candidates.last().filter(|other| other.queue == queue);
+        let (entitled, saturation) = known.map_or_else(
+            || {
+                let entitled = rule.spares_the_entitled() && !s.shares().over_share(queue);
+                (entitled, s.saturation(queue))
+            },
+            |other| (other.entitled, other.saturation),
+        );
+        let mut candidate = Candidate {
+            id,
+            queue,
+            priority: workload.spec.priority,
+            seq: workload.spec.seq,
+            entitled,
+            saturation,
+            pieces: SmallVec::new(),
+        };
+        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings);
+        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0;
+        if candidate.whole().is_some_and(frees) {
+            candidates.push(candidate);
+        }
+    }
+    let spares = rule.spares_the_entitled();
+    let fairness = |c: &Candidate| spares.then_some((c.entitled, Reverse(c.saturation)));
+    let lost = |c: &Candidate| c.whole().map(|all| all.price.lost());
+    candidates.sort_by(|l, r| {
+        let key = |c: &Candidate| (c.priority, lost(c), Reverse(c.seq));
+        let of_queues = || fairness(l).cmp(&fairness(r));
+        let queues = if l.queue == r.queue { Ordering::Equal } else { of_queues() };
+        queues.then_with(|| key(l).cmp(&key(r)))
     });
     candidates
 }
 
-/// What the first n pieces free on this node, for every n.
-fn pieces(s: &Session<'_>, node: NodeId, takings: &[Taking]) -> Vec<Vec<Freed>> {
-    let mut shrunk: Vec<(PodId, usize)> = Vec::new();
-    let mut stopped: Vec<PodId> = Vec::new();
-    let mut after = Vec::with_capacity(takings.len());
-    for &taking in takings {
+/// What the first n pieces free on this node and cost, for every n.
+fn pieces(
+    s: &Session<'_>,
+    rule: &dyn Rule,
+    need: &Need,
+    node: NodeId,
+    candidate: &Candidate,
+    takings: &[Taking],
+) -> SmallVec<[Piece; 1]> {
+    let workload = &s.cluster.workloads()[candidate.id];
+    let own = s.cluster.workloads()[need.id].spec.queue;
+    let above = || {
+        let queue = &s.cluster.queues()[candidate.queue];
+        let least = queue.preemptible.keys().next().copied().unwrap_or(0);
+        candidate.priority.saturating_sub(least) + 1
+    };
+    let stays = rule.moves_max(s).is_some();
+    fn count<T>(pods: &[T]) -> u32 {
+        u32::try_from(pods.len()).unwrap_or(u32::MAX)
+    }
+    let mut shrunk: SmallVec<[(PodId, usize); 2]> = SmallVec::new();
+    let mut stopped: SmallVec<[PodId; 2]> = SmallVec::new();
+    let mut all = SmallVec::with_capacity(takings.len());
+    for (at, &taking) in takings.iter().enumerate() {
         match taking {
             Taking::Shrink(pod, gpus) => match shrunk.iter_mut().find(|(other, _)| *other == pod) {
                 Some(entry) => entry.1 = gpus,
                 None => shrunk.push((pod, gpus)),
             },
             Taking::One(pod) => stopped.push(pod),
-            Taking::All(id) => stopped.clone_from(&s.cluster.workloads()[id].pods),
+            Taking::All(_) => {
+                shrunk.clear();
+                stopped = SmallVec::from_slice(&workload.pods);
+            }
         }
-        let mut freed = Vec::new();
+        let ends = matches!(taking, Taking::All(_));
+        let mut piece = Piece {
+            devices: SmallVec::new(),
+            host: Resources::ZERO,
+            pods: 0,
+            price: Price {
+                entitled: u32::from(candidate.entitled),
+                priority: if ends && !stays { above() } else { 0 },
+                lost: lost(s, candidate.id, &takings[..=at]),
+                restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
+                foreign: u32::from(candidate.queue != own),
+                saturation: Reverse(candidate.saturation.coarse()),
+                seq: Reverse(candidate.seq),
+            },
+        };
         for &pod in &stopped {
-            free_pod(s, node, pod, 0, &mut freed);
+            free_pod(s, node, pod, 0, &mut piece);
         }
         for &(pod, gpus) in &shrunk {
             if !stopped.contains(&pod) {
-                free_pod(s, node, pod, gpus, &mut freed);
+                free_pod(s, node, pod, gpus, &mut piece);
             }
         }
-        after.push(freed);
+        all.push(piece);
     }
-    after
+    all
 }
 
 /// What is free here when the pod keeps only its first `gpus` devices; none kept means it stops.
-fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, freed: &mut Vec<Freed>) {
+fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut Piece) {
     let Some(place) = s.cluster.pods()[pod].occupancy.effective() else { return };
     if place.node != node {
         return;
     }
     let devices = place.devices.iter().skip(gpus);
-    freed.extend(devices.map(|d| Freed::Gpu { at: d.gpu as usize, millis: d.millis }));
+    piece.devices.extend(devices.map(|share| (share.gpu as usize, share.millis)));
     if gpus == 0 {
-        freed.push(Freed::Pod(s.cluster.amounts(pod, place)));
+        piece.host += s.cluster.amounts(pod, place);
+        piece.pods += 1;
     }
-}
-
-/// The price of asking these.
-fn price(s: &Session<'_>, rule: &dyn Rule, need: &Need, victims: &[(WorkloadId, usize)]) -> Price {
-    let own = s.cluster.workloads()[need.id].spec.queue;
-    let stays = rule.moves_max(s).is_some();
-    let mut price = Price {
-        entitled: 0,
-        priority: 0,
-        lost_millis: 0,
-        restarts: 0,
-        foreign: 0,
-        saturation: Reverse(Ratio::ZERO),
-        seq: Reverse(u64::MAX),
-    };
-    let mut saturation: Option<Ratio> = None;
-    for &(victim, pieces) in victims {
-        let workload = &s.cluster.workloads()[victim];
-        let queue = &s.cluster.queues()[workload.spec.queue];
-        let takings = rule.takings(s, victim);
-        let ends = matches!(takings.get(pieces.wrapping_sub(1)), Some(Taking::All(_)));
-        if ends && !stays {
-            let least = queue.preemptible.keys().next().copied().unwrap_or(0);
-            let above = workload.spec.priority.saturating_sub(least);
-            price.priority = price.priority.max(above + 1);
-        }
-        let spared = rule.spares_the_entitled() && !s.shares().over_share(workload.spec.queue);
-        price.entitled += u32::from(spared);
-        price.lost_millis += lost(s, &takings[..pieces]);
-        price.restarts += if ends { workload.placed } else { 1 };
-        price.foreign += u32::from(workload.spec.queue != own);
-        let held = s.saturation(workload.spec.queue);
-        saturation = Some(saturation.map_or(held, |least| held.min(least)));
-        price.seq = Reverse(price.seq.0.min(workload.spec.seq));
-    }
-    price.saturation = Reverse(saturation.unwrap_or(Ratio::ZERO));
-    price
-}
-
-/// GPU thousandths that are gone after these pieces. Pieces of an elastic workload add up pod by
-/// pod, so the last one of each pod counts; all of it covers what came before.
-fn lost(s: &Session<'_>, takings: &[Taking]) -> u64 {
-    if let Some(&last @ Taking::All(_)) = takings.last() {
-        return freed(s, last).gpu_millis;
-    }
-    let mut sizes: Vec<(PodId, u64)> = Vec::new();
-    for &taking in takings {
-        let (pod, left) = match taking {
-            Taking::Shrink(pod, gpus) => (pod, gpus as u64 * GPU_MILLIS),
-            Taking::One(pod) => (pod, 0),
-            Taking::All(_) => continue,
-        };
-        sizes.retain(|(other, _)| *other != pod);
-        sizes.push((pod, left));
-    }
-    let held = |pod: PodId| freed(s, Taking::One(pod)).gpu_millis;
-    sizes.into_iter().map(|(pod, left)| held(pod).saturating_sub(left)).sum()
 }

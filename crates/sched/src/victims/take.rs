@@ -2,6 +2,7 @@
 //! state only in [`take`].
 
 use model::{GpuRequest, PodId, Share, Workload, WorkloadId, WorkloadSpec};
+use smallvec::SmallVec;
 use units::Resources;
 
 use crate::order;
@@ -18,9 +19,12 @@ pub(crate) enum Taking {
     All(WorkloadId),
 }
 
+/// Pieces, each on top of the one before.
+pub(crate) type Takings = SmallVec<[Taking; 1]>;
+
 /// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
 /// minimum one by one, then everything.
-pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking> {
+pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Takings {
     let workload = &s.cluster.workloads()[victim];
     let mut takings = halvings(s, victim, 1);
     takings.extend(spare(s, workload).into_iter().map(Taking::One));
@@ -32,6 +36,9 @@ pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Vec<Taking>
 /// most pods for its minimum, again and again. Source: scheduling reference §14.
 fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
     let mut pods: Vec<Vec<PodId>> = Vec::new();
+    if workload.sets().all(|(spec, set)| set.placed <= spec.pods_min) {
+        return Vec::new();
+    }
     for at in 0..workload.pod_sets.len() {
         let placed = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
         let above = workload.pod_sets[at].placed > workload.spec.pod_sets[at].pods_min;
@@ -55,7 +62,7 @@ pub(crate) fn above_minimum_while_safe(
     s: &Session<'_>,
     victim: WorkloadId,
     guaranteed: impl Fn(&Share) -> u64,
-) -> Vec<Taking> {
+) -> Takings {
     let mut takings = whole_workload(s, victim);
     if s.safe_until(victim, guaranteed) > s.now {
         takings.retain(|taking| !matches!(taking, Taking::All(_)));
@@ -64,9 +71,9 @@ pub(crate) fn above_minimum_while_safe(
 }
 
 /// The steps by which an elastic workload shrinks, down to `floor` GPUs.
-pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Vec<Taking> {
+pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Takings {
     let workload = &s.cluster.workloads()[victim];
-    let mut takings = Vec::new();
+    let mut takings = Takings::new();
     if !is_elastic(&workload.spec) {
         return takings;
     }

@@ -5,6 +5,7 @@ mod affinity;
 pub mod amount;
 mod gpus;
 mod list;
+mod policy;
 mod read;
 mod steps;
 mod types;
@@ -14,15 +15,17 @@ use serde::{Deserialize, Serialize};
 pub use affinity::{NodeAffinity, Operator, Preference, Requirement};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
+pub use policy::{
+    Action, OverQuota, Policy, Profile, RuntimeFrom, Strategy, UsageWindow, WindowKind,
+};
 pub use read::At;
 pub use steps::{
     Cycles, DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, Gone,
     QuotaChange, Step, Submit,
 };
 pub use types::{
-    Action, Amounts, Effect, Evicted, Node, OverQuota, Place, Policy, Profile, Queue, Releasing,
-    RuntimeFrom, Scenario, Schedule, Strategy, Taint, Task, TaskState, Toleration, UsagePpm,
-    UsageWindow, Weights, WindowKind, Workload, World,
+    Amounts, Effect, Evicted, Node, Place, Queue, Releasing, Scenario, Schedule, Taint, Task,
+    TaskState, Toleration, UsagePpm, Weights, Workload, World,
 };
 
 use crate::Error;

@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::amount::{Count, Span};
 use super::list::OneOrMany;
+use super::policy::Action;
 use super::read::At;
-use super::types::{Action, Amounts, Node, Weights, Workload};
+use super::types::{Amounts, Node, Weights, Workload};
 
 /// One thing that happens, and what is expected then. At most one of the actions is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -226,6 +226,9 @@ impl Simulation {
         let starts = wire.started.map(|span| ago(self.now, span.0));
         let resizes = wire.resized.map(|span| ago(self.now, span.0));
         self.cluster.set_starts(id, starts, resizes);
+        let checkpointed = wire.checkpointed.map(|span| ago(self.now, span.0));
+        self.cluster.set_checkpointed(id, checkpointed);
+        self.cluster.set_restarts(id, wire.restarts);
         if let Some(wait) = wire.not_before {
             self.cluster.set_not_before(id, self.now.plus_ms(wait.0));
         }

@@ -1,0 +1,144 @@
+//! Who is stopped: the order of what counts, and that nobody is stopped needlessly.
+
+use expect_test::expect;
+use testkit::World;
+
+/// Two one-GPU jobs of a project without quota fill a node; another may take one of the two.
+fn two_equal(script: &str) -> World {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/x; submit a/y");
+    w.run(script);
+    w.run("submit b/taker");
+    w
+}
+
+#[test]
+fn of_equals_the_youngest_goes() {
+    assert_eq!(two_equal("").waiting(), "y");
+}
+
+#[test]
+fn who_just_saved_its_work_goes() {
+    assert_eq!(two_equal("wait 600000; checkpoint x").waiting(), "x");
+    assert_eq!(two_equal("wait 600000; checkpoint y").waiting(), "y");
+}
+
+#[test]
+fn a_later_checkpoint_is_cheaper_than_an_earlier_one() {
+    let script = "wait 600000; checkpoint x; wait 600000; checkpoint y; wait 600000";
+    assert_eq!(two_equal(script).waiting(), "y");
+}
+
+#[test]
+fn a_checkpoint_of_an_earlier_run_saves_nothing_of_this_one() {
+    let script = "checkpoint x; suspend x; resume x; wait 600000; checkpoint y; wait 300000";
+    assert_eq!(two_equal(script).waiting(), "y");
+}
+
+#[test]
+fn less_than_a_minute_is_no_difference() {
+    assert_eq!(two_equal("wait 50000; checkpoint x").waiting(), "y");
+}
+
+#[test]
+fn who_was_stopped_three_times_is_spared() {
+    assert_eq!(two_equal("restarts y 3").waiting(), "x");
+    assert_eq!(two_equal("restarts x 3").waiting(), "y");
+    assert_eq!(two_equal("restarts x 3; restarts y 4").waiting(), "x");
+}
+
+#[test]
+fn much_unsaved_work_outweighs_a_restart() {
+    assert_eq!(two_equal("restarts y 3; wait 600000; checkpoint y").waiting(), "y");
+}
+
+#[test]
+fn priority_comes_before_cost() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/low --priority 30; submit a/high; wait 600000; checkpoint high");
+    w.run("submit b/taker");
+    assert_eq!(w.waiting(), "low");
+}
+
+#[test]
+fn a_queue_within_its_share_is_spared_whatever_the_cost() {
+    let mut w = World::new("n1:3", "a:0 b:1 c:2");
+    w.run("submit a/a1; submit b/b1; submit a/a2; wait 600000; checkpoint b1; submit c/taker");
+    assert_eq!(w.waiting(), "a2");
+}
+
+#[test]
+fn a_small_job_goes_before_a_gang() {
+    let mut w = World::new("n1:4", "a:0 b:4");
+    w.run("submit a/one; submit a/gang --pods 3; submit b/taker");
+    assert_eq!(w.waiting(), "one");
+}
+
+#[test]
+fn a_gang_that_saved_its_work_goes_before_a_long_run() {
+    let mut w = World::new("n1:4", "a:0 b:4");
+    w.run("submit a/one; submit a/gang --pods 3; wait 3600000; checkpoint gang; submit b/taker");
+    assert_eq!(w.waiting(), "gang");
+}
+
+#[test]
+fn the_cheapest_node_is_taken() {
+    let mut w = World::new("n1:2 n2:2", "a:0 b:4");
+    w.run("submit a/x -g 2; submit a/y -g 2; wait 600000; checkpoint x; submit b/taker -g 2");
+    assert_eq!(w.gpus(), "n1[taker taker] n2[y y]");
+}
+
+#[test]
+fn the_cheapest_pair_is_found_among_jobs_of_different_size() {
+    let mut w = World::new("n1:6", "a:0 b:6");
+    w.run("submit a/one; submit a/two -g 2; submit a/three -g 3; wait 600000; checkpoint one two");
+    w.run("submit b/taker -g 3");
+    assert_eq!(w.waiting(), "one two");
+}
+
+#[test]
+fn preemption_counts_cost_too() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/x; submit a/y; wait 600000; checkpoint x; submit a/urgent --priority 90");
+    assert_eq!(w.waiting(), "x");
+}
+
+#[test]
+fn a_move_takes_who_loses_least() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("submit a/x; submit a/pad; submit a/y; delete pad; wait 600000; checkpoint x");
+    w.run("submit a/wide -g 2");
+    assert_eq!(w.gpus(), "n1[wide wide] n2[y x]");
+}
+
+#[test]
+fn a_shared_gpu_is_freed_where_it_costs_least() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/p -g 0.5; submit a/q -g 0.5; submit a/r -g 0.5; submit a/s -g 0.5");
+    w.run("wait 600000; checkpoint p q; submit b/taker");
+    assert_eq!(w.waiting(), "p q");
+}
+
+#[test]
+fn the_cause_says_what_was_lost() {
+    let w = two_equal("wait 300000; checkpoint x; wait 720000");
+    expect![[r#"
+        x E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; lost 12 min of work since its last checkpoint
+    "#]].assert_eq(&w.stopped());
+    let w = two_equal("wait 720000");
+    expect![[r#"
+        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; lost 12 min of work since its start
+    "#]].assert_eq(&w.stopped());
+    let w = two_equal("wait 36000000");
+    expect![[r#"
+        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; lost 10 h of work since its start
+    "#]].assert_eq(&w.stopped());
+}
+
+#[test]
+fn a_stop_is_counted_once_for_all_pods() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/gang --pods 2; submit b/taker");
+    let gang = w.cluster.workloads().iter().find(|(_, row)| row.spec.name == "gang").unwrap();
+    assert_eq!(gang.1.restarts, 1);
+}
