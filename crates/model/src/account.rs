@@ -118,5 +118,6 @@ impl Cluster {
         change(node);
         self.free_soon += node.free(false);
         self.free.update(place.node, before, node);
+        self.revisions[place.node.raw() as usize] += 1;
     }
 }

@@ -12,6 +12,8 @@ use units::{Instant, Resources, Table};
 use crate::account::Sign;
 use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
+use crate::node::Hardware;
+use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
     Constraints, ConstraintsId, GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId,
@@ -67,6 +69,11 @@ pub struct Cluster {
     pub(crate) free_soon: Resources,
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
+    pub(crate) requests: Requests,
+    /// How often something was changed about each node.
+    pub(crate) revisions: Vec<u64>,
+    /// Number of nodes with GPUs, by hardware.
+    pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
     /// Whether any node would rather keep some pods away.
     pub(crate) soft_taints: bool,
     /// Nodes whose pods are to leave.
@@ -150,6 +157,25 @@ impl Cluster {
         now: bool,
     ) -> impl DoubleEndedIterator<Item = NodeId> + use<'_> {
         self.free.at_least(gpus, now)
+    }
+
+    /// What the pods that want to run ask for.
+    #[must_use]
+    pub const fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// A number that changes whenever something about a node does: what is free, its labels,
+    /// whether pods may come.
+    #[must_use]
+    pub fn revision(&self, node: NodeId) -> u64 {
+        self.revisions.get(node.raw() as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether all nodes with GPUs have the same hardware.
+    #[must_use]
+    pub fn gpu_nodes_alike(&self) -> bool {
+        self.gpu_nodes.len() <= 1
     }
 
     /// Workloads of which some pods are placed, but fewer than make sense together.
@@ -393,6 +419,9 @@ impl Cluster {
             let requested = &mut self.queues[queue].requested;
             *requested = if wants { *requested + request } else { *requested - request };
         }
+        let request = self.workloads[workload].spec.pod_sets[self.pods[pod].set as usize].request;
+        let shape = (request, self.set_of(pod).constraints);
+        self.requests.change(shape, wants);
         let waited = self.pods[pod].waits();
         self.pods[pod].wants = wants;
         self.index(pod, waited);

@@ -8,6 +8,7 @@
 mod account;
 mod cluster;
 mod constraint;
+
 mod eligible;
 mod free;
 mod machines;
@@ -15,6 +16,7 @@ mod node;
 mod pod_set;
 mod queue;
 mod request;
+mod requests;
 mod usage;
 mod verify;
 mod workload;
@@ -23,11 +25,13 @@ pub use cluster::{Change, Checkpoint, Cluster, Error};
 pub use constraint::{
     Constraints, Effect, Mismatch, Operator, Preference, Requirement, Taint, Term, Toleration,
 };
+
 pub use eligible::ConstraintsId;
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Weights};
 pub use request::{GpuRequest, PodRequest};
+pub use requests::Requests;
 pub use usage::{Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
 

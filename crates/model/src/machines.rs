@@ -14,12 +14,31 @@ impl Cluster {
         let id = self.nodes.insert(node);
         self.free.insert(id, &self.nodes[id]);
         self.eligibility.update(id, &self.nodes[id]);
+        self.revise(id);
+        self.count_hardware(id, 1);
         id
+    }
+
+    /// Says that something about a node is different now.
+    fn revise(&mut self, id: NodeId) {
+        let at = id.raw() as usize;
+        self.revisions.resize(self.revisions.len().max(at + 1), 0);
+        self.revisions[at] += 1;
+    }
+
+    fn count_hardware(&mut self, id: NodeId, change: i32) {
+        let Some(hardware) = self.nodes[id].hardware() else { return };
+        let count = self.gpu_nodes.entry(hardware.clone()).or_insert(0);
+        *count = count.saturating_add_signed(change);
+        if *count == 0 {
+            self.gpu_nodes.remove(&hardware);
+        }
     }
 
     /// Says whether new pods may come to a node. One that is opened is no longer drained.
     pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
         self.nodes[node].schedulable = schedulable;
+        self.revise(node);
         if schedulable {
             self.draining.remove(&node);
         }
@@ -44,6 +63,8 @@ impl Cluster {
             }
             self.set_occupancy(pod, occupancy);
         }
+        self.revise(id);
+        self.count_hardware(id, -1);
         let Some(node) = self.nodes.remove(id) else { return };
         self.capacity -= node.capacity;
         self.free_soon -= node.free(false);
@@ -62,6 +83,7 @@ impl Cluster {
     ) {
         let row = &mut self.nodes[node];
         (row.labels, row.taints) = (labels, taints);
+        self.revise(node);
         self.eligibility.update(node, &self.nodes[node]);
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }

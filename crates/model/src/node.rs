@@ -68,6 +68,9 @@ impl Gpu {
     }
 }
 
+/// What a machine is made of: thousandths of cores, bytes of main memory, bytes of each GPU.
+pub(crate) type Hardware = (u64, u64, Vec<u64>);
+
 /// A machine and its accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -141,6 +144,13 @@ impl Node {
     #[must_use]
     pub fn takes_one_more(&self, now: bool) -> bool {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
+    }
+
+    /// What it is made of; none without GPUs.
+    pub(crate) fn hardware(&self) -> Option<Hardware> {
+        let memories: Vec<_> = self.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let Resources { cpu_millis, memory_bytes, .. } = self.capacity;
+        (!memories.is_empty()).then_some((cpu_millis, memory_bytes, memories))
     }
 
     pub(crate) fn has_soft_taint(&self) -> bool {

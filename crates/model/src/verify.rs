@@ -5,6 +5,7 @@ use units::{GPU_MILLIS, Resources};
 
 use crate::Cluster;
 use crate::free::FreeIndex;
+use crate::requests::Requests;
 
 impl Cluster {
     /// Compares every account and index with one computed from the occupancies alone.
@@ -27,6 +28,10 @@ impl Cluster {
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeIndex::default();
         fresh.free_soon = Resources::ZERO;
+        fresh.gpu_nodes.clear();
+        for hardware in self.nodes.iter().filter_map(|(_, node)| node.hardware()) {
+            *fresh.gpu_nodes.entry(hardware).or_insert(0) += 1;
+        }
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
             fresh.free_soon += node.free(false);
@@ -48,6 +53,7 @@ impl Cluster {
         fresh.elastic.clear();
         let marked = fresh.workloads.iter().filter(|(_, row)| row.stale_since.is_some());
         fresh.stale = marked.map(|(id, _)| id).collect();
+        fresh.requests = Requests::default();
         fresh.waiting.clear();
         fresh.reserved.clear();
         for id in fresh.pods.ids().collect::<Vec<_>>() {
@@ -84,8 +90,15 @@ impl Cluster {
             && self.reserved == fresh.reserved
             && self.partial == fresh.partial
             && (&self.stale, &self.elastic) == (&fresh.stale, &fresh.elastic);
-        if !same || self.free != fresh.free || self.free_soon != fresh.free_soon {
-            return differ("index", "waiting, reserved, partial, stale, elastic or free");
+        if !same
+            || self.requests != fresh.requests
+            || self.free != fresh.free
+            || self.free_soon != fresh.free_soon
+        {
+            return differ(
+                "index",
+                "waiting, reserved, partial, stale, elastic, requests, hardware or free",
+            );
         }
         Ok(())
     }

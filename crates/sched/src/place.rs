@@ -1,15 +1,14 @@
-//! Where one pod goes. Owns: which nodes and devices fit, and which of them is taken. Source:
+//! Where one pod goes. Owns: which nodes and devices fit, and which device is taken. Source:
 //! Run:ai reference D.6, scheduling reference §11 and §12.
-
-use std::cmp::Reverse;
 
 use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodId, PodRequest};
 use units::{GPU_MILLIS, Resources};
 
-use crate::policy;
+use crate::ranking::Ranking;
+use crate::{Policy, policy};
 
 /// What a pod needs of a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ask {
     pub(crate) request: PodRequest,
     pub(crate) constraints: ConstraintsId,
@@ -30,21 +29,19 @@ impl Ask {
 /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
 pub(crate) fn find(
     cluster: &Cluster,
+    ranking: &mut Ranking,
     ask: Ask,
     now: bool,
-    strategy: policy::Placement,
+    policy: &Policy,
 ) -> Option<model::Placement> {
     if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
         && !cluster.has_preferences(ask.constraints)
+        && (cluster.gpu_nodes_alike() || !policy.weighs_fragments())
     {
-        return find_whole(cluster, ask, gpus, now, strategy);
+        return find_whole(cluster, ask, gpus, now, policy.placement);
     }
-    let fits = cluster.nodes().iter().filter_map(|(id, node)| {
-        let place = on_node(cluster, id, ask, now)?;
-        let liking = Reverse(cluster.preference(ask.constraints, id));
-        Some(((liking, score(node, ask.request, &place.devices, now, strategy), id), place))
-    });
-    fits.min_by_key(|(key, _)| *key).map(|(_, place)| place)
+    let node = ranking.best(cluster, ask, now, policy)?;
+    on_node(cluster, node, ask, now)
 }
 
 /// Whole GPUs: the index already has the nodes in the order wanted.
@@ -100,31 +97,6 @@ fn devices(node: &Node, request: PodRequest, now: bool) -> Option<Vec<DeviceShar
     fitting.sort_by_key(|(free, share)| (*free, share.gpu));
     (fitting.len() >= wanted)
         .then(|| fitting.into_iter().take(wanted).map(|(_, share)| share).collect())
-}
-
-/// Order of the nodes that fit, least first: do not break a whole GPU when a shared one has
-/// room, keep CPU-only pods off GPU nodes, then the fullest (or emptiest) node.
-fn score(
-    node: &Node,
-    request: PodRequest,
-    devices: &[DeviceShare],
-    now: bool,
-    strategy: policy::Placement,
-) -> (usize, u64) {
-    let free = node.free(now);
-    let (first, free) = match request.gpu {
-        GpuRequest::Whole(0) => (node.gpus.len().min(1), free.cpu_millis),
-        GpuRequest::Whole(_) => (0, free.gpu_millis),
-        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => {
-            let opened =
-                |share: &&DeviceShare| node.gpus[share.gpu as usize].free_millis(now) == GPU_MILLIS;
-            (devices.iter().filter(opened).count(), free.gpu_millis)
-        }
-    };
-    match strategy {
-        policy::Placement::BinPack => (first, free),
-        policy::Placement::Spread => (first, u64::MAX - free),
-    }
 }
 
 /// The place an elastic pod has after it is resized to `gpus` whole devices on its node: it

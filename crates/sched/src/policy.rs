@@ -149,6 +149,12 @@ impl Policy {
             ..Self::default()
         }
     }
+
+    /// Whether a node is chosen by what others lose, before anything else: where pods are to be
+    /// packed, and the profile is ours.
+    pub(crate) fn weighs_fragments(&self) -> bool {
+        self.placement == Placement::BinPack && self.profile == Profile::Default
+    }
 }
 
 impl Default for Policy {

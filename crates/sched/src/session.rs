@@ -14,7 +14,8 @@ use units::{Instant, Kind, Ratio, Resources};
 use crate::order::Shares;
 use crate::place::Ask;
 use crate::{
-    Cause, Lost, Pending, Policy, QueueNumbers, Stats, WorkloadRef, fair_shares, order, place,
+    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, fair_shares, order,
+    place,
 };
 
 pub(crate) struct Session<'a> {
@@ -27,6 +28,7 @@ pub(crate) struct Session<'a> {
     /// Trials left to the present action: each has its own, so that none starves another.
     pub(crate) trials_left: u64,
     pub(crate) wake_at: Option<Instant>,
+    pub(crate) ranking: Ranking,
 }
 
 /// Why a workload was not placed.
@@ -52,6 +54,7 @@ impl<'a> Session<'a> {
             stats: Stats::default(),
             trials_left: 0,
             wake_at: None,
+            ranking: Ranking::default(),
         }
     }
 }
@@ -85,6 +88,11 @@ impl Session<'_> {
         true
     }
 
+    /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
+    pub(crate) fn find(&mut self, ask: Ask, now: bool) -> Option<Placement> {
+        place::find(self.cluster, &mut self.ranking, ask, now, self.policy)
+    }
+
     /// Places the pods a workload needs next: all it lacks of its minimum, or else one. Places
     /// that are free at once are taken; if one is not, all are reserved until the last is free.
     pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
@@ -93,9 +101,8 @@ impl Session<'_> {
         let start = self.cluster.checkpoint();
         for &pod in &pods {
             let ask = Ask::of(self.cluster, pod, gpus);
-            let now = place::find(self.cluster, ask, true, self.policy.placement);
-            let soon = || place::find(self.cluster, ask, false, self.policy.placement);
-            match now.map(|to| (to, true)).or_else(|| soon().map(|to| (to, false))) {
+            let now = self.find(ask, true).map(|to| (to, true));
+            match now.or_else(|| self.find(ask, false).map(|to| (to, false))) {
                 Some((to, at_once)) => self.settle(pod, Some(to), at_once),
                 None => {
                     self.cluster.rollback(start);

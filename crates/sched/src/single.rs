@@ -4,18 +4,23 @@
 use model::{Cluster, Occupancy, WorkloadId};
 
 use crate::place::{self, Ask};
-use crate::{Policy, policy};
+use crate::{Policy, Ranking};
 
-/// Gives every waiting pod of a workload a place that is free now, or none of them.
-pub fn try_place(cluster: &mut Cluster, id: WorkloadId, policy: &Policy) -> bool {
-    let strategy: policy::Placement = policy.placement;
+/// Gives every waiting pod of a workload a place that is free now, or none of them. The ranking
+/// serves one cluster and one policy, call after call.
+pub fn try_place(
+    cluster: &mut Cluster,
+    ranking: &mut Ranking,
+    id: WorkloadId,
+    policy: &Policy,
+) -> bool {
     let mut placed = Vec::new();
     for pod in cluster.workloads()[id].pods.clone() {
         if !cluster.pods()[pod].waits() {
             continue;
         }
         let ask = Ask::of(cluster, pod, None);
-        let Some(to) = place::find(cluster, ask, true, strategy) else {
+        let Some(to) = place::find(cluster, ranking, ask, true, policy) else {
             for pod in placed {
                 cluster.set_occupancy(pod, Occupancy::default());
             }

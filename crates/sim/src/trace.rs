@@ -9,7 +9,7 @@ use model::{
     Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, PodSetSpec, QueueSpec,
     Requirement, Share, WorkloadSpec,
 };
-use sched::Policy;
+use sched::{Policy, Ranking};
 use units::{GPU_MILLIS, Resources};
 
 use crate::Error;
@@ -217,6 +217,7 @@ pub fn replay(
     let mut replay =
         Replay { capacity_millis, allocated_millis: Vec::new(), arrived: 0, refused: 0 };
     let (mut asked, mut held) = (0_u128, 0_u64);
+    let mut ranking = Ranking::default();
     for (seq, pod) in (0..).zip(arrivals(pods, seed, end_millis)) {
         let pod_set = PodSetSpec { constraints: constraints(pod), ..pod.request.into() };
         let spec = WorkloadSpec::new(String::new(), queue, seq, pod_set);
@@ -224,7 +225,7 @@ pub fn replay(
         cluster.set_wants(cluster.workloads()[id].pods[0], true);
         replay.arrived += 1;
         asked += u128::from(pod.gpu_millis());
-        if sched::try_place(&mut cluster, id, policy) {
+        if sched::try_place(&mut cluster, &mut ranking, id, policy) {
             held += pod.gpu_millis();
         } else {
             replay.refused += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Occupancy, PodId, WorkloadId};
 
-use crate::place::{self, Ask};
+use crate::place::Ask;
 use crate::session::Session;
 
 /// Starts every workload whose reserved places are all free; one that has to wait but could
@@ -52,7 +52,7 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     let elastic = s.cluster.workload_of(pod).spec.elastic;
     let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
     let ask = Ask::of(s.cluster, pod, gpus);
-    let Some(elsewhere) = place::find(s.cluster, ask, true, s.policy.placement) else {
+    let Some(elsewhere) = s.find(ask, true) else {
         return false;
     };
     s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));

@@ -122,7 +122,7 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
     let start = s.cluster.checkpoint();
     for &pod in &pods {
         let ask = Ask::of(s.cluster, pod, None);
-        if let Some(to) = place::find(s.cluster, ask, false, s.policy.placement) {
+        if let Some(to) = s.find(ask, false) {
             s.settle(pod, Some(to), false);
             counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);
         }

@@ -10,7 +10,7 @@ use super::holders::{Standing, standings};
 use crate::actions::consolidate::Consolidation;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::{Reclaim, not_entitled};
-use crate::place::{self, Ask};
+use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room, take};
 use crate::{Action, Pending, Policy, QueueNumbers};
@@ -211,7 +211,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     let mut placeable = 0;
     for &pod in &pods {
         let ask = Ask::of(s.cluster, pod, None);
-        if let Some(to) = place::find(s.cluster, ask, false, s.policy.placement) {
+        if let Some(to) = s.find(ask, false) {
             s.settle(pod, Some(to), false);
             placeable += 1;
         }

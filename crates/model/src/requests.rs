@@ -1,0 +1,36 @@
+//! What is asked for: how many pods want to run, by what they need of a place. Owns: the counts.
+//! They say what the pods still to come will probably need.
+
+use std::collections::BTreeMap;
+
+use crate::{ConstraintsId, PodRequest};
+
+/// Pods that want to run, waiting or running, by shape.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requests {
+    shapes: BTreeMap<(PodRequest, ConstraintsId), u64>,
+    pods: u64,
+}
+
+impl Requests {
+    pub(crate) fn change(&mut self, shape: (PodRequest, ConstraintsId), wants: bool) {
+        let count = self.shapes.entry(shape).or_insert(0);
+        let step = |count: &mut u64| if wants { *count += 1 } else { *count -= 1 };
+        step(count);
+        step(&mut self.pods);
+        if *count == 0 {
+            self.shapes.remove(&shape);
+        }
+    }
+
+    /// Number of pods.
+    #[must_use]
+    pub const fn pods(&self) -> u64 {
+        self.pods
+    }
+
+    /// Each shape and how many pods have it.
+    pub fn iter(&self) -> impl Iterator<Item = (PodRequest, ConstraintsId, u64)> + use<'_> {
+        self.shapes.iter().map(|(&(request, constraints), &pods)| (request, constraints, pods))
+    }
+}

@@ -1,0 +1,138 @@
+//! The nodes that fit a pod, best first. Owns: the order among them, and remembering what was
+//! found out about a node until something about it changes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId};
+use units::GPU_MILLIS;
+
+use crate::fragments::{Free, Shapes};
+use crate::place::{self, Ask};
+use crate::policy::{Placement, Policy};
+
+/// Most different asks that something is remembered about.
+const ASKS_MAX: usize = 512;
+
+/// What was found out about the nodes of one cluster.
+#[derive(Debug, Default)]
+pub struct Ranking {
+    shapes: Shapes,
+    /// Pods that asked for the shapes.
+    pods: u64,
+    /// What each node is worth.
+    worth: Vec<Known<u64>>,
+    keys: BTreeMap<(Ask, bool), Vec<Known<Option<Key>>>>,
+}
+
+/// Something about a node as of one of its revisions.
+type Known<T> = Option<(u64, T)>;
+
+/// Least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// How well the pod likes the node.
+    liking: Reverse<i64>,
+    /// What others lose.
+    loss: u64,
+    /// Whole GPUs broken by a shared request; whether a pod without GPUs takes a GPU node.
+    misuse: usize,
+    /// The fullest node, or the emptiest.
+    room: u64,
+}
+
+impl Ranking {
+    /// The best node for a pod, among those where it fits.
+    pub(crate) fn best(
+        &mut self,
+        cluster: &Cluster,
+        ask: Ask,
+        now: bool,
+        policy: &Policy,
+    ) -> Option<NodeId> {
+        if policy.weighs_fragments() {
+            self.look_at_requests(cluster);
+        }
+        if self.keys.len() >= ASKS_MAX && !self.keys.contains_key(&(ask, now)) {
+            self.keys.clear();
+        }
+        let mut keys = self.keys.remove(&(ask, now)).unwrap_or_default();
+        let mut best: Option<(Key, NodeId)> = None;
+        for id in cluster.nodes().ids() {
+            let (at, revision) = (id.raw() as usize, cluster.revision(id));
+            if keys.len() <= at {
+                keys.resize(at + 1, None);
+            }
+            let key = match keys[at] {
+                Some((seen, key)) if seen == revision => key,
+                _ => self.key(cluster, id, ask, now, policy),
+            };
+            keys[at] = Some((revision, key));
+            if let Some(key) = key
+                && best.is_none_or(|(least, _)| key < least)
+            {
+                best = Some((key, id));
+            }
+        }
+        self.keys.insert((ask, now), keys);
+        best.map(|(_, id)| id)
+    }
+
+    /// Takes the requests as they are, unless they are nearly the same as when last looked at.
+    fn look_at_requests(&mut self, cluster: &Cluster) {
+        let pods = cluster.requests().pods();
+        if pods.abs_diff(self.pods).saturating_mul(2) >= self.pods {
+            *self = Self { shapes: Shapes::of(cluster), pods, ..Self::default() };
+        }
+    }
+
+    fn key(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: Ask,
+        now: bool,
+        policy: &Policy,
+    ) -> Option<Key> {
+        let place = place::on_node(cluster, id, ask, now)?;
+        let node = &cluster.nodes()[id];
+        let free = node.free(now);
+        let (misuse, free) = match ask.request.gpu {
+            GpuRequest::Whole(0) => (node.gpus.len().min(1), free.cpu_millis),
+            _ => (broken(node, &place.devices, now), free.gpu_millis),
+        };
+        let (loss, room) = match policy.placement {
+            Placement::BinPack if policy.weighs_fragments() => {
+                (self.loss(cluster, id, ask, &place.devices), free)
+            }
+            Placement::BinPack => (0, free),
+            Placement::Spread => (0, u64::MAX - free),
+        };
+        let liking = Reverse(cluster.preference(ask.constraints, id));
+        Some(Key { liking, loss, misuse, room })
+    }
+
+    /// What others lose when the pod gets these devices.
+    fn loss(&mut self, cluster: &Cluster, id: NodeId, ask: Ask, devices: &[DeviceShare]) -> u64 {
+        let mut free = Free::of(&cluster.nodes()[id]);
+        let (at, revision) = (id.raw() as usize, cluster.revision(id));
+        if self.worth.len() <= at {
+            self.worth.resize(at + 1, None);
+        }
+        let before = match self.worth[at] {
+            Some((seen, worth)) if seen == revision => worth,
+            _ => self.shapes.worth(cluster, id, &free),
+        };
+        self.worth[at] = Some((revision, before));
+        free.take(devices, ask.request);
+        before.saturating_sub(self.shapes.worth(cluster, id, &free))
+    }
+}
+
+/// Devices wholly free that a shared request would break.
+fn broken(node: &Node, devices: &[DeviceShare], now: bool) -> usize {
+    let breaks = |share: &&DeviceShare| {
+        share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].free_millis(now) == GPU_MILLIS
+    };
+    devices.iter().filter(breaks).count()
+}

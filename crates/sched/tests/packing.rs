@@ -1,0 +1,88 @@
+//! Which node and which device a pod gets: what is left over must still be of use to the others.
+
+use expect_test::expect;
+use testkit::World;
+
+/// A node with many cores for its GPUs beside one with few.
+const UNLIKE: &str = "rich:2:100 poor:2:10";
+
+fn on(w: &World, name: &str) -> String {
+    let pods = &w.cluster.workloads()[w.id(name)].pods;
+    let place = |&pod| w.cluster.pods()[pod].occupancy.effective().cloned();
+    let name = |place: model::Placement| w.cluster.nodes()[place.node].name.clone();
+    pods.iter().filter_map(place).map(name).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pod_with_few_cores_leaves_the_cores_to_those_that_need_them() {
+    let mut w = World::new(UNLIKE, "a");
+    w.run("submit a/heavy -g 1 --cpu 40; submit a/light -g 1 --cpu 4");
+    assert_eq!((on(&w, "heavy"), on(&w, "light")), ("rich".into(), "poor".into()));
+}
+
+#[test]
+fn a_pod_without_gpus_takes_cores_that_gpus_can_spare() {
+    let mut w = World::new("poor:4:40 rich:4:80", "a");
+    w.run("submit a/usual -g 1 --cpu 10; submit a/host -g 0 --cpu 20");
+    assert_eq!(on(&w, "host"), "rich");
+}
+
+#[test]
+fn a_pod_without_gpus_prefers_a_node_without_gpus() {
+    let mut w = World::new("n1:4:100 cpu:0:100", "a");
+    w.run("submit a/host -g 0 --cpu 1; submit a/big -g 0 --cpu 100");
+    assert_eq!((on(&w, "host"), on(&w, "big")), ("cpu".into(), "n1".into()));
+}
+
+#[test]
+fn gpus_that_others_ask_for_by_name_are_left_to_them() {
+    let mut w = World::new("named:2:100 other:2:90", "a");
+    w.run("label named zone=a; submit a/first -g 1 --on zone=a; submit a/any -g 1");
+    assert_eq!((on(&w, "first"), on(&w, "any")), ("named".into(), "other".into()));
+}
+
+#[test]
+fn a_stranded_gpu_goes_to_who_can_use_it() {
+    // Nobody but `small` can run where the cores are nearly used up.
+    let mut w = World::new("n1:2:10 n2:4:100", "a");
+    w.run("submit a/eater -g 1 --cpu 9 --on zone=x");
+    w.run("label n1 zone=x; submit a/usual -g 1 --cpu 8; submit a/small -g 1 --cpu 1");
+    assert_eq!(on(&w, "small"), "n1");
+}
+
+#[test]
+fn alike_nodes_fill_up_the_fullest_first() {
+    let mut w = World::new("n1:4 n2:4", "a");
+    w.run("submit a/t1 -g 1; submit a/t2 -g 2; submit a/t3 -g 1; submit a/t4 -g 4");
+    assert_eq!(w.waiting(), "");
+    assert_eq!(on(&w, "t1"), on(&w, "t3"));
+}
+
+#[test]
+fn a_share_joins_the_device_where_it_leaves_room_for_the_usual_share() {
+    let mut w = World::new("n1:3", "a");
+    w.run("submit a/s1 -g 0.7; submit a/s2 -g 0.5; submit a/s3 -g 0.3");
+    expect!["n1 0:1 1:0.5"].assert_eq(&devices(&w));
+}
+
+#[test]
+fn the_same_choice_after_the_history_is_forgotten() {
+    let mut w = World::new(UNLIKE, "a");
+    w.run("submit a/gone -g 1 --cpu 60; delete gone; submit a/t -g 1 --cpu 4");
+    let mut fresh = World::new(UNLIKE, "a");
+    fresh.run("submit a/t -g 1 --cpu 4");
+    assert_eq!(on(&w, "t"), on(&fresh, "t"));
+}
+
+/// Devices in use, as `node device:share …`.
+fn devices(w: &World) -> String {
+    let used = |(at, gpu): (usize, &model::Gpu)| {
+        let share = units::format_millis(gpu.committed_millis);
+        (gpu.committed_millis > 0).then(|| format!(" {at}:{share}"))
+    };
+    let node = |node: &model::Node| {
+        let used: String = node.gpus.iter().enumerate().filter_map(used).collect();
+        (!used.is_empty()).then(|| format!("{}{used}", node.name))
+    };
+    w.cluster.nodes().iter().filter_map(|(_, row)| node(row)).collect::<Vec<_>>().join("; ")
+}
