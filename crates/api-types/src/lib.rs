@@ -20,8 +20,8 @@ pub use cluster::{
 };
 pub use fault::Error;
 pub use own::{
-    Eviction, Explanation, LiveEvent, NodeStatus, PodStates, Reason, ShellInfo, Status,
-    WorkloadExtras,
+    Advice, Diagnosis, Eviction, Explanation, LiveEvent, NodeStatus, PodStates, Reason, Search,
+    ShellInfo, Status, WorkloadExtras,
 };
 pub use pod::{
     Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,

@@ -197,6 +197,47 @@ pub struct Explanation {
     pub project_allocated: Millis,
     /// What happened to it, newest last.
     pub events: Vec<LiveEvent>,
+    /// The long answer to why it waits; none when it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+/// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// Where it does not fit: a sentence for each class of nodes.
+    pub nodes: Vec<String>,
+    /// Who holds what it needs, and whether each may be taken from.
+    pub holders: Vec<String>,
+    /// Why nothing was moved or taken for it.
+    pub searches: Vec<Search>,
+    /// Single changes that would let it start, each tried out.
+    pub advice: Vec<Advice>,
+    /// Whether everything that might help was tried.
+    pub complete: bool,
+    /// All of it in lines under headings, for people.
+    pub lines: Vec<String>,
+}
+
+/// A way to make room that did not help.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Search {
+    /// Stable code; `docs/reference/codes/<code>.md` explains it.
+    pub code: String,
+    /// One sentence with the numbers.
+    pub message: String,
+}
+
+/// A change that would let a workload start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    /// What kind of change.
+    pub kind: String,
+    /// Workloads that would be stopped or moved for it then.
+    pub disturbs: u32,
+    /// One sentence with the numbers.
+    pub message: String,
 }
 
 /// Answer of `GET /elastane/v1/workloads/{id}/shell`: what a shell on the server's machine needs

@@ -53,6 +53,14 @@ impl Client {
         answer.text().await.map_err(|error| self.failed(&error))
     }
 
+    /// Why a workload is where it is; for one that waits, at length.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn explain(&self, id: &str) -> Result<wire::Explanation, Error> {
+        self.get(&format!("/elastane/v1/workloads/{id}/explain")).await
+    }
+
     /// Stops every workload, then the server. Takes as long as the workloads' grace periods.
     ///
     /// # Errors

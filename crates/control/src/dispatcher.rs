@@ -158,6 +158,7 @@ impl Dispatcher {
             cluster: self.state.cluster.clone(),
             policy: self.policy.clone(),
             now: self.state.now.max(self.clock.now()),
+            workloads: self.state.by_model.iter().map(|(&model, &id)| (id, model)).collect(),
         };
         // Whoever asked may have gone.
         let _ = look.send(Box::new(state));

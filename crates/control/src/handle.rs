@@ -1,12 +1,13 @@
 //! What the rest of the house holds of the dispatcher. Owns: turning calls into messages and
 //! waiting for their answers. Reading never waits for the dispatcher.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use engine::{Capabilities, Engine, LogRange, RunKey, Shell};
 use futures_util::stream::BoxStream;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
@@ -31,6 +32,8 @@ pub struct SchedulingState {
     pub policy: sched::Policy,
     /// When.
     pub now: units::Instant,
+    /// Where the living workloads are in the cluster.
+    pub workloads: BTreeMap<Uuid, model::WorkloadId>,
 }
 
 /// A command and where its answer goes.
@@ -50,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) store: store::Store,
+    /// One diagnosis at a time: each keeps a core busy.
+    pub(crate) diagnosing: Semaphore,
 }
 
 /// Where somebody waits who wants to see what the scheduler sees.
@@ -184,6 +189,27 @@ impl Handle {
         self.looks.send(look).await.map_err(|_| Error::stopping())?;
         let state = seen.await.map_err(|_| Error::stopping())?;
         Ok(*state)
+    }
+
+    /// Why a workload waits, at length, and as of when; none if it does not wait. Worked out on a
+    /// copy, while the server goes on.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn diagnose(
+        &self,
+        id: Uuid,
+    ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
+        let turn = self.shared.diagnosing.acquire().await;
+        let _turn = turn.map_err(|_| Error::stopping())?;
+        let SchedulingState { cluster, policy, now, workloads } = self.scheduling_state().await?;
+        let Some(&workload) = workloads.get(&id) else { return Ok(None) };
+        let work = move || sched::diagnose(&cluster, workload, now, &policy);
+        let diagnosis = tokio::task::spawn_blocking(work).await;
+        let diagnosis = diagnosis.map_err(|cause| Error::Internal {
+            message: format!("the diagnosis did not come to its end: {cause}"),
+        })?;
+        Ok(diagnosis.map(|diagnosis| (diagnosis, now)))
     }
 
     /// Output of the newest run of a pod (by name; the first pod if none is named).

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc};
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
@@ -50,6 +50,7 @@ impl Service {
             cluster,
             engine: options.engine.clone(),
             store: options.store.clone(),
+            diagnosing: Semaphore::new(1),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);

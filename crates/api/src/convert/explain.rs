@@ -1,7 +1,8 @@
 //! The answer to "why is it where it is".
 
-use api_types::{Explanation, LiveEvent, Millis};
+use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search};
 use control::view::{Phase, ProjectView, WorkloadView};
+use units::Instant;
 
 use super::workload::{phase_name, reason};
 
@@ -10,6 +11,7 @@ pub(crate) fn explanation(
     view: &WorkloadView,
     project: Option<&ProjectView>,
     events: Vec<LiveEvent>,
+    diagnosis: Option<Diagnosis>,
 ) -> Explanation {
     let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
     Explanation {
@@ -24,6 +26,28 @@ pub(crate) fn explanation(
         project_fair_share: gpus(|project| project.fair_share.gpu_millis),
         project_allocated: gpus(|project| project.allocated.gpu_millis),
         events,
+        diagnosis,
+    }
+}
+
+/// Why it waits, at length.
+pub(crate) fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
+    let searches = found
+        .searches
+        .iter()
+        .map(|search| Search { code: search.code().code.to_owned(), message: search.text(now) });
+    let advice = found.advice.iter().map(|advice| Advice {
+        kind: advice.change.name().to_owned(),
+        disturbs: advice.disturbs,
+        message: advice.text(now),
+    });
+    Diagnosis {
+        nodes: found.parts.iter().flat_map(sched::Part::lines).collect(),
+        holders: found.holders.lines(now),
+        searches: searches.collect(),
+        advice: advice.collect(),
+        complete: found.complete,
+        lines: found.details(now),
     }
 }
 

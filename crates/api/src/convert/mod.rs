@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub(crate) use cluster::{cluster, department, node, node_pool, node_status};
 pub(crate) use event::{history, kubernetes_event, live_event};
-pub(crate) use explain::explanation;
+pub(crate) use explain::{diagnosis, explanation};
 pub(crate) use pod::{PodRow, pod};
 pub(crate) use project::{
     SHARE_DEFAULT, creation, namespace, project, share_change, shares, update,

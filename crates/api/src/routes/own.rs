@@ -139,7 +139,10 @@ pub(super) async fn explain(
     events.reverse();
     let events = events.iter().map(convert::live_event).collect();
     let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
-    Ok(Json(convert::explanation(&workload, project, events)))
+    let waits = !workload.pending.is_empty();
+    let found = if waits { state.control.diagnose(workload.id).await? } else { None };
+    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
+    Ok(Json(convert::explanation(&workload, project, events, diagnosis)))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

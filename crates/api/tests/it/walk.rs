@@ -110,6 +110,10 @@ async fn what_waits_says_why() {
     let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
     assert!(explained["summary"].as_str().unwrap().starts_with("big waits: "), "{explained}");
     assert_eq!(explained["projectQuota"], 2);
+    let diagnosis = &explained["diagnosis"];
+    assert_eq!(diagnosis["searches"][0]["code"], "P401", "{explained:#}");
+    assert_eq!(diagnosis["advice"][0]["kind"], "fewer_gpus", "{explained:#}");
+    assert_eq!(diagnosis["complete"], true);
 
     let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 3}});
     let (_, made) = server.post("/api/v1/workloads/workspaces", server.job("ws", &spec)).await;

@@ -47,6 +47,8 @@ pub(crate) enum Intent {
     ListClusters(Dialect, Shown),
     /// Describe a workload.
     Describe(Describe),
+    /// Explain why a workload is where it is.
+    Explain(Target, Shown),
     /// Describe nodes, all or those named.
     DescribeNodes(Vec<String>),
     /// Print output.

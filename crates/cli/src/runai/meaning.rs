@@ -21,6 +21,7 @@ pub(crate) fn intent(command: Command, typed: &[String]) -> Result<Intent, Strin
         Command::Submit(submit) => Intent::Submit(Box::new(submit_v1(*submit, typed)?)),
         Command::List(list) => list_v1(list)?,
         Command::Describe(describe) => describe_v1(describe)?,
+        Command::Explain(explain) => explained(Dialect::V1, None, explain)?,
         Command::Logs(logs) => logs_of(Dialect::V1, None, logs),
         Command::Delete(names) => change(Dialect::V1, Verb::Delete, None, names),
         Command::Suspend(names) => change(Dialect::V1, Verb::Suspend, None, names),
@@ -235,6 +236,14 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
     Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max: EVENTS_MAX }))
 }
 
+fn explained(dialect: Dialect, kind: Option<Kind>, explain: v1::Explain) -> Result<Intent, String> {
+    let mut names = without_kind(explain.words).into_iter();
+    let (Some(name), None) = (names.next(), names.next()) else {
+        return Err("explain takes one name: `runai explain NAME`".to_owned());
+    };
+    Ok(Intent::Explain(Target { dialect, name, kind, pod: None }, output(explain.output)))
+}
+
 fn describe_v2(kind: Option<Kind>, describe: v2::Describe) -> Result<Intent, String> {
     let asked = describe.r#type.as_deref().map(kind_named).transpose()?;
     let of = Target { dialect: Dialect::V2, name: describe.name, kind: kind.or(asked), pod: None };
@@ -248,6 +257,7 @@ fn typed_verb(kind: Kind, verb: v2::Verb, typed: &[String]) -> Result<Intent, St
         v2::Verb::Submit(submit) => Intent::Submit(Box::new(submit_v2(kind, *submit, typed)?)),
         v2::Verb::List(list) => list_v2(some, list)?,
         v2::Verb::Describe(describe) => describe_v2(some, describe)?,
+        v2::Verb::Explain(explain) => explained(dialect, some, explain)?,
         v2::Verb::Logs(logs) => logs_of(dialect, some, logs),
         v2::Verb::Suspend(names) => change(dialect, Verb::Suspend, some, names),
         v2::Verb::Resume(names) => change(dialect, Verb::Resume, some, names),
@@ -262,6 +272,7 @@ fn any_verb(verb: v2::AnyVerb) -> Result<Intent, String> {
     Ok(match verb {
         v2::AnyVerb::List(list) => list_v2(None, list)?,
         v2::AnyVerb::Describe(describe) => describe_v2(None, describe)?,
+        v2::AnyVerb::Explain(explain) => explained(dialect, None, explain)?,
         v2::AnyVerb::Logs(logs) => logs_of(dialect, None, logs),
         v2::AnyVerb::Suspend(names) => change(dialect, Verb::Suspend, None, names),
         v2::AnyVerb::Resume(names) => change(dialect, Verb::Resume, None, names),

@@ -6,6 +6,7 @@ mod args;
 mod change;
 mod context;
 mod describe;
+mod explain;
 mod intent;
 mod list;
 mod meaning;
@@ -70,6 +71,7 @@ async fn run(intent: Intent, context: &mut Context, out: &mut dyn Write) -> Resu
         }
         Intent::ListClusters(dialect, shown) => list::clusters(dialect, shown, context, out).await,
         Intent::Describe(describe) => describe::workload(describe, context, out).await,
+        Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
         Intent::Logs { of, follow, tail_lines } => {
             shell::logs(&of, follow, tail_lines, context, out).await

@@ -37,7 +37,7 @@ impl Diagnosis {
             .map(|search| format!("{} {}", search.code().code, search.text(now)));
         section("Why nothing was moved or taken for it", searches.collect());
         let mut advice: Vec<_> = self.advice.iter().map(|advice| advice.text(now)).collect();
-        if advice.is_empty() && self.complete {
+        if advice.is_empty() && self.complete && !self.parts.is_empty() {
             advice.push("no single change was found; it waits for others to end".to_owned());
         }
         if !self.complete {

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
     Describe(v1::Describe),
+    /// Say why a job waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
     /// Print what a job wrote
     Logs(Logs),
     /// Delete jobs: `delete NAME…` or `delete job NAME…`

@@ -123,6 +123,17 @@ pub(crate) struct Describe {
     pub(crate) events: Option<bool>,
 }
 
+/// `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// `NAME` or `job NAME`
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) words: Vec<String>,
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Output>,
+}
+
 /// How a description is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {

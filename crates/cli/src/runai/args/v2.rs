@@ -13,6 +13,8 @@ pub(crate) enum Verb {
     List(List),
     /// Show everything about one, and why it waits
     Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
     /// Print what it wrote
     Logs(Logs),
     /// Stop some and free their GPUs; `resume` queues them again
@@ -34,6 +36,8 @@ pub(crate) enum AnyVerb {
     List(List),
     /// Show everything about one, and why it waits
     Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
     /// Print what it wrote
     Logs(Logs),
     /// Stop some and free their GPUs; `resume` queues them again

@@ -208,6 +208,7 @@ fn bad_lines_say_what_is_allowed() {
         ("runai lits", "a similar subcommand exists: 'list'"),
         ("runai list job a1", "only `list nodes` takes names"),
         ("runai describe job a b", "describe takes one name"),
+        ("runai explain a b", "explain takes one name"),
         ("runai delete", "<NAME>..."),
         ("runai workload list --type job", "allowed are training and workspace"),
     ] {
@@ -228,6 +229,7 @@ fn help_of_the_program() {
           submit     Submit a job
           list       List jobs, projects, nodes or clusters
           describe   Show everything about a job or a node, and why it waits
+          explain    Say why a job waits, who holds what it needs and what would let it start
           logs       Print what a job wrote
           delete     Delete jobs: `delete NAME…` or `delete job NAME…`
           suspend    Stop jobs and free their GPUs; `resume` queues them again
