@@ -3,6 +3,7 @@
 
 use model::{Cluster, ConstraintsId, PodRequest, QueueId, WorkloadId};
 use smallvec::SmallVec;
+use units::Instant;
 
 /// Everything of a waiting workload that a decision looks at, except its place in the line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,6 +12,8 @@ pub(crate) struct Class {
     priority: u32,
     preemptible: bool,
     elastic: bool,
+    /// Until when nobody is stopped for it; no matter for one without a delay.
+    patient_until: Instant,
     sets: SmallVec<[SetClass; 1]>,
 }
 
@@ -23,6 +26,15 @@ struct SetClass {
     pods: u32,
     pods_min: u32,
     placed: u32,
+}
+
+/// Until when nobody is stopped for a workload: it waits so long from its submission, and again
+/// after it was evicted. None for one without a delay.
+pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant> {
+    let workload = &cluster.workloads()[id];
+    let delay_ms = workload.spec.preemption_delay_ms;
+    let since = workload.last_eviction.unwrap_or(workload.spec.created_at);
+    (delay_ms > 0).then(|| since.plus_ms(delay_ms))
 }
 
 /// Whether two waiting workloads are the same to every decision, but for their place in the line.
@@ -48,6 +60,7 @@ impl Class {
             priority: spec.priority,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
+            patient_until: patient_until(cluster, id).unwrap_or_default(),
             sets: sets.collect(),
         }
     }

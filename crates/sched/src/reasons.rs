@@ -77,7 +77,7 @@ pub enum Pending {
         devices: u32,
         /// Thousandths of each, on the largest device.
         millis: u64,
-        /// Largest free share of one GPU, in thousandths.
+        /// Largest share that is free on so many GPUs of one node, in thousandths.
         free_millis_max: u64,
     },
     /// GPUs are free, but not CPU on the same node.

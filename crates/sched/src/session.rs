@@ -11,6 +11,7 @@ use model::{
 use smallvec::SmallVec;
 use units::{Instant, Kind, Ratio, Resources};
 
+use crate::class::patient_until;
 use crate::order::Shares;
 use crate::place::Ask;
 use crate::{
@@ -297,12 +298,9 @@ impl Session<'_> {
         self.shares().dominant(queue, Resources::ZERO)
     }
 
-    /// Until when nobody is stopped for a workload: it waits so long from its submission, and
-    /// again after it was evicted.
+    /// Until when nobody is stopped for a workload.
     pub(crate) fn patient_until(&self, id: WorkloadId) -> Instant {
-        let workload = &self.cluster.workloads()[id];
-        let since = workload.last_eviction.unwrap_or(workload.spec.created_at);
-        since.plus_ms(workload.spec.preemption_delay_ms)
+        patient_until(self.cluster, id).unwrap_or_default()
     }
 
     /// Until when a running workload is safe from `what` its queue, or the nearest one above that

@@ -370,8 +370,6 @@ fn what_nothing_helps() {
     expect![[r#"
         Why it waits:
           P106 2 pods must run together and only 1 are left
-        What would let it start (each tried out):
-          no single change was found; it waits for others to end
     "#]]
     .assert_eq(&w.diagnosed("gang"));
 }

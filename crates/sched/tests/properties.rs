@@ -2,6 +2,8 @@
 //! is wrong, nothing is given out twice, equal input gives an equal plan, no gang starts in part
 //! and every waiting workload has a reason; and that the scheduler comes to rest.
 
+mod truth;
+
 use std::collections::BTreeMap;
 
 use model::{UsageWindow, WindowKind};
@@ -180,6 +182,58 @@ proptest! {
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
             apply(&mut w, &mut alive, &mut next, action);
+        }
+    }
+
+    #[test]
+    fn reasons_and_diagnoses_agree_with_the_state(
+        actions in prop::collection::vec(action(), 1..30),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3:6 c:1:4");
+        w.run("label n2 zone=a; label n3 zone=a !dedicated");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        for name in w.waiting().split_whitespace() {
+            let reasons = &w.plan.pending[&w.id(name)];
+            for reason in reasons {
+                prop_assert_eq!(truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+            }
+            if let Some(diagnosis) = w.diagnosis(name) {
+                let text = diagnosis.lines(w.now).join("\n");
+                prop_assert_eq!(truth::of_diagnosis(&w, &diagnosis), Ok(()), "{}: {}", name, text);
+            }
+        }
+    }
+
+    #[test]
+    fn what_lacks_nothing_but_room_starts_when_there_is_room(
+        actions in prop::collection::vec(action(), 1..30),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        w.run("label n2 zone=a; label n3 zone=a !dedicated");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        w.slow = false;
+        w.run("gone");
+        let waiting = w.waiting();
+        for name in waiting.split_whitespace() {
+            if !w.plan.pending[&w.id(name)].iter().all(truth::lacks_only_room) {
+                continue;
+            }
+            let mut then = w.clone();
+            let others = waiting.split_whitespace().filter(|&other| other != name);
+            others.for_each(|other| then.run(&format!("suspend {other}")));
+            for number in 0..4 {
+                then.run(&format!("add-node new{number}:4; label new{number} zone=a"));
+            }
+            then.run("wait 1");
+            let waits = then.waiting();
+            let waits = waits.split_whitespace().any(|other| other == name);
+            prop_assert!(!waits, "{}: {}", name, then.why(name));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Why each waiting workload waits, after everything was tried. Owns: turning the final state
 //! into reasons. Changes nothing.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, WorkloadId};
@@ -192,13 +193,15 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
         };
     }
     let memories = nodes.iter().flat_map(|node| &node.gpus).map(|gpu| gpu.memory_bytes);
+    let free = |node: &&Node| {
+        let large = node.gpus.iter().filter(|gpu| request.millis_on(gpu.memory_bytes).is_some());
+        let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
+        free.sort_unstable_by_key(|&millis| Reverse(millis));
+        free.get((request.devices() as usize).wrapping_sub(1)).copied()
+    };
     Pending::NoGpuShareFree {
         devices: request.devices(),
         millis: memories.filter_map(|memory| request.millis_on(memory)).min().unwrap_or(GPU_MILLIS),
-        free_millis_max: nodes
-            .iter()
-            .map(|node| node.largest_free_millis(false))
-            .max()
-            .unwrap_or(0),
+        free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
     }
 }

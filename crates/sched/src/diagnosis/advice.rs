@@ -15,6 +15,8 @@ use crate::{Policy, Step, WorkloadRef, cycle};
 const TRIES_MAX: u32 = 150;
 /// Most decisions until nothing more happens after a change; more is a state without rest.
 const CYCLES_TO_REST_MAX: u32 = 12;
+/// Trial placements in all these decisions after which no more are made.
+const TRIALS_MAX: u64 = 300_000;
 /// Most nodes and pods copied for one diagnosis.
 const COPIED_MAX: usize = 4_000_000;
 /// Most candidates of one kind that are tried one after the other.
@@ -55,7 +57,8 @@ pub(super) fn advice(base: Base<'_>, parts: &[Part], times: &[Instant]) -> Found
     let affordable = u32::try_from(COPIED_MAX / copied.max(1)).unwrap_or(u32::MAX);
     let tries_max = affordable.clamp(1, TRIES_MAX);
     let found = Vec::new();
-    let mut what_if = WhatIf { cluster, id, asked, now, policy, tries: 0, tries_max, found };
+    let mut what_if =
+        WhatIf { cluster, id, asked, now, policy, trials: 0, tries: 0, tries_max, found };
     if !parts.is_empty() {
         what_if.smaller();
         what_if.otherwise();
@@ -78,6 +81,7 @@ struct WhatIf<'a> {
     asked: Resources,
     now: Instant,
     policy: &'a Policy,
+    trials: u64,
     tries: u32,
     tries_max: u32,
     found: Vec<Advice>,
@@ -96,7 +100,12 @@ impl WhatIf<'_> {
                 return None;
             }
             self.tries += 1;
-            let steps = cycle(&mut copy, now, self.policy).steps;
+            let plan = cycle(&mut copy, now, self.policy);
+            self.trials += plan.stats.trials;
+            if self.trials > TRIALS_MAX {
+                self.tries_max = self.tries;
+            }
+            let steps = plan.steps;
             if copy.workloads()[id].placed <= before {
                 return None;
             }

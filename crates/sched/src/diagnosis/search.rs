@@ -13,7 +13,7 @@ use crate::actions::reclaim::{Reclaim, not_entitled};
 use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room, take};
-use crate::{Action, Pending, Policy, QueueNumbers};
+use crate::{Action, Pending, Policy, Profile, QueueNumbers};
 
 /// A way to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +112,10 @@ pub struct Refusals {
 
 /// Why each of the ways did not help.
 pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
+    if matches!(s.policy.profile, Profile::Kai(_)) {
+        // It searches by other rules, and has no words for them.
+        return Vec::new();
+    }
     let actions = s.policy.actions.clone();
     let searches = actions.into_iter().filter_map(|action| {
         let (means, outcome) = match action {

@@ -54,12 +54,20 @@ impl fmt::Display for Pending {
                  {free_on_one_node_max} on one",
                 gpus(u64::from(*need) * units::GPU_MILLIS)
             ),
-            Self::NoGpuShareFree { devices, millis, free_millis_max } => write!(
-                f,
-                "needs {} of {devices} GPU(s); the largest free share of a GPU is {}",
-                format_millis(*millis),
-                format_millis(*free_millis_max)
-            ),
+            Self::NoGpuShareFree { devices, millis, free_millis_max } => {
+                let (millis, most) = (format_millis(*millis), format_millis(*free_millis_max));
+                match devices {
+                    1 => write!(
+                        f,
+                        "needs {millis} of 1 GPU(s); the largest free share of a GPU is {most}"
+                    ),
+                    _ => write!(
+                        f,
+                        "needs {millis} of {devices} GPUs of one node each; at most {most} is free \
+                         on so many"
+                    ),
+                }
+            }
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
                 f,
                 "needs {} CPU core(s) beside its GPUs; at most {} are free on a node that has them",
@@ -228,6 +236,15 @@ impl fmt::Display for Cause {
                 },
                 number(winner.kind, *requested)
             ),
+            Self::Preempted { beneficiary, priority, beneficiary_priority, lost }
+                if priority == beneficiary_priority =>
+            {
+                write!(
+                    f,
+                    "stopped for {beneficiary} of the same priority ({priority}), which cannot be \
+                     preempted and has a right to the quota{lost}"
+                )
+            }
             Self::Preempted { beneficiary, priority, beneficiary_priority, lost } => write!(
                 f,
                 "stopped for {beneficiary} of higher priority ({beneficiary_priority} over \

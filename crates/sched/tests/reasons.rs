@@ -1,0 +1,366 @@
+//! The short answer: which reasons are given, alone and together, and what each cause says.
+
+use expect_test::{Expect, expect};
+use testkit::World;
+
+fn check(nodes: &str, projects: &str, script: &str, name: &str, why: &Expect) {
+    let mut w = World::new(nodes, projects);
+    w.run(script);
+    why.assert_eq(&w.why(name));
+}
+
+/// What the last step of a script stopped.
+fn check_stopped(nodes: &str, projects: &str, script: &str, stopped: &Expect) {
+    let mut w = World::new(nodes, projects);
+    w.run(script);
+    stopped.assert_eq(&w.stopped());
+}
+
+#[test]
+fn no_nodes() {
+    check(
+        "",
+        "a:1",
+        "submit a/t",
+        "t",
+        &expect![[r#"
+        P101 there are no nodes
+    "#]],
+    );
+}
+
+#[test]
+fn too_little_gpu_memory_on_any_gpu() {
+    check(
+        "n1:2",
+        "a:2",
+        "submit a/t --mem 40GiB",
+        "t",
+        &expect![[r#"
+        P101 asks for 40GiB of GPU memory; no GPU of any node has that much
+    "#]],
+    );
+}
+
+#[test]
+fn more_cores_than_any_node() {
+    check(
+        "n1:2:8",
+        "a:2",
+        "submit a/t --cpu 9",
+        "t",
+        &expect![[r#"
+        P101 asks for 9 core(s) and 0B of memory; no node with the GPUs has that much (largest: 8 core(s), 1TiB)
+    "#]],
+    );
+}
+
+#[test]
+fn more_gpus_than_any_open_node() {
+    let script = "label n2 !own; submit a/t -g 4";
+    check(
+        "n1:2 n2:4",
+        "a:8",
+        script,
+        "t",
+        &expect![[r#"
+        P101 asks for 4 GPUs on one node; the largest node has 2
+        P107 of 2 node(s) 1 with a taint it does not tolerate
+    "#]],
+    );
+}
+
+#[test]
+fn several_devices_of_a_share() {
+    let script = "submit a/x -g 0.7 --interactive; submit a/t --devices 2 -g 0.5";
+    check(
+        "n1:2",
+        "a:2",
+        script,
+        "t",
+        &expect![[r#"
+        P103 needs 0.5 of 2 GPUs of one node each; at most 0.3 is free on so many
+    "#]],
+    );
+}
+
+#[test]
+fn gpu_memory_in_use() {
+    let script = "submit a/x --mem 12GiB --interactive; submit a/t --mem 6GiB";
+    check(
+        "n1:1",
+        "a:1",
+        script,
+        "t",
+        &expect![[r#"
+        P103 needs 0.375 of 1 GPU(s); the largest free share of a GPU is 0.25
+        P203 nothing is taken from others for 0.375 GPU: a holds 0.75 GPU (quota 1, fair share 1)
+    "#]],
+    );
+}
+
+#[test]
+fn memory_beside_gpus() {
+    let script = "submit a/x --memory 1000GiB --interactive; submit a/t --memory 100GiB";
+    check(
+        "n1:2",
+        "a:2",
+        script,
+        "t",
+        &expect![[r#"
+        P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them
+        P203 nothing is taken from others for 100GiB of memory: a holds 1000GiB of memory (quota unlimited, fair share 1TiB)
+    "#]],
+    );
+}
+
+#[test]
+fn cores_alone() {
+    let script = "submit a/x -g 0 --cpu 6 --interactive; submit a/t -g 0 --cpu 4";
+    check(
+        "n1:0:8",
+        "a:2",
+        script,
+        "t",
+        &expect![[r#"
+        P104 needs 4 CPU core(s) beside its GPUs; at most 2 are free on a node that has them
+        P203 nothing is taken from others for 4 core(s): a holds 6 core(s) (quota unlimited, fair share 8)
+    "#]],
+    );
+}
+
+#[test]
+fn every_node_ruled_out() {
+    let script = "cordon n1; label n2 zone=b; label n3 zone=a !own; submit a/t --on zone=a";
+    check(
+        "n1:2 n2:2 n3:2",
+        "a:2",
+        script,
+        "t",
+        &expect![[r#"
+        P107 of 3 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
+    "#]],
+    );
+}
+
+#[test]
+fn a_limit_and_no_room() {
+    let script = "submit a/x -g 2 --interactive; submit a/t -g 2";
+    check(
+        "n1:2",
+        "a:2:3",
+        script,
+        "t",
+        &expect![[r#"
+        P201 a may hold 3 GPUs and holds 2; 2 more would pass its limit
+        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
+    "#]],
+    );
+}
+
+#[test]
+fn a_quota_that_cannot_be_kept_and_no_room() {
+    let script = "submit b/x -g 2 --interactive; submit a/t -g 2 --interactive";
+    check(
+        "n1:2",
+        "a:1 b:2",
+        script,
+        "t",
+        &expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
+    "#]],
+    );
+}
+
+#[test]
+fn a_gang_and_a_share() {
+    let script = "submit b/o -g 2; submit a/gang -g 2 --pods 2";
+    check(
+        "n1:2 n2:2",
+        "a:2 b:2",
+        script,
+        "gang",
+        &expect![[r#"
+        P106 2 pods must start together; fewer fit at the moment
+        P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 2, fair share 2)
+    "#]],
+    );
+}
+
+#[test]
+fn a_place_that_is_being_freed() {
+    let script = "submit a/x -g 2; slow; submit b/t -g 2";
+    check(
+        "n1:2",
+        "a:0 b:2",
+        script,
+        "t",
+        &expect![[r#"
+        P301 has a place on n1, which is being freed by x
+    "#]],
+    );
+}
+
+#[test]
+fn its_own_last_run() {
+    let script = "submit a/t -g 2; slow; suspend t; resume t";
+    check(
+        "n1:2",
+        "a:2",
+        script,
+        "t",
+        &expect![[r#"
+        P301 goes on at n1 as soon as its last run has stopped
+    "#]],
+    );
+}
+
+#[test]
+fn pods_that_will_not_come_back() {
+    let script = "submit a/gang --pods 3; lose gang 1";
+    check(
+        "n1:1",
+        "a:3",
+        script,
+        "gang",
+        &expect![[r#"
+        P106 3 pods must run together and only 2 are left
+    "#]],
+    );
+}
+
+#[test]
+fn reclaimed_within_quota() {
+    let script = "submit a/x; submit a/y; submit b/t";
+    check_stopped(
+        "n1:2",
+        "a:1 b:1",
+        script,
+        &expect![[r#"
+        y E101 stopped so that b/t gets its quota: a holds 2 GPUs (quota 1, fair share 1); b holds 0 GPUs (quota 1, fair share 1) and asks for 1
+    "#]],
+    );
+}
+
+#[test]
+fn reclaimed_within_fair_share() {
+    let script = "submit a/x; submit a/y; submit b/t";
+    check_stopped(
+        "n1:2",
+        "a:0 b:0",
+        script,
+        &expect![[r#"
+        y E101 stopped so that b/t gets its fair share: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 0, fair share 1) and asks for 1
+    "#]],
+    );
+}
+
+#[test]
+fn reclaimed_for_cores() {
+    let mut w = World::new("n1:0:8", "");
+    let cores = |cpu_millis| units::Resources { cpu_millis, ..units::Resources::UNLIMITED };
+    for name in ["a", "b"] {
+        let share = model::Share::new(cores(4000), units::Resources::UNLIMITED);
+        w.queue(name, None, share);
+    }
+    w.run("submit a/x -g 0 --cpu 4; submit a/y -g 0 --cpu 4; submit b/t -g 0 --cpu 3");
+    expect![[r#"
+        y E101 stopped so that b/t gets its quota: a holds 8 core(s) (quota 4, fair share 5); b holds 0 core(s) (quota 4, fair share 3) and asks for 3
+    "#]].assert_eq(&w.stopped());
+}
+
+#[test]
+fn preempted() {
+    let script = "submit a/x --priority 40; submit a/t --priority 60";
+    check_stopped(
+        "n1:1",
+        "a:1",
+        script,
+        &expect![[r#"
+        x E102 stopped for a/t of higher priority (60 over 40)
+    "#]],
+    );
+}
+
+#[test]
+fn preempted_at_the_same_priority() {
+    let script = "submit a/x --priority 100; submit a/t --interactive";
+    check_stopped(
+        "n1:1",
+        "a:1",
+        script,
+        &expect![[r#"
+        x E102 stopped for a/t of the same priority (100), which cannot be preempted and has a right to the quota
+    "#]],
+    );
+}
+
+#[test]
+fn consolidated() {
+    let script =
+        "cordon n2; submit a/x; uncordon n2; cordon n1; submit a/y; uncordon n1; submit a/t -g 2";
+    check_stopped(
+        "n1:2 n2:2",
+        "a:4",
+        script,
+        &expect![[r#"
+        y E103 moved so that a/t finds its GPUs together on one node
+    "#]],
+    );
+}
+
+#[test]
+fn shrunk_and_grown() {
+    let script = "submit a/e -g 2 --elastic; submit b/t -g 2";
+    check_stopped(
+        "n1:4",
+        "a:2 b:2",
+        script,
+        &expect![[r#"
+        e E104 shrunk from 4 to 2 GPU(s) for b/t
+    "#]],
+    );
+    let script = "submit a/x -g 2 --interactive; submit a/e -g 2 --elastic; delete x";
+    check_stopped(
+        "n1:4",
+        "a:4 b:2",
+        script,
+        &expect![[r#"
+        e E104 grown from 2 to 4 GPU(s) that nobody needs
+    "#]],
+    );
+}
+
+#[test]
+fn a_stale_gang() {
+    let script = "submit a/gang --pods 2; lose gang 0; wait 60000";
+    check_stopped(
+        "n1:2",
+        "a:2",
+        script,
+        &expect![[r#"
+        gang E105 stopped: 1 of the 2 pods that must run together were left
+    "#]],
+    );
+}
+
+#[test]
+fn the_patience_of_one_holds_up_no_other() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit a/x; submit a/z; submit b/patient --delay 90000; submit b/other");
+    assert_eq!(w.waiting(), "z patient");
+}
+
+#[test]
+fn a_search_cut_short_says_so() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.policy.trials_max = 1;
+    w.run("submit a/x -g 2; submit a/y -g 2; submit a/z -g 1; submit a/v -g 2");
+    expect![[r#"
+        P102 needs 2 GPUs; every GPU of the 2 node(s) is in use
+        P203 nothing is taken from others for 2 GPUs: a holds 4 GPUs (quota 4, fair share 4)
+        P303 the search stopped after 1 trial placements and goes on next time
+    "#]]
+    .assert_eq(&w.why("v"));
+}

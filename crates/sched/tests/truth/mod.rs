@@ -1,0 +1,144 @@
+//! Whether what a reason or a diagnosis says is so. Owns: computing the numbers anew from the
+//! state, by other means than the scheduler's.
+
+use model::{Cluster, Node, Queue};
+use sched::{Diagnosis, Pending, QueueNumbers, Standing};
+use testkit::World;
+use units::Kind;
+
+type Truth = Result<(), String>;
+
+fn so(is: bool, what: &str) -> Truth {
+    if is { Ok(()) } else { Err(what.to_owned()) }
+}
+
+fn queue<'a>(w: &'a World, name: &str) -> &'a Queue {
+    let mut queues = w.cluster.queues().iter();
+    queues.find(|(_, queue)| queue.name == name).map(|(_, queue)| queue).expect("a known queue")
+}
+
+fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {
+    cluster.nodes().iter().map(|(_, node)| node).filter(|node| node.schedulable)
+}
+
+/// GPUs of a node that nobody holds or has reserved.
+fn whole_free(node: &Node) -> u64 {
+    node.gpus.iter().filter(|gpu| gpu.committed_millis == 0).count() as u64
+}
+
+fn numbers(w: &World, said: &QueueNumbers) -> Truth {
+    let row = queue(w, &said.name);
+    so(row.allocated[said.kind] == said.allocated, "what the queue holds")?;
+    so(row.share.quota[said.kind] == said.quota, "its quota")
+}
+
+/// A reason's claim.
+pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
+    match reason {
+        Pending::NotEnoughGpus { gpus, nodes, free_on_one_node_max, free_total } => {
+            so(gpus > free_on_one_node_max, "that they do not fit on one node")?;
+            so(*nodes <= open(&w.cluster).count(), "the number of nodes")?;
+            let all: u64 = open(&w.cluster).map(whole_free).sum();
+            so(*free_total <= all, "the GPUs that are free")?;
+            so(u64::from(*free_on_one_node_max) <= *free_total, "the most on one node")
+        }
+        Pending::NoGpuShareFree { devices, millis, free_millis_max } => {
+            let most = open(&w.cluster).flat_map(|node| &node.gpus);
+            let most = most.map(|gpu| 1000 - gpu.committed_millis).max().unwrap_or(0);
+            so(*free_millis_max <= most, "the largest share")?;
+            so(millis > free_millis_max || *devices > 1, "that no share is large enough")
+        }
+        Pending::NotEnoughCpu { cpu_millis, free_millis_max } => {
+            so(cpu_millis > free_millis_max, "that the cores are too few")
+        }
+        Pending::NotEnoughMemory { memory_bytes, free_bytes_max } => {
+            so(memory_bytes > free_bytes_max, "that the memory is too little")
+        }
+        Pending::LargerThanAnyNode { request, demand, .. } => {
+            let large = |node: &&Node| {
+                node.gpus.len() >= request.devices() as usize
+                    && node.capacity.cpu_millis >= demand.cpu_millis
+                    && node.capacity.memory_bytes >= demand.memory_bytes
+            };
+            // Taints and labels leave some out.
+            so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
+        }
+        Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
+            so(*nodes == w.cluster.nodes().len(), "the number of nodes")?;
+            let closed = w.cluster.nodes().len() - open(&w.cluster).count();
+            so(*cordoned == closed, "the closed nodes")?;
+            so(cordoned + selector + affinity + taint <= *nodes, "the nodes ruled out")
+        }
+        Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {
+            let row = queue(w, name);
+            so(row.allocated[*kind] == *allocated, "what the queue holds")?;
+            so(row.share.limit[*kind] == *limit, "its limit")?;
+            so(allocated + requested > *limit, "that it would pass the limit")
+        }
+        Pending::NonPreemptibleOverQuota { queue: name, kind, quota, allocated, requested } => {
+            let row = queue(w, name);
+            so(row.allocated_non_preemptible[*kind] == *allocated, "what cannot be preempted")?;
+            so(row.share.quota[*kind] == *quota, "its quota")?;
+            so(allocated + requested > *quota, "that it would pass the quota")
+        }
+        Pending::NotEntitledToMore { queue: said, requested } => {
+            numbers(w, said)?;
+            so(said.allocated + requested > said.fair_share, "that it has its share")
+        }
+        Pending::WaitingForRelease { holders, .. } => {
+            let releasing = |name: &String| {
+                w.cluster.pods().iter().any(|(id, pod)| {
+                    pod.occupancy.releasing && w.cluster.workload_of(id).spec.name == *name
+                })
+            };
+            so(holders.iter().all(releasing), "who is being stopped")
+        }
+        Pending::BackingOff { until } => so(*until > w.now, "that it has to wait"),
+        Pending::GangIncomplete { .. } | Pending::SearchCutShort { .. } => Ok(()),
+    }
+}
+
+/// What a diagnosis says about nodes and holders.
+pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
+    for part in &diagnosis.parts {
+        so(part.placeable <= part.pods, "the pods that find a place")?;
+        let nodes: u32 = part.classes.iter().map(|class| class.nodes).sum();
+        so(nodes as usize == w.cluster.nodes().len(), "the number of nodes")?;
+        for class in &part.classes {
+            let failing: u32 = class.failing.iter().map(|failing| failing.nodes).sum();
+            so(failing + class.room == class.nodes, "the nodes that fail and those that do not")?;
+            let short =
+                |failing: &sched::Failing| failing.needed == 0 || failing.needed > failing.most;
+            so(class.failing.iter().all(short), "that the closest node has too little")?;
+        }
+    }
+    for holding in &diagnosis.holders.queues {
+        numbers(w, &holding.queue)?;
+        so(holding.held <= holding.queue.allocated, "what a queue holds on these nodes")?;
+    }
+    for holder in &diagnosis.holders.workloads {
+        let spec = &w.cluster.workloads()[holder.workload.id].spec;
+        so(spec.preemptible || holder.standing == Standing::NotPreemptible, "what is preemptible")?;
+        let pods = w.cluster.workloads()[holder.workload.id].pods.iter();
+        let places = pods.filter_map(|&pod| {
+            let place = w.cluster.pods()[pod].occupancy.effective()?;
+            Some(w.cluster.amounts(pod, place)[holder.kind])
+        });
+        so(holder.held <= places.sum(), "what a workload holds")?;
+    }
+    so(diagnosis.complete, "that everything was tried on so small a cluster")
+}
+
+/// Whether more room is all that a workload with this reason needs.
+pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
+    match reason {
+        Pending::NotEnoughGpus { .. }
+        | Pending::NoGpuShareFree { .. }
+        | Pending::NotEnoughCpu { .. }
+        | Pending::NotEnoughMemory { .. }
+        | Pending::NodesRuledOut { .. } => true,
+        Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
+        Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
+        _ => false,
+    }
+}
