@@ -95,12 +95,16 @@ pub(super) trait Rule {
     -> Cause;
 }
 
-/// Preemptible jobs that run, except the one that asks.
+/// Preemptible jobs that run, except the one that asks. What starts in this very cycle is left
+/// alone until the next: it would be stopped before it ran.
 fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
-    let runs = |pod: &PodId| s.cluster.pods()[*pod].runs();
+    let row = |pod: &PodId| &s.cluster.pods()[*pod];
+    let runs = move |pod: &PodId| row(pod).runs();
+    let starts = move |pod: &PodId| runs(pod) && s.cluster.original(*pod).current.is_none();
     let jobs = s.cluster.workloads().iter();
     jobs.filter(move |(victim, row)| {
-        *victim != id && row.spec.preemptible && row.pods.iter().any(runs)
+        let pods = || row.pods.iter();
+        *victim != id && row.spec.preemptible && pods().any(runs) && !pods().any(starts)
     })
     .map(|(victim, _)| victim)
 }

@@ -30,6 +30,7 @@ enum Event {
     Quota(usize, u32),
     Guarantee(usize, u64),
     Lose(usize),
+    Cordon(usize, bool),
     Gone,
 }
 
@@ -40,6 +41,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0..3_usize, 0..5_u32).prop_map(|(q, gpus)| Event::Quota(q, gpus)),
         1 => (0..3_usize, 0..9_u64).prop_map(|(q, ms)| Event::Guarantee(q, ms)),
         1 => (0..100_usize).prop_map(Event::Lose),
+        2 => (0..3_usize, any::<bool>()).prop_map(|(n, closed)| Event::Cordon(n, closed)),
         3 => Just(Event::Gone),
     ]
 }
@@ -84,6 +86,10 @@ proptest! {
                 Event::Quota(at, gpus) => w.run(&format!("quota {} {gpus}", projects[*at])),
                 Event::Guarantee(at, ms) => w.run(&format!("min-runtime {} {ms}", projects[*at])),
                 Event::Lose(at) => if let Some(name) = pick(*at) { w.run(&format!("lose {name} 0")) },
+                Event::Cordon(node, closed) => {
+                    let word = if *closed { "cordon" } else { "uncordon" };
+                    w.run(&format!("{word} n{}", node + 1));
+                }
                 Event::Gone => w.run("gone"),
             }
             check_beneficiaries(&w);

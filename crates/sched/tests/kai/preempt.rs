@@ -146,3 +146,10 @@ fn cpu_only_work_preempts_cpu_only_work() {
     let jobs = "q/r -g 0 --cpu 90 --priority 40 @n1\nq/p -g 0 --cpu 20";
     assert_eq!(after("n1:0", "q:9", jobs, "preempt"), "r n1! | p >n1");
 }
+
+#[test]
+fn what_starts_in_this_cycle_is_left_alone_until_the_next() {
+    let mut t = Table::new("n1:2", "q:9", "q/r @n1\nq/s\nq/h -g 2 --priority 60");
+    assert_eq!(t.run("allocate preempt"), "r n1 | s n1 | h .");
+    assert_eq!(t.run("allocate preempt"), "r n1! | s n1! | h >n1");
+}
