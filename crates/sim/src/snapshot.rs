@@ -180,6 +180,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.resized = row.last_resize.map(ago);
     workload.checkpointed = row.checkpointed_at.map(ago);
     workload.restarts = row.restarts;
+    workload.stale = row.stale_since.map(ago);
     let wait = row.not_before.since_ms(now);
     workload.not_before = (wait > 0).then(|| Span::new(wait));
     let untouched = Task::default();

@@ -87,3 +87,21 @@ fn profiles_derive_preemptibility_and_priority_each_in_its_own_way() {
         assert_eq!((of("default", keys), of("kai", keys)), (ours, kai), "{keys}");
     }
 }
+
+#[test]
+fn a_gang_can_be_stale_at_the_start() {
+    for (stale, state) in [("59s", "partly"), ("61s", "releasing")] {
+        let text = format!(
+            "version: 1
+world: {{schedule: by-hand, releasing: until-gone}}
+nodes: [{{name: n, gpus: 1}}]
+queues: [{{name: q}}]
+workloads: [{{name: g, project: q, gpu: 1, pods: 2, stale: {stale}, tasks: [{{state: running, node: n}}]}}]
+steps: [{{cycles: {{actions: [stale]}}, expect: {{workloads: {{g: {{state: {state}}}}}}}}}]
+"
+        );
+        let scenario = Scenario::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let outcome = run(&scenario, Record::Decisions).unwrap_or_else(|error| panic!("{error}"));
+        assert!(outcome.failures.is_empty(), "{:#?}", outcome.failures);
+    }
+}

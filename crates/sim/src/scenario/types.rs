@@ -326,6 +326,9 @@ pub struct Workload {
     /// How often it was stopped for others, moved or resized.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restarts: u32,
+    /// For how long it has had fewer pods than its minimum, some of them running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<Span>,
     /// In how long it is looked at first (back-off).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Span>,
@@ -455,6 +458,7 @@ impl Workload {
             resized: None,
             checkpointed: None,
             restarts: 0,
+            stale: None,
             not_before: None,
             runs_for: None,
             evicted: None,

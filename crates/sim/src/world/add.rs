@@ -229,6 +229,7 @@ impl Simulation {
         let checkpointed = wire.checkpointed.map(|span| ago(self.now, span.0));
         self.cluster.set_checkpointed(id, checkpointed);
         self.cluster.set_restarts(id, wire.restarts);
+        self.cluster.set_stale(id, wire.stale.map(|span| ago(self.now, span.0)));
         if let Some(wait) = wire.not_before {
             self.cluster.set_not_before(id, self.now.plus_ms(wait.0));
         }
