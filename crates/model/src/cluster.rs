@@ -88,6 +88,8 @@ pub struct Cluster {
     pub(crate) elastic: BTreeSet<WorkloadId>,
     /// Pods with a reserved place.
     pub(crate) reserved: BTreeSet<PodId>,
+    /// Pods that should run and are held back.
+    pub(crate) gated: BTreeSet<PodId>,
     log: Vec<Change>,
     /// What each pod touched by the open transaction was when it began.
     originals: BTreeMap<PodId, Occupancy>,
@@ -194,6 +196,12 @@ impl Cluster {
     #[must_use]
     pub const fn elastic(&self) -> &BTreeSet<WorkloadId> {
         &self.elastic
+    }
+
+    /// Pods that should run and are held back, in id order.
+    #[must_use]
+    pub const fn gated(&self) -> &BTreeSet<PodId> {
+        &self.gated
     }
 
     /// Pods with a reserved place, in id order.
@@ -367,7 +375,7 @@ impl Cluster {
         let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
         for (index, set) in (0..).zip(sets) {
             let occupancy = Occupancy::default();
-            let pod = Pod { workload: id, set, index, wants: false, occupancy };
+            let pod = Pod { workload: id, set, index, wants: false, gated: false, occupancy };
             let pod = self.pods.insert(pod);
             self.workloads[id].pods.push(pod);
         }
@@ -406,30 +414,6 @@ impl Cluster {
         self.stale.remove(&id);
         self.workloads.remove(id);
         Ok(())
-    }
-
-    /// Says whether a pod should run. A pod that no longer should loses its reserved place.
-    pub fn set_wants(&mut self, pod: PodId, wants: bool) {
-        if self.pods[pod].wants == wants {
-            return;
-        }
-        let workload = self.pods[pod].workload;
-        let (request, leaf) = (self.set_of(pod).demand, self.workloads[workload].spec.queue);
-        for queue in self.lineage(leaf).collect::<Vec<_>>() {
-            let requested = &mut self.queues[queue].requested;
-            *requested = if wants { *requested + request } else { *requested - request };
-        }
-        let request = self.workloads[workload].spec.pod_sets[self.pods[pod].set as usize].request;
-        let shape = (request, self.set_of(pod).constraints);
-        self.requests.change(shape, wants);
-        let waited = self.pods[pod].waits();
-        self.pods[pod].wants = wants;
-        self.index(pod, waited);
-        if !wants && self.pods[pod].occupancy.next.is_some() {
-            let mut occupancy = self.pods[pod].occupancy.clone();
-            occupancy.next = None;
-            self.set_occupancy(pod, occupancy);
-        }
     }
 
     /// Keeps a workload out of the scheduler's sight until an instant.
@@ -562,7 +546,7 @@ impl Cluster {
     }
 
     /// Keeps the indexes true after a pod changed; `waited` is whether it waited before.
-    fn index(&mut self, id: PodId, waited: bool) {
+    pub(crate) fn index(&mut self, id: PodId, waited: bool) {
         let pod = &self.pods[id];
         match (waited, pod.waits()) {
             (false, true) => *self.waiting.entry(pod.workload).or_insert(0) += 1,
@@ -577,6 +561,7 @@ impl Cluster {
             _ => {}
         }
         keep(&mut self.reserved, id, pod.occupancy.next.is_some());
+        keep(&mut self.gated, id, pod.wants && pod.gated);
     }
 }
 

@@ -19,6 +19,7 @@ mod request;
 mod requests;
 mod usage;
 mod verify;
+mod wishes;
 mod workload;
 
 pub use cluster::{Change, Checkpoint, Cluster, Error};

@@ -56,6 +56,7 @@ impl Cluster {
         fresh.requests = Requests::default();
         fresh.waiting.clear();
         fresh.reserved.clear();
+        fresh.gated.clear();
         for id in fresh.pods.ids().collect::<Vec<_>>() {
             let pod = &mut fresh.pods[id];
             let occupancy = std::mem::take(&mut pod.occupancy);

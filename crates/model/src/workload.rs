@@ -204,6 +204,8 @@ pub struct Pod {
     pub index: u32,
     /// Whether it should run: false when suspended, ended or being deleted.
     pub wants: bool,
+    /// Whether something outside holds it back: it is not considered before that is taken away.
+    pub gated: bool,
     /// Where it is.
     pub occupancy: Occupancy,
 }
@@ -215,10 +217,16 @@ impl Pod {
         self.occupancy.current.is_some() && !self.occupancy.releasing
     }
 
+    /// Whether it is to be considered: it should run, and nothing holds it back.
+    #[must_use]
+    pub const fn asks(&self) -> bool {
+        self.wants && !self.gated
+    }
+
     /// Whether it needs a place it does not have.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.wants && self.occupancy.effective().is_none()
+        self.asks() && self.occupancy.effective().is_none()
     }
 }
 

@@ -68,7 +68,8 @@ fn finish(mut s: Session<'_>) -> Plan {
         s.wake(window.next_step(s.now));
     }
     let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
-    let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).collect();
+    let gated = s.cluster.gated().iter().map(|&pod| s.cluster.pods()[pod].workload);
+    let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).chain(gated).collect();
     let mut known = BTreeMap::new();
     let pending =
         waiting.into_iter().map(|id| (id, explain::reasons(&s, id, &mut known))).collect();

@@ -19,7 +19,7 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 22] = [
+pub const CODES: [Code; 23] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
@@ -42,6 +42,7 @@ pub const CODES: [Code; 22] = [
     Code { code: "P402", name: "NotReclaimed" },
     Code { code: "P403", name: "NotPreempted" },
     Code { code: "E106", name: "Drained" },
+    Code { code: "P305", name: "Gated" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.
@@ -154,6 +155,13 @@ pub enum Pending {
         node: String,
         /// Other workloads being stopped there; none if it only waits for its own last run.
         holders: Vec<String>,
+    },
+    /// Something outside holds pods back; they are not considered before that is taken away.
+    Gated {
+        /// Pods that are held back.
+        gated: usize,
+        /// Pods it has.
+        pods: usize,
     },
     /// It failed and waits before the next try.
     BackingOff {
@@ -286,6 +294,7 @@ impl Pending {
             Self::NonPreemptibleOverQuota { .. } => 8,
             Self::NotEntitledToMore { .. } => 9,
             Self::WaitingForRelease { .. } => 10,
+            Self::Gated { .. } => 22,
             Self::BackingOff { .. } => 11,
             Self::SearchCutShort { .. } => 12,
         }]

@@ -19,6 +19,7 @@ enum Action {
     Quota { project: usize, gpus: u32 },
     Cordon { node: usize, closed: bool },
     Drain(usize),
+    Ungate { at: usize, pod: usize },
     LoseNode(usize),
     Guarantee { project: usize, ms: u64 },
     Lose(usize),
@@ -29,7 +30,7 @@ enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-const SHAPES: [&str; 17] = [
+const SHAPES: [&str; 18] = [
     "-g 1",
     "-g 2",
     "-g 4",
@@ -45,6 +46,7 @@ const SHAPES: [&str; 17] = [
     "-g 1 --on zone=a",
     "-g 1 --prefer zone=a --delay 3000",
     "-g 1 --pods 4 --min 2",
+    "-g 1 --pods 3 --min 2 --gated",
     "-g 2 --mem 4GiB",
     "-g 0 --cpu 30",
 ];
@@ -59,6 +61,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..3_usize, 0..5_u32).prop_map(|(project, gpus)| Action::Quota { project, gpus }),
         1 => (0..3_usize, any::<bool>()).prop_map(|(node, closed)| Action::Cordon { node, closed }),
         1 => (0..3_usize).prop_map(Action::Drain),
+        1 => (0..100_usize, 0..4_usize).prop_map(|(at, pod)| Action::Ungate { at, pod }),
         1 => (0..3_usize).prop_map(Action::LoseNode),
         1 => (0..3_usize, 0..9_u64)
             .prop_map(|(project, s)| Action::Guarantee { project, ms: s * 1000 }),
@@ -92,6 +95,9 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         Action::Cordon { node, closed } => {
             let word = if *closed { "cordon" } else { "uncordon" };
             w.run(&format!("{word} n{}", node + 1));
+        }
+        Action::Ungate { at, pod } => {
+            pick(alive, *at).iter().for_each(|n| w.run(&format!("ungate {n} {pod}")));
         }
         Action::Drain(node) => w.run(&format!("drain n{}", node + 1)),
         Action::LoseNode(node) => {

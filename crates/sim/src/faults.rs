@@ -191,6 +191,7 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     if rng.below(4) == 0 {
         workload.affinity = affinity(rng);
     }
+    workload.gated = rng.below(10) == 0;
     if rng.below(8) == 0 {
         workload.evicted = Some(Evicted::Gone);
     }
@@ -219,6 +220,7 @@ fn draw(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step {
         6..8 => step.finish = some(rng),
         8..10 => step.delete = some(rng),
         10 => step.suspend = some(rng),
+        11 if rng.below(3) == 0 => step.ungate = some(rng),
         11 => {
             let job = staying.get(rng.below(staying.len()));
             step.resume = job.map(|job| OneOrMany::One(format!("{}/{}", job.project, job.name)));

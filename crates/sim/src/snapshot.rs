@@ -175,6 +175,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
     workload.suspended = !pods().any(|pod| pod.wants);
+    workload.gated = pods().all(|pod| pod.gated);
     workload.age = Some(ago(spec.created_at));
     workload.started = row.last_start.map(ago);
     workload.resized = row.last_resize.map(ago);
@@ -184,7 +185,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     let wait = row.not_before.since_ms(now);
     workload.not_before = (wait > 0).then(|| Span::new(wait));
     let untouched = Task::default();
-    let mut tasks: Vec<_> = pods().map(|pod| task(cluster, pod, workload.suspended)).collect();
+    let mut tasks: Vec<_> = pods().map(|pod| task(cluster, pod, &workload)).collect();
     while tasks.last() == Some(&untouched) {
         tasks.pop();
     }
@@ -192,7 +193,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload
 }
 
-fn task(cluster: &Cluster, pod: &Pod, suspended: bool) -> Task {
+fn task(cluster: &Cluster, pod: &Pod, of: &Workload) -> Task {
     let place = |place: &Placement| Place {
         node: cluster.nodes()[place.node].name.clone(),
         gpus: place.devices.iter().map(|share| share.gpu).collect(),
@@ -209,7 +210,8 @@ fn task(cluster: &Cluster, pod: &Pod, suspended: bool) -> Task {
         node: here.as_ref().map(|place| place.node.clone()),
         gpus: here.map(|place| place.gpus).unwrap_or_default(),
         next: next.as_ref().map(place),
-        unwanted: !pod.wants && !suspended,
+        gated: pod.gated && !of.gated,
+        unwanted: !pod.wants && !of.suspended,
     }
 }
 

@@ -108,6 +108,8 @@ fn objects_that_do_not_fit_together() {
             "has another of this name",
         ),
         (&format!("{q}[{{name: a, project: q, pods: 0}}]"), "`pods` is 0"),
+        (&format!("{q}[{{name: a, project: q, completions: 0}}]"), "`completions` is 0"),
+        (&format!("{q}[{{name: a, project: q, completions: -1}}]"), "3:"),
         (&format!("{q}[{{name: a, project: q, pods: 2, pods_min: 3}}]"), "1 to 2 (all its pods)"),
         (&format!("{q}[{{name: a, project: q, pods: 2000000}}]"), "at most 1000000 pods"),
         (
@@ -196,6 +198,11 @@ fn steps_that_name_what_is_not_there() {
         ("steps: [{delete: a}]", "2:9: there is no workload `a`"),
         ("steps: [{quota: {project: q}}]", "there is no queue `q`"),
         ("steps: [{cordon: n}]", "there is no node `n`"),
+        ("steps: [{fail: a}]", "there is no workload `a`"),
+        (
+            "queues: [{name: q}]\nsteps: [{submit: {name: a, project: q, gpu: 1}}, {fail: a}]",
+            "workload `a` has no pod that runs",
+        ),
         ("steps: [{drain: n}]", "there is no node `n`"),
         (
             "nodes: [{name: n}]\nqueues: [{name: q}]\nsteps: [{submit: {name: a, project: q}}, {remove_node: n}]",

@@ -14,6 +14,7 @@ pub(crate) struct Submit {
     pub(crate) cpu_millis: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) interactive: bool,
+    pub(crate) gated: bool,
     pub(crate) elastic: bool,
     pub(crate) priority: Option<u32>,
     pub(crate) pods: u32,
@@ -48,7 +49,7 @@ impl Submit {
 }
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
-/// [--interactive] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
+/// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
 /// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS]`; one GPU if not said.
 pub(crate) fn submit(words: &[&str]) -> Submit {
     let (project, name) = words[0].split_once('/').expect("project/name");
@@ -59,6 +60,7 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
         cpu_millis: 0,
         memory_bytes: 0,
         interactive: false,
+        gated: false,
         elastic: false,
         priority: None,
         pods: 1,
@@ -77,6 +79,7 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
             "--cpu" => result.cpu_millis = parse_cpu_millis(value()).expect("a CPU count"),
             "--memory" => result.memory_bytes = parse_bytes(value()).expect("a size"),
             "--interactive" => result.interactive = true,
+            "--gated" => result.gated = true,
             "--elastic" => result.elastic = true,
             "--priority" => result.priority = Some(value().parse().expect("a priority")),
             "--pods" => result.pods = value().parse().expect("a count"),

@@ -97,7 +97,7 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
+    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
     /// `min-runtime PROJECT MS`,
     /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
@@ -119,6 +119,7 @@ impl World {
                 "restarts" => self.restarts(words[1], words[2]),
                 "cordon" => self.cordon(words[1], false),
                 "uncordon" => self.cordon(words[1], true),
+                "ungate" => self.ungate(words[1], words.get(2).copied()),
                 "drain" => {
                     let node = self.node(words[1]);
                     self.cluster.drain(node);
@@ -220,6 +221,11 @@ impl World {
         let spec = submit.spec(self.queues[&submit.project], self.seq, self.now);
         let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
+        if submit.gated {
+            for pod in self.cluster.workloads()[id].pods.clone() {
+                self.cluster.set_gated(pod, true);
+            }
+        }
         self.wants(&submit.name, true);
     }
 
@@ -229,6 +235,14 @@ impl World {
             if !wants {
                 self.cluster.release(pod);
             }
+        }
+    }
+
+    fn ungate(&mut self, name: &str, index: Option<&str>) {
+        let pods = self.cluster.workloads()[self.names[name]].pods.clone();
+        let only = index.map(|index| index.parse::<usize>().expect("a number"));
+        for (_, pod) in (0..).zip(pods).filter(|(at, _)| only.is_none_or(|only| only == *at)) {
+            self.cluster.set_gated(pod, false);
         }
     }
 

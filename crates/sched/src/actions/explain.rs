@@ -21,7 +21,7 @@ pub(crate) fn reasons(
 ) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
-        reasons.extend(too_few_left(s.cluster, id));
+        reasons.extend(gated(s.cluster, id).or_else(|| too_few_left(s.cluster, id)));
         return reasons;
     }
     let until = s.cluster.workloads()[id].not_before;
@@ -56,6 +56,13 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });
     }
     reasons
+}
+
+/// Pods of it are held back, and without them nothing can start.
+fn gated(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
+    let pods = &cluster.workloads()[id].pods;
+    let gated = pods.iter().filter(|pod| cluster.gated().contains(pod)).count();
+    (gated > 0).then_some(Pending::Gated { gated, pods: pods.len() })
 }
 
 /// The workload waits, but cannot reach its minimum with the pods that are left.

@@ -86,6 +86,7 @@ impl fmt::Display for Pending {
             | Self::NonPreemptibleOverQuota { .. }
             | Self::NotEntitledToMore { .. }
             | Self::WaitingForRelease { .. }
+            | Self::Gated { .. }
             | Self::BackingOff { .. }
             | Self::SearchCutShort { .. } => self.fmt_others(f),
         }
@@ -144,6 +145,9 @@ impl Pending {
             }
             Self::WaitingForRelease { node, holders } => {
                 write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
+            }
+            Self::Gated { gated, pods } => {
+                write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
             }
             Self::BackingOff { .. } => {
                 write!(f, "it failed; the next try waits for the end of the back-off")

@@ -93,6 +93,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             };
             so(holders.iter().all(releasing), "who is being stopped")
         }
+        Pending::Gated { gated, pods } => {
+            so(*gated > 0 && gated <= pods, "that pods are held back")
+        }
         Pending::BackingOff { until } => so(*until > w.now, "that it has to wait"),
         Pending::GangIncomplete { .. } | Pending::SearchCutShort { .. } => Ok(()),
     }

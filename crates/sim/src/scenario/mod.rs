@@ -49,8 +49,10 @@ pub enum State {
     Pending,
     /// Wants no place.
     Suspended,
-    /// Has ended.
+    /// Has ended well.
     Finished,
+    /// Was given up after too many failures.
+    Failed,
     /// Was deleted, or evicted for good.
     Gone,
 }
@@ -67,6 +69,7 @@ impl State {
             Self::Pending => "pending",
             Self::Suspended => "suspended",
             Self::Finished => "finished",
+            Self::Failed => "failed",
             Self::Gone => "gone",
         }
     }

@@ -32,6 +32,12 @@ pub struct Step {
     /// Suspended workloads that want to run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<OneOrMany<String>>,
+    /// Workloads that are no longer held back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ungate: Option<OneOrMany<String>>,
+    /// Workloads of which the first pod that runs fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail: Option<OneOrMany<String>>,
     /// New numbers of a queue; what is not given stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaChange>,

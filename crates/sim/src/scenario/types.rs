@@ -311,6 +311,16 @@ pub struct Workload {
     /// Whether it is suspended: it wants no place.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspended: bool,
+    /// Whether something outside holds its pods back until a step `ungate`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gated: bool,
+    /// Its pods end one by one, each after `runs_for`, and run again until so many runs have
+    /// finished; `pods` is how many run at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completions: Option<u32>,
+    /// Failures after which it is given up; 6 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_limit: Option<u32>,
     /// How long ago it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<Span>,
@@ -363,6 +373,9 @@ pub struct Task {
     /// The place reserved for its next run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Place>,
+    /// Something outside holds it back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gated: bool,
     /// It does not come back once it is gone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unwanted: bool,
@@ -453,6 +466,9 @@ impl Workload {
             tolerations: Vec::new(),
             preemption_delay: None,
             suspended: false,
+            gated: false,
+            completions: None,
+            backoff_limit: None,
             age: None,
             started: None,
             resized: None,

@@ -7,6 +7,7 @@ use model::{NodeSpec, PodSetSpec, QueueSpec, WorkloadSpec};
 use sched::Profile;
 use units::Kind;
 
+use super::runs::{BACKOFF_LIMIT, Runs};
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
 use crate::Error;
 use crate::near::hint;
@@ -164,7 +165,10 @@ impl Simulation {
         if wire.pods == 0 {
             return Err("`pods` is 0; at least 1 is allowed".into());
         }
-        let fewest = wire.pods_min.unwrap_or(wire.pods);
+        if wire.completions == Some(0) {
+            return Err("`completions` is 0; at least 1 is allowed".into());
+        }
+        let fewest = pods_min(wire);
         if !(1..=wire.pods).contains(&fewest) {
             let pods = wire.pods;
             return Err(format!("`pods_min` is {fewest}; 1 to {pods} (all its pods) are allowed"));
@@ -213,7 +217,7 @@ impl Simulation {
         let seq = self.jobs.len() as u64;
         let pod_set = PodSetSpec {
             pods: wire.pods,
-            pods_min: wire.pods_min.unwrap_or(wire.pods),
+            pods_min: pods_min(wire),
             constraints: convert::constraints(wire).map_err(fault)?,
             ..convert::request(wire).into()
         };
@@ -248,9 +252,16 @@ impl Simulation {
             ended: None,
             runs_for_ms: wire.runs_for.map(|span| span.0),
             evicted: wire.evicted.unwrap_or(self.world.evicted),
+            runs: Runs::new(wire.completions, wire.backoff_limit.unwrap_or(BACKOFF_LIMIT)),
         });
         self.put_tasks(id, wire)
     }
+}
+
+/// Pods that must start together: all of them, unless they end one by one.
+fn pods_min(wire: &Workload) -> u32 {
+    let usual = if wire.completions.is_some() { 1 } else { wire.pods };
+    wire.pods_min.unwrap_or(usual)
 }
 
 /// So long ago, but not before the clock began.

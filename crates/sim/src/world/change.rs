@@ -69,11 +69,13 @@ impl Simulation {
 
     fn act_on_jobs(&mut self, step: &Step) -> Result<(), String> {
         type Change = fn(&mut Simulation, usize) -> Result<(), String>;
-        let changes: [(&Option<OneOrMany<String>>, Change); 4] = [
+        let changes: [(&Option<OneOrMany<String>>, Change); 6] = [
             (&step.delete, Self::delete),
             (&step.finish, Self::finish),
             (&step.suspend, Self::suspend),
             (&step.resume, Self::resume),
+            (&step.ungate, Self::ungate),
+            (&step.fail, Self::fail),
         ];
         for (names, change) in changes {
             let Some(names) = names else { continue };
@@ -108,7 +110,7 @@ impl Simulation {
         names.as_slice().iter().map(|name| self.job(name)).collect()
     }
 
-    fn alive(&self, job: usize) -> Result<WorkloadId, String> {
+    pub(super) fn alive(&self, job: usize) -> Result<WorkloadId, String> {
         let row = &self.jobs[job];
         row.model.ok_or_else(|| {
             let how = row.ended.map_or("gone", State::as_str);
@@ -149,6 +151,7 @@ impl Simulation {
         }
         self.want(id, true);
         self.jobs[job].suspended = false;
+        self.spare_pods(job);
         Ok(())
     }
 
@@ -209,6 +212,8 @@ fn actions(step: &Step) -> Vec<&'static str> {
         ("finish", step.finish.is_some()),
         ("suspend", step.suspend.is_some()),
         ("resume", step.resume.is_some()),
+        ("ungate", step.ungate.is_some()),
+        ("fail", step.fail.is_some()),
         ("quota", step.quota.is_some()),
         ("advance", step.advance.is_some()),
         ("cycles", step.cycles.is_some()),

@@ -7,6 +7,7 @@ mod change;
 mod convert;
 mod place;
 mod run;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +51,7 @@ pub(crate) struct Job {
     pub(crate) runs_for_ms: Option<u64>,
     /// What becomes of its evicted pods.
     pub(crate) evicted: Evicted,
+    pub(crate) runs: runs::Runs,
 }
 
 /// A cluster under a scheduler.
@@ -157,6 +159,7 @@ impl Simulation {
         self.observe_usage();
         self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
         self.observe_usage();
+        self.note_starts();
         self.forget_evicted();
     }
 

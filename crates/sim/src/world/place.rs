@@ -15,7 +15,9 @@ impl Simulation {
         for (number, &pod) in pods.iter().enumerate() {
             let task = wire.tasks.get(number);
             let ended = task.is_some_and(|task| task.unwanted || task.state == TaskState::Ended);
-            self.cluster.set_wants(pod, !wire.suspended && !ended);
+            let needed = wire.completions.is_none_or(|runs| number < runs as usize);
+            self.cluster.set_gated(pod, wire.gated || task.is_some_and(|task| task.gated));
+            self.cluster.set_wants(pod, !wire.suspended && !ended && needed);
             if let Some(task) = task {
                 let name = &wire.name;
                 self.put(pod, task)

@@ -227,6 +227,9 @@ impl Simulation {
     /// When a job will have run long enough; none while it does not run.
     fn finishes_at(&self, job: usize) -> Option<Instant> {
         let row = &self.jobs[job];
+        if row.runs.completions.is_some() {
+            return self.ends_of_pods(job).into_iter().map(|(at, _)| at).min();
+        }
         let (id, span) = (row.model?, row.runs_for_ms?);
         let workload = &self.cluster.workloads()[id];
         self.cluster.runs(id).then(|| workload.last_start.unwrap_or(START).plus_ms(span))
@@ -236,8 +239,14 @@ impl Simulation {
         let due = |&job: &usize| self.finishes_at(job).is_some_and(|at| at <= self.now);
         let due: Vec<_> = (0..self.jobs.len()).filter(due).collect();
         for &job in &due {
-            // It is alive, or it would not be due.
-            let _ = self.finish(job);
+            if self.jobs[job].runs.completions.is_none() {
+                // It is alive, or it would not be due.
+                let _ = self.finish(job);
+            }
+            let ended = self.ends_of_pods(job).into_iter().filter(|(at, _)| *at <= self.now);
+            for (_, pod) in ended.collect::<Vec<_>>() {
+                self.complete(job, pod);
+            }
         }
         !due.is_empty()
     }
