@@ -116,6 +116,21 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
     }
 }
 
+/// Each suggestion for each workload that waits lets it start.
+fn follow_all(w: &World) -> Result<(), TestCaseError> {
+    for name in w.waiting().split_whitespace() {
+        let placed = |w: &World| w.cluster.workloads()[w.id(name)].placed;
+        for advice in w.diagnosis(name).into_iter().flat_map(|diagnosis| diagnosis.advice) {
+            let mut then = w.clone();
+            then.slow = false;
+            then.follow(name, &advice.change);
+            let text = advice.text(w.now);
+            prop_assert!(placed(&then) > placed(w), "{name}: {text}\n{}", w.diagnosed(name));
+        }
+    }
+    Ok(())
+}
+
 /// The queues, by name.
 fn queues(w: &World) -> BTreeMap<String, model::Queue> {
     w.cluster.queues().iter().map(|(_, queue)| (queue.name.clone(), queue.clone())).collect()
@@ -251,16 +266,7 @@ proptest! {
         for action in &actions {
             apply(&mut w, &mut alive, &mut next, action);
         }
-        for name in w.waiting().split_whitespace() {
-            let placed = |w: &World| w.cluster.workloads()[w.id(name)].placed;
-            for advice in w.diagnosis(name).into_iter().flat_map(|diagnosis| diagnosis.advice) {
-                let mut then = w.clone();
-                then.slow = false;
-                then.follow(name, &advice.change);
-                let text = advice.text(w.now);
-                prop_assert!(placed(&then) > placed(&w), "{name}: {text}\n{}", w.diagnosed(name));
-            }
-        }
+        follow_all(&w)?;
     }
 
     #[test]
@@ -284,5 +290,6 @@ proptest! {
         for action in &actions {
             apply(&mut w, &mut alive, &mut next, action);
         }
+        follow_all(&w)?;
     }
 }

@@ -1,0 +1,249 @@
+//! Which changes are worth a try. Owns: the candidates of each kind, and where the search for the
+//! smallest begins and ends.
+
+use std::collections::BTreeSet;
+
+use model::{Effect, GpuRequest, Mismatch, Share, WorkloadId};
+use units::{GPU_MILLIS, Instant, Kind, Resources};
+
+use super::WhatIf;
+use crate::WorkloadRef;
+use crate::diagnosis::change::{Change, Raise};
+use crate::diagnosis::nodes::{Obstacle, Part};
+
+/// Most candidates of one kind that are tried one after the other.
+const CANDIDATES_MAX: usize = 6;
+/// Shares of a GPU are suggested in steps of this.
+const SHARE_STEP_MILLIS: u64 = 50;
+const GPU_MEMORY_STEP_BYTES: u64 = GIB;
+const CORE_MILLIS: u64 = 1000;
+const GIB: u64 = 1 << 30;
+
+impl WhatIf<'_> {
+    /// Asking for less.
+    pub(super) fn smaller(&mut self) {
+        let spec = &self.cluster.workloads()[self.id].spec;
+        let [set] = spec.pod_sets.as_slice() else { return };
+        let (request, pods, pods_min) = (set.request, set.pods, set.pods_min);
+        let elastic = spec.elastic;
+        match request.gpu {
+            GpuRequest::Whole(gpus) => {
+                self.most(1, u64::from(gpus).saturating_sub(1), |gpus| Change::Gpus {
+                    gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
+                });
+                if gpus > 1 && !elastic {
+                    self.consider(&Change::Elastic);
+                }
+            }
+            GpuRequest::Share { millis, .. } => {
+                let steps = millis.saturating_sub(1) / SHARE_STEP_MILLIS;
+                self.most(1, steps, |step| Change::Share { millis: step * SHARE_STEP_MILLIS });
+            }
+            GpuRequest::Memory { bytes, .. } => {
+                let steps = bytes.saturating_sub(1) / GPU_MEMORY_STEP_BYTES;
+                self.most(1, steps, |step| Change::GpuMemory {
+                    bytes: step * GPU_MEMORY_STEP_BYTES,
+                });
+            }
+        }
+        if pods > 1 && pods_min > 1 {
+            self.most(1, u64::from(pods_min) - 1, |pods| Change::Pods {
+                pods: u32::try_from(pods).unwrap_or(u32::MAX),
+            });
+        }
+        if let Some(most) = request.cpu_millis.checked_sub(1) {
+            let cores = most / CORE_MILLIS;
+            self.most(0, cores, |cores| Change::Cpu { millis: cores * CORE_MILLIS });
+        }
+        if let Some(most) = request.memory_bytes.checked_sub(1) {
+            self.most(0, most / GIB, |gibs| Change::Memory { bytes: gibs * GIB });
+        }
+    }
+
+    /// Another kind or rank.
+    pub(super) fn otherwise(&mut self) {
+        let spec = &self.cluster.workloads()[self.id].spec;
+        let (own, preemptible) = (spec.priority, spec.preemptible);
+        let queue = &self.cluster.queues()[spec.queue];
+        if !preemptible {
+            self.consider(&Change::Preemptible);
+        }
+        let priorities = queue.workloads.iter().filter(|&&other| other != self.id).map(|&other| {
+            let row = &self.cluster.workloads()[other];
+            row.spec.priority
+        });
+        let above: BTreeSet<_> = priorities.filter(|&priority| priority >= own).collect();
+        let above: Vec<_> = above.into_iter().collect();
+        if !above.is_empty() {
+            self.least(0, above.len() as u64 - 1, |at| Change::Priority {
+                priority: above[usize::try_from(at).unwrap_or(0)].saturating_add(1),
+            });
+        }
+    }
+
+    /// Other nodes than it says now.
+    pub(super) fn elsewhere(&mut self, parts: &[Part]) {
+        let failing = |obstacle: Obstacle| {
+            let all = parts.iter().flat_map(|part| &part.classes).flat_map(|class| &class.failing);
+            all.clone().any(|failing| failing.obstacle == obstacle)
+        };
+        let sets = &self.cluster.workloads()[self.id].spec.pod_sets;
+        let constraints: Vec<_> = sets.iter().map(|set| set.constraints.clone()).collect();
+        if failing(Obstacle::Selector) {
+            let keys = constraints.iter().flat_map(|constraints| constraints.selector.keys());
+            let keys: BTreeSet<_> = keys.cloned().collect();
+            for key in keys.into_iter().take(CANDIDATES_MAX) {
+                self.consider(&Change::WithoutSelector { key });
+            }
+        }
+        if failing(Obstacle::Affinity) {
+            self.consider(&Change::WithoutAffinity);
+        }
+        if failing(Obstacle::Taint) {
+            let nodes = self.cluster.nodes().iter().filter(|(_, node)| {
+                constraints.iter().any(|constraints| {
+                    constraints.check(&node.labels, &node.taints) == Err(Mismatch::Taint)
+                })
+            });
+            let taints = nodes.flat_map(|(_, node)| &node.taints);
+            let hard = taints.filter(|taint| taint.effect != Effect::PreferNoSchedule);
+            let taints: BTreeSet<_> = hard.cloned().collect();
+            for taint in taints.into_iter().take(CANDIDATES_MAX) {
+                self.consider(&Change::Tolerate { taint });
+            }
+        }
+    }
+
+    /// The first time at which it starts by itself.
+    pub(super) fn later(&mut self, times: &[Instant]) {
+        if !times.is_empty() {
+            self.least(0, times.len() as u64 - 1, |at| Change::Wait {
+                until: times[usize::try_from(at).unwrap_or(0)],
+            });
+        }
+    }
+
+    /// A larger limit or quota.
+    pub(super) fn more(&mut self) {
+        let (asked, leaf) = (self.asked, self.cluster.workloads()[self.id].spec.queue);
+        let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
+        let raises = |of: fn(&Share) -> Resources| -> Vec<Raise> {
+            let levels = lineage.iter().flat_map(|&id| Kind::ALL.map(|kind| (id, kind)));
+            let short = levels.filter_map(|(id, kind)| {
+                let queue = &self.cluster.queues()[id];
+                let (from, to) = (of(&queue.share)[kind], queue.allocated[kind] + asked[kind]);
+                (asked[kind] > 0 && from < to).then(|| Raise {
+                    queue: queue.name.clone(),
+                    id,
+                    kind,
+                    from,
+                    to,
+                })
+            });
+            short.collect()
+        };
+        let (limits, quotas) = (raises(|share| share.limit), raises(|share| share.quota));
+        if !limits.is_empty() {
+            self.consider(&Change::Limit(limits));
+            return;
+        }
+        let own: Vec<_> = quotas.iter().filter(|raise| raise.id == leaf).cloned().collect();
+        if !self.quota(&own) && own.len() < quotas.len() {
+            self.quota(&quotas);
+        }
+    }
+
+    /// The smallest of these raises that helps, in whole GPUs; other resources are raised in full.
+    fn quota(&mut self, raises: &[Raise]) -> bool {
+        let Some(first) = raises.iter().find(|raise| raise.kind == Kind::Gpu) else {
+            return !raises.is_empty() && self.consider(&Change::Quota(raises.to_vec()));
+        };
+        let capacity = self.cluster.capacity().gpu_millis;
+        let least = first.from / GPU_MILLIS + 1;
+        let change = |gpus: u64| {
+            let mut raises = raises.to_vec();
+            // What is missing at the first level is missing above, as far as it is missing there.
+            let less = first.to.saturating_sub(gpus * GPU_MILLIS);
+            for raise in raises.iter_mut().filter(|raise| raise.kind == Kind::Gpu) {
+                let to = raise.to.saturating_sub(less).max(gpus * GPU_MILLIS);
+                raise.to =
+                    if raise.id == first.id { gpus * GPU_MILLIS } else { to.max(raise.from) };
+            }
+            raises.retain(|raise| raise.to > raise.from);
+            Change::Quota(raises)
+        };
+        let enough = first.to.div_ceil(GPU_MILLIS);
+        // Where quotas promise more than there is, more than what is held and asked for is needed.
+        self.least(least, enough, change) || self.least(enough + 1, capacity / GPU_MILLIS, change)
+    }
+
+    /// Nodes that are closed, and nodes that could be bought.
+    pub(super) fn nodes(&mut self, parts: &[Part]) {
+        let cordoned = self.cluster.nodes().iter().filter(|(_, node)| !node.schedulable);
+        let cordoned: Vec<_> = cordoned.map(|(_, node)| node.name.clone()).collect();
+        for node in cordoned.into_iter().take(CANDIDATES_MAX) {
+            if self.consider(&Change::Uncordon { node }) {
+                break;
+            }
+        }
+        let pods: u32 = parts.iter().map(|part| part.pods).sum();
+        let classes = parts.iter().flat_map(|part| &part.classes);
+        let suitable = classes.filter(|class| {
+            let busy = |obstacle| {
+                matches!(
+                    obstacle,
+                    Obstacle::FreeGpus
+                        | Obstacle::FreeShare
+                        | Obstacle::FreeCpu
+                        | Obstacle::FreeMemory
+                        | Obstacle::Pods
+                )
+            };
+            class.room > 0 || class.failing.iter().any(|failing| busy(failing.obstacle))
+        });
+        let like: Vec<_> = suitable.map(|class| class.like.clone()).take(2).collect();
+        for like in like {
+            if self.least(1, u64::from(pods), |count| Change::Nodes {
+                like: like.clone(),
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+            }) {
+                break;
+            }
+        }
+    }
+
+    /// Who would have to end: the smallest of its own project that is enough, or else of another.
+    pub(super) fn without_others(&mut self) {
+        let leaf = self.cluster.workloads()[self.id].spec.queue;
+        let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
+        let mut holders: Vec<_> = placed
+            .map(|(who, row)| {
+                let places = row.pods.iter().filter_map(|&pod| {
+                    let place = self.cluster.pods()[pod].occupancy.effective()?;
+                    Some(self.cluster.amounts(pod, place))
+                });
+                let held: Resources = places.sum();
+                (row.spec.queue != leaf, held.gpu_millis, std::cmp::Reverse(row.spec.seq), who)
+            })
+            .collect();
+        holders.sort_unstable();
+        for own in [true, false] {
+            let asked = self.asked.gpu_millis;
+            let mine = holders.iter().filter(|(foreign, ..)| *foreign != own);
+            let (large, small): (Vec<_>, Vec<_>) = mine.partition(|(_, held, ..)| *held >= asked);
+            for &(.., who) in large.into_iter().chain(small.into_iter().rev()).take(CANDIDATES_MAX)
+            {
+                let workload = self.reference(who);
+                if self.consider(&Change::End { workload }) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reference(&self, id: WorkloadId) -> WorkloadRef {
+        let spec = &self.cluster.workloads()[id].spec;
+        let queue = self.cluster.queues()[spec.queue].name.clone();
+        WorkloadRef { id, name: spec.name.clone(), queue }
+    }
+}

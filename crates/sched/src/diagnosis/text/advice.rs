@@ -1,0 +1,101 @@
+//! What would let a workload start, in words. Owns: a sentence for each change.
+
+use units::{Instant, Kind, format_bytes, format_millis};
+
+use super::{cores, span};
+use crate::diagnosis::change::Raise;
+use crate::diagnosis::{Advice, Change};
+use crate::reasons::{number, of};
+
+impl Advice {
+    /// One sentence.
+    #[must_use]
+    pub fn text(&self, now: Instant) -> String {
+        let disturbs = match self.disturbs {
+            0 => String::new(),
+            1 => " (1 other is stopped or moved for it then)".to_owned(),
+            n => format!(" ({n} others are stopped or moved for it then)"),
+        };
+        format!("{}{disturbs}", self.change.text(now))
+    }
+}
+
+impl Change {
+    /// Short stable name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Gpus { .. } => "fewer_gpus",
+            Self::Share { .. } => "smaller_share",
+            Self::GpuMemory { .. } => "less_gpu_memory",
+            Self::Pods { .. } => "fewer_pods",
+            Self::Cpu { .. } => "less_cpu",
+            Self::Memory { .. } => "less_memory",
+            Self::Elastic => "elastic",
+            Self::Preemptible => "preemptible",
+            Self::Priority { .. } => "priority",
+            Self::WithoutSelector { .. } => "without_selector",
+            Self::WithoutAffinity => "without_affinity",
+            Self::Tolerate { .. } => "tolerate",
+            Self::Wait { .. } => "wait",
+            Self::End { .. } => "end",
+            Self::Quota(_) => "quota",
+            Self::Limit(_) => "limit",
+            Self::Uncordon { .. } => "uncordon",
+            Self::Nodes { .. } => "more_nodes",
+        }
+    }
+
+    /// One sentence.
+    #[must_use]
+    pub fn text(&self, now: Instant) -> String {
+        match self {
+            Self::Gpus { gpus } => {
+                format!("ask for at most {}", of(Kind::Gpu, u64::from(*gpus) * units::GPU_MILLIS))
+            }
+            Self::Share { millis } => {
+                format!("ask for at most {} of a GPU", format_millis(*millis))
+            }
+            Self::GpuMemory { bytes } => {
+                format!("ask for at most {} of GPU memory", format_bytes(*bytes))
+            }
+            Self::Pods { pods } => format!("ask for at most {pods} pod(s) at a time"),
+            Self::Cpu { millis } => format!("ask for at most {}", cores(*millis)),
+            Self::Memory { bytes } => format!("ask for at most {} of memory", format_bytes(*bytes)),
+            Self::Elastic => "let it be elastic: it starts smaller and grows later".to_owned(),
+            Self::Preemptible => "let it be preemptible".to_owned(),
+            Self::Priority { priority } => format!("give it priority {priority} or more"),
+            Self::WithoutSelector { key } => format!("do not select the label {key}"),
+            Self::WithoutAffinity => "do without its required node affinity".to_owned(),
+            Self::Tolerate { taint } => {
+                let value = if taint.value.is_empty() {
+                    String::new()
+                } else {
+                    format!("={}", taint.value)
+                };
+                format!("tolerate the taint {}{value}", taint.key)
+            }
+            Self::Wait { until } => {
+                format!("wait {}, if nothing else changes", span(now, *until))
+            }
+            Self::End { workload } => format!("that {workload} ends"),
+            Self::Quota(raises) => raised("quota", raises),
+            Self::Limit(raises) => raised("limit", raises),
+            Self::Uncordon { node } => format!("open the cordoned node {node}"),
+            Self::Nodes { like, count: 1 } => format!("add a node like {like}"),
+            Self::Nodes { like, count } => format!("add {count} nodes like {like}"),
+        }
+    }
+}
+
+fn raised(what: &str, raises: &[Raise]) -> String {
+    let each = raises.iter().map(|raise| {
+        format!(
+            "of {} from {} to {}",
+            raise.queue,
+            number(raise.kind, raise.from),
+            of(raise.kind, raise.to)
+        )
+    });
+    format!("raise the {what} {}", each.collect::<Vec<_>>().join(" and "))
+}

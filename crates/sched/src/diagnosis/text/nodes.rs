@@ -1,0 +1,130 @@
+//! Where a pod does not fit, in words. Owns: the sentence of each class of nodes.
+
+use units::{format_bytes, format_millis};
+
+use super::cores;
+use crate::diagnosis::{Failing, NodeClass, Obstacle, Part};
+
+impl Part {
+    /// One line for the set and one for each class of nodes.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let Self { set, pods, placeable, classes } = self;
+        let name = if set.is_empty() { String::new() } else { format!("{set}: ") };
+        let first = match (pods, placeable) {
+            (1, _) => None,
+            _ => Some(format!("{name}{placeable} of {pods} pods that are due find a place")),
+        };
+        let indent = if first.is_some() || name.is_empty() { "" } else { name.as_str() };
+        let each = classes.iter().map(|class| format!("{indent}{}", class.text()));
+        first.into_iter().chain(each).collect()
+    }
+}
+
+impl NodeClass {
+    /// One sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { classes, nodes, like, gpus, gpu_memory_bytes, capacity, labels, room, failing } =
+            self;
+        let who = match (*classes, *nodes) {
+            (1, 1) => format!("1 node, {like}"),
+            (1, nodes) => format!("{nodes} nodes like {like}"),
+            (_, nodes) => format!("{nodes} nodes of other kinds, {like} and so on"),
+        };
+        let mut has = Vec::new();
+        if *classes == 1 {
+            has.push(match gpus {
+                0 => "no GPU".to_owned(),
+                1 => format!("1 GPU of {}", format_bytes(*gpu_memory_bytes)),
+                _ => format!("{gpus} GPUs of {}", format_bytes(*gpu_memory_bytes)),
+            });
+            has.push(cores(capacity.cpu_millis));
+            has.push(format_bytes(capacity.memory_bytes));
+            has.extend(labels.iter().map(|(key, value)| format!("{key}={value}")));
+        }
+        let has = if has.is_empty() { String::new() } else { format!(" ({})", has.join(", ")) };
+        let alone = *nodes == 1;
+        let mut said: Vec<_> = failing.iter().map(|failing| failing.text(*nodes)).collect();
+        if *room > 0 {
+            said.push(match room {
+                _ if alone => "has room".to_owned(),
+                room if room == nodes => "all have room".to_owned(),
+                1 => "1 has room".to_owned(),
+                room => format!("{room} have room"),
+            });
+        }
+        format!("{who}{has}: {}", said.join("; "))
+    }
+}
+
+impl Obstacle {
+    /// Short stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cordoned => "cordoned",
+            Self::Selector => "selector",
+            Self::Affinity => "affinity",
+            Self::Taint => "taint",
+            Self::Gpus => "gpus",
+            Self::GpuMemory => "gpu_memory",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::FreeGpus => "free_gpus",
+            Self::FreeShare => "free_share",
+            Self::FreeCpu => "free_cpu",
+            Self::FreeMemory => "free_memory",
+            Self::Pods => "pods",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Failing {
+    fn text(&self, of: u32) -> String {
+        let Self { obstacle, nodes, needed, most, closest } = self;
+        let alone = of == 1;
+        let count = match *nodes {
+            _ if alone => String::new(),
+            nodes if nodes == of => "all ".to_owned(),
+            nodes => format!("{nodes} "),
+        };
+        let verb = |one: &str, many: &str| {
+            if alone || *nodes == 1 { one.to_owned() } else { many.to_owned() }
+        };
+        let amounts = |show: fn(u64) -> String| {
+            let at = if alone { String::new() } else { format!(" on {closest}") };
+            let most_is = if alone { "has" } else { "at most" };
+            format!("needs {}, {most_is} {}{at}", show(*needed), show(*most))
+        };
+        let plain: fn(u64) -> String = |count| count.to_string();
+        let (what, amounts) = match obstacle {
+            Obstacle::Cordoned => return format!("{count}{} cordoned", verb("is", "are")),
+            Obstacle::Selector => {
+                return format!("{count}{} a label that it selects", verb("lacks", "lack"));
+            }
+            Obstacle::Affinity => {
+                return format!("{count}{} outside its affinity", verb("is", "are"));
+            }
+            Obstacle::Taint => {
+                return format!("{count}{} a taint that it does not tolerate", verb("has", "have"));
+            }
+            Obstacle::Pods => return format!("{count}{} no more pods", verb("takes", "take")),
+            Obstacle::Other => return format!("{count}{} ruled out", verb("is", "are")),
+            Obstacle::Gpus => ("GPUs, even when empty", amounts(plain)),
+            Obstacle::GpuMemory => ("GPU memory, even when empty", amounts(format_bytes)),
+            Obstacle::Cpu => ("cores, even when empty", amounts(format_millis)),
+            Obstacle::Memory => ("memory, even when empty", amounts(format_bytes)),
+            Obstacle::FreeGpus => ("free GPUs", amounts(plain)),
+            Obstacle::FreeShare => ("of a GPU free", amounts(format_millis)),
+            Obstacle::FreeCpu => ("free cores", amounts(format_millis)),
+            Obstacle::FreeMemory => ("free memory", amounts(format_bytes)),
+        };
+        let few = match obstacle {
+            Obstacle::Gpus | Obstacle::FreeGpus | Obstacle::Cpu | Obstacle::FreeCpu => "few",
+            _ => "little",
+        };
+        format!("{count}{} too {few} {what} ({amounts})", verb("has", "have"))
+    }
+}
