@@ -43,7 +43,7 @@ pub use diagnosis::{
 };
 pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
-pub use policy::{Action, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
+pub use policy::{Action, Fill, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use ranking::Ranking;
 pub use reasons::{CODES, Cause, Code, Lost, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

@@ -1,11 +1,13 @@
 //! Where one pod goes. Owns: which nodes and devices fit, and which device is taken. Source:
 //! Run:ai reference D.6, scheduling reference §11 and §12.
 
+use std::cmp::Reverse;
+
 use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodId, PodRequest};
 use units::{GPU_MILLIS, Resources};
 
 use crate::ranking::Ranking;
-use crate::{Policy, policy};
+use crate::{Fill, Policy};
 
 /// What a pod needs of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,12 +38,12 @@ pub(crate) fn find(
 ) -> Option<model::Placement> {
     if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
         && !cluster.has_preferences(ask.constraints)
-        && (cluster.gpu_nodes_alike() || !policy.weighs_fragments())
+        && cluster.gpu_nodes_alike()
     {
-        return find_whole(cluster, ask, gpus, now, policy.placement);
+        return find_whole(cluster, ask, gpus, now, policy.placement.gpu);
     }
     let node = ranking.best(cluster, ask, now, policy)?;
-    on_node(cluster, node, ask, now)
+    on_node(cluster, node, ask, now, policy.placement.devices)
 }
 
 /// Whole GPUs: the index already has the nodes in the order wanted.
@@ -50,13 +52,14 @@ fn find_whole(
     ask: Ask,
     gpus: u32,
     now: bool,
-    strategy: policy::Placement,
+    nodes: Fill,
 ) -> Option<model::Placement> {
-    let mut nodes = cluster.nodes_with_free(gpus, now);
-    let fitting = |id| on_node(cluster, id, ask, now);
-    match strategy {
-        policy::Placement::BinPack => nodes.find_map(fitting),
-        policy::Placement::Spread => nodes.rev().find_map(fitting),
+    let mut fullest_first = cluster.nodes_with_free(gpus, now);
+    // Whole devices are all the same.
+    let fitting = |id| on_node(cluster, id, ask, now, Fill::BinPack);
+    match nodes {
+        Fill::BinPack => fullest_first.find_map(fitting),
+        Fill::Spread => fullest_first.rev().find_map(fitting),
     }
 }
 
@@ -66,17 +69,18 @@ pub(crate) fn on_node(
     id: NodeId,
     ask: Ask,
     now: bool,
+    fill: Fill,
 ) -> Option<model::Placement> {
     let node = &cluster.nodes()[id];
     if !cluster.allows(ask.constraints, id) || !node.takes_one_more(now) {
         return None;
     }
-    let devices = devices(node, ask.request, now)?;
+    let devices = devices(node, ask.request, now, fill)?;
     Some(model::Placement { node: id, devices: devices.into_iter().collect() })
 }
 
 /// The devices of this node the pod would get; none when it does not fit.
-fn devices(node: &Node, request: PodRequest, now: bool) -> Option<Vec<DeviceShare>> {
+fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<Vec<DeviceShare>> {
     let host = Resources { gpu_millis: 0, ..request.resources(1) };
     if !host.fits_in(Resources { gpu_millis: u64::MAX, ..node.free(now) }) {
         return None;
@@ -93,8 +97,11 @@ fn devices(node: &Node, request: PodRequest, now: bool) -> Option<Vec<DeviceShar
             (free >= millis).then_some((free, DeviceShare { gpu, millis }))
         })
         .collect();
-    // Shared requests fill up the device with the least room left; whole ones need it all.
-    fitting.sort_by_key(|(free, share)| (*free, share.gpu));
+    // Whole requests need all of a device, so order matters to shared ones only.
+    match fill {
+        Fill::BinPack => fitting.sort_by_key(|(free, share)| (*free, share.gpu)),
+        Fill::Spread => fitting.sort_by_key(|(free, share)| (Reverse(*free), share.gpu)),
+    }
     (fitting.len() >= wanted)
         .then(|| fitting.into_iter().take(wanted).map(|(_, share)| share).collect())
 }

@@ -1,12 +1,43 @@
 //! Every knob of a decision, with its default. Owns no behaviour.
 
-/// Which of the nodes that fit is taken.
+use model::GpuRequest;
+
+/// In which order nodes, or the GPUs of a node, fill up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// The fullest, so that large requests find whole nodes.
+pub enum Fill {
+    /// Full ones first, so that large requests find whole ones.
     BinPack,
-    /// The emptiest, so that pods disturb each other least.
+    /// Empty ones first, so that pods disturb each other least.
     Spread,
+}
+
+/// Which of the places that fit is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// Nodes, for pods with GPUs.
+    pub gpu: Fill,
+    /// Nodes, for pods without.
+    pub cpu: Fill,
+    /// The GPUs of a node, for shares of them.
+    pub devices: Fill,
+}
+
+impl Placement {
+    /// The same everywhere.
+    #[must_use]
+    pub const fn all(fill: Fill) -> Self {
+        Self { gpu: fill, cpu: fill, devices: fill }
+    }
+
+    /// Whether some pods are spread over the nodes.
+    pub(crate) fn spreads_nodes(self) -> bool {
+        [self.gpu, self.cpu].contains(&Fill::Spread)
+    }
+
+    /// Nodes, for this request.
+    pub(crate) const fn nodes(self, request: GpuRequest) -> Fill {
+        if request.devices() == 0 { self.cpu } else { self.gpu }
+    }
 }
 
 /// How capacity that no quota claims is divided.
@@ -149,12 +180,6 @@ impl Policy {
             ..Self::default()
         }
     }
-
-    /// Whether a node is chosen by what others lose, before anything else: where pods are to be
-    /// packed, and the profile is ours.
-    pub(crate) fn weighs_fragments(&self) -> bool {
-        self.placement == Placement::BinPack && self.profile == Profile::Default
-    }
 }
 
 impl Default for Policy {
@@ -162,7 +187,7 @@ impl Default for Policy {
         Self {
             profile: Profile::Default,
             actions: Action::DEFAULT.to_vec(),
-            placement: Placement::BinPack,
+            placement: Placement::all(Fill::BinPack),
             over_quota: OverQuota::ByWeight,
             shrinks_promises: true,
             protects_quota: true,

@@ -9,10 +9,11 @@ use units::GPU_MILLIS;
 
 use crate::fragments::{Free, Shapes};
 use crate::place::{self, Ask};
-use crate::policy::{Placement, Policy};
+use crate::policy::{Fill, Placement, Policy};
 
 /// Most different asks that something is remembered about.
 const ASKS_MAX: usize = 512;
+const MILLION: u64 = 1_000_000;
 
 /// What was found out about the nodes of one cluster.
 #[derive(Debug, Default)]
@@ -50,7 +51,8 @@ impl Ranking {
         now: bool,
         policy: &Policy,
     ) -> Option<NodeId> {
-        if policy.weighs_fragments() {
+        let placement = policy.placement;
+        if placement.nodes(ask.request.gpu) == Fill::BinPack {
             self.look_at_requests(cluster);
         }
         if self.keys.len() >= ASKS_MAX && !self.keys.contains_key(&(ask, now)) {
@@ -65,7 +67,7 @@ impl Ranking {
             }
             let key = match keys[at] {
                 Some((seen, key)) if seen == revision => key,
-                _ => self.key(cluster, id, ask, now, policy),
+                _ => self.key(cluster, id, ask, now, placement),
             };
             keys[at] = Some((revision, key));
             if let Some(key) = key
@@ -92,21 +94,24 @@ impl Ranking {
         id: NodeId,
         ask: Ask,
         now: bool,
-        policy: &Policy,
+        placement: Placement,
     ) -> Option<Key> {
-        let place = place::on_node(cluster, id, ask, now)?;
+        let place = place::on_node(cluster, id, ask, now, placement.devices)?;
         let node = &cluster.nodes()[id];
         let free = node.free(now);
-        let (misuse, free) = match ask.request.gpu {
-            GpuRequest::Whole(0) => (node.gpus.len().min(1), free.cpu_millis),
-            _ => (broken(node, &place.devices, now), free.gpu_millis),
-        };
-        let (loss, room) = match policy.placement {
-            Placement::BinPack if policy.weighs_fragments() => {
-                (self.loss(cluster, id, ask, &place.devices), free)
+        let (misuse, free, total) = match ask.request.gpu {
+            GpuRequest::Whole(0) => {
+                (node.gpus.len().min(1), free.cpu_millis, node.capacity.cpu_millis)
             }
-            Placement::BinPack => (0, free),
-            Placement::Spread => (0, u64::MAX - free),
+            _ if placement.devices == Fill::Spread => {
+                (0, free.gpu_millis, node.capacity.gpu_millis)
+            }
+            _ => (broken(node, &place.devices, now), free.gpu_millis, node.capacity.gpu_millis),
+        };
+        let (loss, room) = match placement.nodes(ask.request.gpu) {
+            Fill::BinPack => (self.loss(cluster, id, ask, &place.devices), free),
+            // The part in use, in millionths.
+            Fill::Spread => (0, MILLION - free.saturating_mul(MILLION) / total.max(1)),
         };
         let liking = Reverse(cluster.preference(ask.constraints, id));
         Some(Key { liking, loss, misuse, room })

@@ -335,7 +335,8 @@ impl Deal<'_> {
     }
 
     fn settle(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
-        let place = |now| place::on_node(s.cluster, node, self.need.ask, now);
+        let fill = s.policy.placement.devices;
+        let place = |now| place::on_node(s.cluster, node, self.need.ask, now, fill);
         let found = place(true).map(|to| (to, true)).or_else(|| place(false).map(|to| (to, false)));
         let Some((to, at_once)) = found else { return false };
         // What has a place is on the accounts now, and no longer asked for.

@@ -1,6 +1,8 @@
 //! Which node and which device a pod gets: what is left over must still be of use to the others.
 
 use expect_test::expect;
+use sched::Fill::{self, BinPack, Spread};
+use sched::{Placement, Policy};
 use testkit::World;
 
 /// A node with many cores for its GPUs beside one with few.
@@ -85,4 +87,88 @@ fn devices(w: &World) -> String {
         (!used.is_empty()).then(|| format!("{}{used}", node.name))
     };
     w.cluster.nodes().iter().filter_map(|(_, row)| node(row)).collect::<Vec<_>>().join("; ")
+}
+
+/// A world with these strategies for nodes with GPUs, nodes without, and the GPUs of a node.
+fn filled(nodes: &str, gpu: Fill, cpu: Fill, devices: Fill) -> World {
+    let mut w = World::new(nodes, "a");
+    w.policy.placement = Placement { gpu, cpu, devices };
+    w
+}
+
+#[test]
+fn gpu_and_cpu_pods_follow_their_own_strategy() {
+    let script =
+        "submit a/g1 -g 1; submit a/g2 -g 1; submit a/c1 -g 0 --cpu 4; submit a/c2 -g 0 --cpu 4";
+    let apart = |gpu, cpu| {
+        let mut w = filled("n1:4 n2:4 m1:0 m2:0", gpu, cpu, BinPack);
+        w.run(script);
+        (on(&w, "g1") != on(&w, "g2"), on(&w, "c1") != on(&w, "c2"))
+    };
+    assert_eq!(apart(BinPack, BinPack), (false, false));
+    assert_eq!(apart(Spread, BinPack), (true, false));
+    assert_eq!(apart(BinPack, Spread), (false, true));
+    assert_eq!(apart(Spread, Spread), (true, true));
+}
+
+#[test]
+fn shares_pack_or_spread_over_the_gpus_of_a_node() {
+    let used = |devices_fill| {
+        let mut w = filled("n1:3", BinPack, BinPack, devices_fill);
+        w.run("submit a/s1 -g 0.3; submit a/s2 -g 0.3; submit a/s3 -g 0.3; submit a/s4 -g 0.2");
+        devices(&w)
+    };
+    expect!["n1 0:0.9 1:0.2"].assert_eq(&used(BinPack));
+    expect!["n1 0:0.5 1:0.3 2:0.3"].assert_eq(&used(Spread));
+}
+
+#[test]
+fn a_share_of_several_gpus_takes_the_emptiest_where_shares_spread() {
+    let mut w = filled("n1:4", BinPack, BinPack, Spread);
+    w.run("submit a/s1 -g 0.5; submit a/s2 -g 0.4 --devices 2");
+    expect!["n1 0:0.5 1:0.4 2:0.4"].assert_eq(&devices(&w));
+}
+
+#[test]
+fn spread_looks_at_the_part_that_is_in_use() {
+    // One of two is half, one of eight is an eighth.
+    let mut w = filled("small:2 large:8", Spread, BinPack, BinPack);
+    w.run("submit a/t1 -g 1; submit a/t2 -g 1; submit a/t3 -g 1");
+    assert_eq!(
+        (on(&w, "t1"), on(&w, "t2"), on(&w, "t3")),
+        ("small".into(), "large".into(), "large".into())
+    );
+}
+
+#[test]
+fn spread_gpu_pods_may_land_on_nodes_of_one_kind_only() {
+    let mut w = filled("n1:2 n2:2 n3:2", Spread, Spread, Spread);
+    w.run("cordon n3; submit a/t1 -g 1; submit a/t2 -g 1; submit a/t3 -g 1");
+    assert_ne!(on(&w, "t1"), on(&w, "t2"));
+    assert_eq!(w.waiting(), "");
+}
+
+#[test]
+fn profile_kai_does_not_consolidate_where_pods_are_spread() {
+    let moved = |gpu, cpu| {
+        let mut w = World::new("n1:2 n2:2", "a");
+        w.policy = Policy { placement: Placement { gpu, cpu, devices: gpu }, ..Policy::kai() };
+        w.run("cordon n2; submit a/t1 -g 1; cordon n1; uncordon n2; submit a/t2 -g 1; uncordon n1");
+        w.run("submit a/big -g 2");
+        w.waiting().is_empty()
+    };
+    assert!(moved(BinPack, BinPack));
+    assert!(!moved(Spread, BinPack) && !moved(BinPack, Spread));
+}
+
+#[test]
+fn profile_kai_opens_a_gpu_for_each_share_where_shares_spread() {
+    let used = |devices_fill| {
+        let mut w = filled("n1:2 n2:2", BinPack, BinPack, devices_fill);
+        w.policy = Policy { placement: w.policy.placement, ..Policy::kai() };
+        w.run("submit a/s1 -g 0.3; submit a/s2 -g 0.3");
+        devices(&w)
+    };
+    expect!["n1 0:0.6"].assert_eq(&used(BinPack));
+    expect!["n1 0:0.3 1:0.3"].assert_eq(&used(Spread));
 }

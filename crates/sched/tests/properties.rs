@@ -259,6 +259,22 @@ proptest! {
     }
 
     #[test]
+    fn histories_of_every_strategy_come_to_rest(
+        spread in prop::array::uniform3(any::<bool>()),
+        actions in prop::collection::vec(action(), 1..40),
+    ) {
+        let [gpu, cpu, devices] =
+            spread.map(|spread| if spread { sched::Fill::Spread } else { sched::Fill::BinPack });
+        let mut w = World::new("n1:4:8 n2:4:24 n3:2:4 n4:0:8", "a:3 b:3 c:1");
+        w.policy.placement = sched::Placement { gpu, cpu, devices };
+        w.run("label n2 zone=a; label n3 zone=a !dedicated");
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+    }
+
+    #[test]
     fn every_suggestion_lets_the_workload_start(actions in prop::collection::vec(action(), 1..25)) {
         let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
         w.run("label n2 zone=a; label n3 zone=a !dedicated");

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
-use sched::{Action, Policy, Profile, RuntimeFrom};
+use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
 use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
@@ -45,10 +45,7 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
             RuntimeFrom::Branch => wire::RuntimeFrom::Lca,
             RuntimeFrom::Leaf => wire::RuntimeFrom::Queue,
         }),
-        placement: Some(match policy.placement {
-            sched::Placement::BinPack => wire::Strategy::BinPack,
-            sched::Placement::Spread => wire::Strategy::Spread,
-        }),
+        placement: Some(placement(policy.placement)),
         over_quota: Some(match policy.over_quota {
             sched::OverQuota::ByWeight => wire::OverQuota::ByWeight,
             sched::OverQuota::ByQuota => wire::OverQuota::ByQuota,
@@ -59,6 +56,18 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),
         trials_max: Some(policy.trials_max),
+    }
+}
+
+fn placement(placement: sched::Placement) -> wire::Placement {
+    let strategy = |fill| match fill {
+        Fill::BinPack => wire::Strategy::BinPack,
+        Fill::Spread => wire::Strategy::Spread,
+    };
+    wire::Placement {
+        gpu: strategy(placement.gpu),
+        cpu: strategy(placement.cpu),
+        devices: strategy(placement.devices),
     }
 }
 

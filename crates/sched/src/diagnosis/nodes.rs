@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cluster, Constraints, Effect, GpuRequest, Mismatch, Node, NodeId, Taint, WorkloadId};
 use units::Resources;
 
+use crate::Fill;
 use crate::place::{self, Ask};
 use crate::session::Session;
 
@@ -219,7 +220,7 @@ fn class(cluster: &Cluster, ask: Ask, key: Key, nodes: &[NodeId], classes: u32) 
 /// What stands in the way of a pod on a node first, what it needs of that and what there is; none
 /// if the pod fits.
 fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u64)> {
-    if place::on_node(cluster, id, ask, false).is_some() {
+    if place::on_node(cluster, id, ask, false, Fill::BinPack).is_some() {
         return None;
     }
     let node = &cluster.nodes()[id];

@@ -7,7 +7,7 @@ use model::{DeviceShare, Gpu, GpuRequest, Node, NodeId, Placement, PodId, PodReq
 use units::{GPU_MILLIS, Resources};
 
 use super::jobs;
-use crate::policy;
+use crate::Fill;
 use crate::session::Session;
 
 /// GPU memory of a node counts in steps of this.
@@ -150,9 +150,9 @@ fn shared_devices(s: &Session<'_>, node: &Node, request: PodRequest) -> Option<V
             fitting.push((used_millis, DeviceShare { gpu, millis }));
         }
     }
-    match s.policy.placement {
-        policy::Placement::BinPack => fitting.sort_by_key(|(used, _)| Reverse(*used)),
-        policy::Placement::Spread => fitting.sort_by_key(|(used, _)| *used),
+    match s.policy.placement.devices {
+        Fill::BinPack => fitting.sort_by_key(|(used, _)| Reverse(*used)),
+        Fill::Spread => fitting.sort_by_key(|(used, _)| *used),
     }
     let wanted = request.gpu.devices() as usize;
     fitting.truncate(wanted);
@@ -185,8 +185,10 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
         let fits = millis(gpu).is_some_and(|millis| gpu.free_millis(false) >= millis);
         gpu.committed_millis > 0 && fits
     };
-    let shared =
-        !matches!(request.gpu, GpuRequest::Whole(_)) && node.gpus.iter().any(|g| has_room(&g));
+    // Where shares are spread, a GPU in use is no better.
+    let shared = s.policy.placement.devices == Fill::BinPack
+        && !matches!(request.gpu, GpuRequest::Whole(_))
+        && node.gpus.iter().any(|g| has_room(&g));
     let free_now = |(at, gpu): &(u32, &Gpu)| {
         millis(gpu).is_some_and(|millis| is_free(s, node, DeviceShare { gpu: *at, millis }))
     };
@@ -197,10 +199,10 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
         0 => (node.free(false).cpu_millis, node.capacity.cpu_millis),
         _ => (u64::from(node.whole_free(false)), node.gpus.len() as u64),
     };
-    let room = match s.policy.placement {
-        policy::Placement::BinPack => u64::MAX - free,
+    let room = match s.policy.placement.nodes(request.gpu) {
+        Fill::BinPack => u64::MAX - free,
         // The part that is free, in millionths.
-        policy::Placement::Spread => free.saturating_mul(1_000_000) / total.max(1),
+        Fill::Spread => free.saturating_mul(1_000_000) / total.max(1),
     };
     (shared, now, host_only, room)
 }

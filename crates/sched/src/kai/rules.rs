@@ -394,7 +394,7 @@ impl Rule for Consolidation {
                 GpuRequest::Whole(_) | GpuRequest::Share { .. } => 0,
             });
         s.policy.consolidation_moves_max > 0
-            && s.policy.placement == policy::Placement::BinPack
+            && !s.policy.placement.spreads_nodes()
             && s.cluster.workloads()[id].spec.preemptible
             && asked.gpu_millis <= free_millis
             && wanted.sum::<u128>() <= free_bytes

@@ -1,6 +1,6 @@
 //! Allocate (§9, §10) and scores (§11).
 
-use sched::Placement;
+use sched::{Fill, Placement};
 use testkit::Table;
 
 use super::after;
@@ -14,11 +14,11 @@ fn packs_the_fullest_node_and_then_by_name() {
 #[test]
 fn spread_takes_the_node_with_the_largest_free_part() {
     let mut t = Table::new("n1:2 n2:2", "q:4", "q/r @n1\nq/p");
-    t.policy.placement = Placement::Spread;
+    t.policy.placement = Placement::all(Fill::Spread);
     assert_eq!(t.run("allocate"), "r n1 | p n2");
     // 3 of 4 are less than 2 of 2.
     let mut t = Table::new("n1:4 n2:2", "q:4", "q/r @n1\nq/p");
-    t.policy.placement = Placement::Spread;
+    t.policy.placement = Placement::all(Fill::Spread);
     assert_eq!(t.run("allocate"), "r n1 | p n2");
 }
 

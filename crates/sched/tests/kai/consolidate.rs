@@ -1,6 +1,6 @@
 //! Consolidation (§17): everybody asked finds another place.
 
-use sched::Placement;
+use sched::{Fill, Placement};
 use testkit::Table;
 
 use super::after;
@@ -78,7 +78,7 @@ fn one_more_than_the_most_is_let_through() {
 #[test]
 fn not_where_the_strategy_is_spread() {
     let mut t = Table::new("n1:2 n2:2", "q:9", "q/r @n1\nq/t @n2\nq/p -g 2");
-    t.policy.placement = Placement::Spread;
+    t.policy.placement = Placement::all(Fill::Spread);
     assert_eq!(t.run("consolidate"), "r n1 | t n2 | p .");
 }
 

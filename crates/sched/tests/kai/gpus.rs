@@ -1,6 +1,6 @@
 //! Sharing of GPUs (§12).
 
-use sched::Placement;
+use sched::{Fill, Placement};
 use testkit::Table;
 
 use super::after;
@@ -23,7 +23,7 @@ fn the_fullest_shared_gpu_goes_first() {
     let jobs = "q/r -g 0.3 @n1#0\nq/t -g 0.6 @n1#1\nq/p -g 0.4";
     assert_eq!(after("n1:3", "q:9", jobs, "allocate"), "r n1#0 | t n1#1 | p n1#1");
     let mut t = Table::new("n1:3", "q:9", jobs);
-    t.policy.placement = Placement::Spread;
+    t.policy.placement = Placement::all(Fill::Spread);
     assert_eq!(t.run("allocate"), "r n1#0 | t n1#1 | p n1#2");
 }
 

@@ -5,6 +5,7 @@ mod affinity;
 pub mod amount;
 mod gpus;
 mod list;
+mod placement;
 mod policy;
 mod read;
 mod steps;
@@ -15,9 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use affinity::{NodeAffinity, Operator, Preference, Requirement};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
-pub use policy::{
-    Action, OverQuota, Policy, Profile, RuntimeFrom, Strategy, UsageWindow, WindowKind,
-};
+pub use placement::{Placement, Strategy};
+pub use policy::{Action, OverQuota, Policy, Profile, RuntimeFrom, UsageWindow, WindowKind};
 pub use read::At;
 pub use steps::{
     Cycles, DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, Gone,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::amount::{Count, Span};
 use super::list::OneOrMany;
+use super::placement::Placement;
 
 /// Knobs of the scheduler; what is not given has the scheduler's own default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub struct Policy {
     pub reclaim_runtime: Option<RuntimeFrom>,
     /// Which of the nodes that fit is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placement: Option<Strategy>,
+    pub placement: Option<Placement>,
     /// How capacity that no quota claims is divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_quota: Option<OverQuota>,
@@ -125,16 +126,6 @@ pub enum WindowKind {
     Sliding,
     /// One follows the other; each begins with a clean sheet.
     Tumbling,
-}
-
-/// Which of the nodes that fit is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// The fullest.
-    BinPack,
-    /// The emptiest.
-    Spread,
 }
 
 /// How capacity that no quota claims is divided.

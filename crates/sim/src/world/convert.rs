@@ -2,7 +2,7 @@
 //! know: names and where an object stood.
 
 use model::{Constraints, Effect, GpuRequest, PodRequest, Share, Taint, Toleration};
-use sched::{Action, Policy, Profile, RuntimeFrom};
+use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
 use units::{Instant, Resources};
 
 use crate::scenario::{self as wire, Amounts, Strategy, Weights, Workload};
@@ -21,9 +21,14 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
         policy.actions = actions(policy.profile, given.as_slice())?;
     }
     if let Some(placement) = wire.placement {
-        policy.placement = match placement {
-            Strategy::BinPack => sched::Placement::BinPack,
-            Strategy::Spread => sched::Placement::Spread,
+        let fill = |strategy| match strategy {
+            Strategy::BinPack => Fill::BinPack,
+            Strategy::Spread => Fill::Spread,
+        };
+        policy.placement = sched::Placement {
+            gpu: fill(placement.gpu),
+            cpu: fill(placement.cpu),
+            devices: fill(placement.devices),
         };
     }
     if let Some(moves) = wire.consolidation_moves_max {
