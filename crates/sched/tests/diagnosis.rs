@@ -141,7 +141,7 @@ fn guaranteed_run_time_is_named() {
           a holds 2 GPUs (quota 0, fair share 1)
           a/x holds 2 GPUs: its guaranteed run time ends in 1m
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 1 GPU and only 0 are free on all nodes together
+          P401 nobody is moved: it needs 1 GPU and none is free on any node
           P402 nothing is taken from other projects: nobody may be asked: 1 in guaranteed run time, the first for 1m more
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):

@@ -11,13 +11,13 @@ use units::{Instant, Resources};
 
 use super::change::Change;
 use super::nodes::Part;
-use crate::{Policy, Step, cycle};
+use crate::{Policy, Profile, Step, cycle};
 
 /// Most decisions for one diagnosis.
 const TRIES_MAX: u32 = 150;
 /// Most decisions until nothing more happens after a change; more is a state without rest.
 const CYCLES_TO_REST_MAX: u32 = 12;
-/// Trial placements in all these decisions after which no more are made.
+/// Nodes tried in all these decisions after which no more are made.
 const TRIALS_MAX: u64 = 300_000;
 /// Most nodes and pods copied for one diagnosis.
 const COPIED_MAX: usize = 4_000_000;
@@ -101,7 +101,10 @@ impl WhatIf<'_> {
             }
             self.tries += 1;
             let plan = cycle(&mut copy, now, self.policy);
-            self.trials += plan.stats.trials;
+            // A trial of profile `kai` looks at every node.
+            let kai = matches!(self.policy.profile, Profile::Kai(_));
+            let nodes = if kai { copy.nodes().len() as u64 } else { 1 };
+            self.trials += plan.stats.trials.saturating_mul(nodes);
             if self.trials > TRIALS_MAX {
                 self.tries_max = self.tries;
             }

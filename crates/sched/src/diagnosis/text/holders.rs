@@ -111,6 +111,9 @@ impl Outcome {
                 "with {} more it would hold more than its fair share; {queue}",
                 number(queue.kind, *requested)
             ),
+            Self::FreeTooLittle { kind, requested, free: 0 } => {
+                format!("it needs {} and none is free on any node", of(*kind, *requested))
+            }
             Self::FreeTooLittle { kind, requested, free } => format!(
                 "it needs {} and only {} free on all nodes together",
                 of(*kind, *requested),
