@@ -76,9 +76,20 @@ impl Cluster {
     fn account_queues(&mut self, pod: PodId, part: Resources, sign: Sign) {
         let workload = self.workload_of(pod);
         let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
+        let (leaf, priority) = (workload.spec.queue, workload.spec.priority);
         let beyond = part.gpu_millis.saturating_sub(self.set_of(pod).demand.gpu_millis);
         let lent_millis = if elastic { beyond } else { 0 };
-        let mut queue = Some(workload.spec.queue);
+        if preemptible {
+            let own = part - Resources { gpu_millis: lent_millis, ..Resources::ZERO };
+            let tiers = &mut self.queues[leaf].preemptible;
+            let tier = tiers.entry(priority).or_default();
+            sign.one(&mut tier.pods);
+            sign.resources(&mut tier.held, own);
+            if tier.pods == 0 {
+                tiers.remove(&priority);
+            }
+        }
+        let mut queue = Some(leaf);
         while let Some(id) = queue {
             let row = &mut self.queues[id];
             sign.resources(&mut row.allocated, part);
@@ -94,17 +105,8 @@ impl Cluster {
     fn account_workload(&mut self, pod: PodId, sign: Sign) {
         let Pod { workload: id, set, .. } = self.pods[pod];
         let row = &mut self.workloads[id];
-        let before = row.placed;
         sign.one(&mut row.placed);
         sign.one(&mut row.pod_sets[set as usize].placed);
-        if row.spec.preemptible && (before == 0) != (row.placed == 0) {
-            let with_priority = &mut self.queues[row.spec.queue].preemptible;
-            let workloads = with_priority.entry(row.spec.priority).or_insert(0);
-            sign.one(workloads);
-            if *workloads == 0 {
-                with_priority.remove(&row.spec.priority);
-            }
-        }
         keep(&mut self.partial, id, row.is_partial());
         if row.spec.elastic {
             keep(&mut self.elastic, id, row.placed > 0);

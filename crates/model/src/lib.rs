@@ -30,7 +30,7 @@ pub use constraint::{
 pub use eligible::ConstraintsId;
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
-pub use queue::{Queue, QueueSpec, Share, Weights};
+pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use requests::Requests;
 pub use usage::{Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};

@@ -82,6 +82,15 @@ pub struct QueueSpec {
     pub seq: u64,
 }
 
+/// What workloads of one priority hold in a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tier {
+    /// Pods with a place.
+    pub pods: u32,
+    /// What they hold, without what is lent to elastic ones.
+    pub held: Resources,
+}
+
 /// A queue and its accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
@@ -106,8 +115,8 @@ pub struct Queue {
     /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths:
     /// lent, and given back to whoever may start.
     pub lent_gpu_millis: u64,
-    /// Preemptible workloads with a place directly in it, by priority.
-    pub preemptible: BTreeMap<u32, u32>,
+    /// What preemptible workloads directly in it hold, by priority; only those that hold any.
+    pub preemptible: BTreeMap<u32, Tier>,
     /// Asked for by every pod that wants to run, running or not; growth of elastic pods beyond
     /// their request is not a demand.
     pub requested: Resources,

@@ -326,4 +326,14 @@ impl Cause {
             Self::StaleGang { .. } | Self::Drained { .. } => None,
         }
     }
+
+    pub(crate) const fn beneficiary_mut(&mut self) -> Option<&mut WorkloadRef> {
+        match self {
+            Self::Reclaimed { beneficiary, .. }
+            | Self::Preempted { beneficiary, .. }
+            | Self::Consolidated { beneficiary, .. } => Some(beneficiary),
+            Self::Resized { beneficiary, .. } => beneficiary.as_mut(),
+            Self::StaleGang { .. } | Self::Drained { .. } => None,
+        }
+    }
 }

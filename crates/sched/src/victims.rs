@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use model::{NodeId, PodId, QueueId, WorkloadId};
 use units::Resources;
 
-use crate::Cause;
 use crate::place::{self, Ask};
 use crate::session::Session;
+use crate::{Cause, WorkloadRef};
 pub(crate) use bound::Lumps;
 use bound::Outlook;
 use cost::Price;
@@ -391,7 +391,9 @@ impl Deal<'_> {
     /// Records why each pod that is stopped is stopped. One that only changes size is told so,
     /// whatever the rule.
     fn tell(self, s: &mut Session<'_>) {
+        let beneficiary = s.reference(self.need.id);
         for (victim, cause) in self.causes {
+            inherit(s, victim, &beneficiary);
             for pod in s.cluster.workloads()[victim].pods.clone() {
                 let before = s.cluster.original(pod).current.as_ref();
                 let after = s.cluster.pods()[pod].occupancy.effective();
@@ -403,13 +405,28 @@ impl Deal<'_> {
                         Cause::Resized {
                             gpus_before: before.devices.len(),
                             gpus_after: after.devices.len(),
-                            beneficiary: Some(s.reference(self.need.id)),
+                            beneficiary: Some(beneficiary.clone()),
                         }
                     }
                     _ => cause.clone(),
                 };
                 s.causes.insert(pod, cause);
             }
+        }
+    }
+}
+
+/// Others may have been stopped in this cycle for one that lost its place again: they were
+/// stopped for whoever has it now.
+fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef) {
+    let workload = &s.cluster.workloads()[from];
+    let had_none = |pod: &PodId| s.cluster.original(*pod).effective().is_none();
+    if workload.placed > 0 || !workload.pods.iter().all(had_none) {
+        return;
+    }
+    for cause in s.causes.values_mut() {
+        if let Some(beneficiary) = cause.beneficiary_mut().filter(|other| other.id == from) {
+            *beneficiary = to.clone();
         }
     }
 }

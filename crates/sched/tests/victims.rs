@@ -142,3 +142,27 @@ fn a_stop_is_counted_once_for_all_pods() {
     let gang = w.cluster.workloads().iter().find(|(_, row)| row.spec.name == "gang").unwrap();
     assert_eq!(gang.1.restarts, 1);
 }
+
+/// `low` gets what `v2` held, and loses it in the same cycle to `high`, which starts at half its
+/// size: `v2` was stopped for `high`.
+#[test]
+fn the_beneficiary_is_who_has_the_place_in_the_end() {
+    let mut w = World::new("n1:2", "a:0 b:2");
+    w.run("submit b/v1; submit b/v2; submit a/low; submit a/high -g 4 --elastic --priority 120");
+    w.run("slow; quota a 1");
+    assert_eq!(w.waiting(), "v2 low");
+    expect![[r#"
+        v2 E101 stopped so that a/high gets its quota: b holds 2 GPUs (quota 2, fair share 1); a holds 0 GPUs (quota 1, fair share 1) and asks for 1
+    "#]].assert_eq(&w.stopped());
+}
+
+/// `c` holds more than its share only with `low`, and what `y` lacks are cores: `high`, which has
+/// them, is not the surplus. It used to be taken, came back, and so on for ever.
+#[test]
+fn the_surplus_of_a_queue_is_its_least_important_work() {
+    let mut w = World::new("n1:3:2", "a:0 c:1");
+    w.run("submit a/x --cpu 1; submit a/y --cpu 1; submit c/low");
+    w.run("submit c/high -g 0.3 --cpu 1 --priority 120");
+    assert_eq!(w.gpus(), "n1[x high:0.3 low]");
+    assert_eq!(w.waiting(), "y");
+}

@@ -66,7 +66,7 @@ impl Rule for Reclaim {
     /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota
     /// takes from one above its quota, even if that one falls below it: work comes in lumps, and
     /// the quota is a promise. A queue that stays within its fair share takes from one above its
-    /// fair share, but never what is within that one's quota; without this, two queues with large
+    /// fair share, but never what is within that one's quota, and its least important work first; without this, two queues with large
     /// gangs take the same GPUs from each other for ever (found by random histories).
     fn just(
         &self,
@@ -90,8 +90,12 @@ impl Rule for Reclaim {
         let quota = deserved(s, giver);
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
+        // The surplus of a queue is its least important work: what is within its share without that
+        // is not taken for another's share. Or else two queues that lack different resources take
+        // from each other for ever, one the GPUs, the other the cores (found by random histories).
+        let without_less = held.saturating_sub(held_below(s, victim));
         let above_share = kinds().any(|kind| {
-            held[kind] > s.fair[&giver][kind].max(quota[kind])
+            without_less[kind] > s.fair[&giver][kind].max(quota[kind])
                 && (left[kind] >= quota[kind] || !s.policy.protects_quota)
         });
         let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
@@ -178,6 +182,13 @@ fn gives_at_most(
         most[kind] = most[kind].min(beyond.saturating_add(lumps.largest(s, giver)[kind]));
     }
     most
+}
+
+/// What less important workloads of the same queue hold that can be stopped.
+fn held_below(s: &Session<'_>, id: WorkloadId) -> Resources {
+    let spec = &s.cluster.workloads()[id].spec;
+    let tiers = s.cluster.queues()[spec.queue].preemptible.range(..spec.priority);
+    tiers.map(|(_, tier)| tier.held).sum()
 }
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
