@@ -56,7 +56,9 @@ pub(super) fn on_node(s: &Session<'_>, pod: PodId, id: NodeId, aim: Aim) -> Opti
     let now = aim == Aim::Start && host_fits_now(node, request);
     let devices = match request.gpu {
         GpuRequest::Whole(wanted) => whole_devices(s, node, wanted as usize, now),
-        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => shared_devices(s, node, request),
+        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => {
+            shared_devices(s, node, request, now)
+        }
     }?;
     // A GPU shared for the first time is held by a pod of its own.
     let opens = devices.iter().any(|share| opens(node, *share));
@@ -139,24 +141,32 @@ fn whole_devices(
 }
 
 /// Shared GPUs that have room, and whole ones that are idle or being released, by how much of
-/// each is used.
-fn shared_devices(s: &Session<'_>, node: &Node, request: PodRequest) -> Option<Vec<DeviceShare>> {
+/// each is used. Whole ones are counted, not named, here too.
+fn shared_devices(
+    s: &Session<'_>,
+    node: &Node,
+    request: PodRequest,
+    now: bool,
+) -> Option<Vec<DeviceShare>> {
     let mut fitting = Vec::new();
     for (gpu, device) in (0_u32..).zip(&node.gpus) {
         let Some(millis) = request.gpu.millis_on(memory(device.memory_bytes)) else { continue };
         if device.free_millis(false) >= millis {
             let shared = device.committed_millis > 0;
             let used_millis = if shared { used_millis(s, node, gpu) } else { 0 };
-            fitting.push((used_millis, DeviceShare { gpu, millis }));
+            let share = DeviceShare { gpu, millis };
+            let later = !shared && is_free(s, node, share) != now;
+            fitting.push((used_millis, later, share));
         }
     }
     match s.policy.placement.devices {
-        Fill::BinPack => fitting.sort_by_key(|(used, _)| Reverse(*used)),
-        Fill::Spread => fitting.sort_by_key(|(used, _)| *used),
+        Fill::BinPack => fitting.sort_by_key(|(used, later, _)| (Reverse(*used), *later)),
+        Fill::Spread => fitting.sort_by_key(|(used, later, _)| (*used, *later)),
     }
     let wanted = request.gpu.devices() as usize;
     fitting.truncate(wanted);
-    (fitting.len() == wanted).then(|| fitting.into_iter().map(|(_, share)| share).collect())
+    fitting.sort_by_key(|(.., share)| share.gpu);
+    (fitting.len() == wanted).then(|| fitting.into_iter().map(|(.., share)| share).collect())
 }
 
 /// What is used of a device by what runs, what is being stopped, and what will come.

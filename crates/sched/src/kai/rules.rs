@@ -95,16 +95,19 @@ pub(super) trait Rule {
     -> Cause;
 }
 
-/// Preemptible jobs that run, except the one that asks. What starts in this very cycle is left
-/// alone until the next: it would be stopped before it ran.
+/// Preemptible jobs that run, except the one that asks. What got a place in this very cycle is
+/// left alone until the next: others may have been stopped for it.
 fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
     let runs = move |pod: &PodId| row(pod).runs();
-    let starts = move |pod: &PodId| runs(pod) && s.cluster.original(*pod).current.is_none();
+    let is_new = move |pod: &PodId| {
+        let (before, now) = (s.cluster.original(*pod), &row(pod).occupancy);
+        before.current.is_none() && now.effective().is_some()
+    };
     let jobs = s.cluster.workloads().iter();
     jobs.filter(move |(victim, row)| {
         let pods = || row.pods.iter();
-        *victim != id && row.spec.preemptible && pods().any(runs) && !pods().any(starts)
+        *victim != id && row.spec.preemptible && pods().any(runs) && !pods().any(is_new)
     })
     .map(|(victim, _)| victim)
 }

@@ -104,3 +104,23 @@ fn a_gang_of_shares_waits_as_a_whole() {
     let jobs = "q/r -g 0.7 !n1\nq/g -g 0.6 --pods 2";
     assert_eq!(after("n1:1 n2:1", "q:9", jobs, "allocate"), "r n1#0! | g >n2#0 >n1#0");
 }
+
+#[test]
+fn of_whole_gpus_an_idle_one_is_shared_before_one_that_is_being_released() {
+    assert_eq!(after("n1:2", "q:9", "q/r !n1#0\nq/p -g 0.5", "allocate"), "r n1! | p n1#1");
+    let jobs = "q/r !n1#0\nq/p -g 0.5 --devices 2\nq/s";
+    assert_eq!(after("n1:3", "q:9", jobs, "allocate"), "r n1! | p n1#1#2 | s >n1");
+}
+
+#[test]
+fn a_shared_gpu_that_waits_leaves_the_idle_one_to_others() {
+    // p waits for CPU, so it waits for the GPU that is being released too.
+    let jobs = "q/r --cpu 100 !n1#0\nq/p -g 0.5 --cpu 1\nq/s";
+    assert_eq!(after("n1:2", "q:9", jobs, "allocate"), "r n1! | p >n1#0 | s n1");
+}
+
+#[test]
+fn a_victim_keeps_its_share_while_a_whole_gpu_is_taken_beside_it() {
+    let jobs = "q/r -g 0.5 --priority 40 @n1#0\nq/t --priority 40 @n1#1\nq/p";
+    assert_eq!(after("n1:2", "q:9", jobs, "preempt"), "r n1#0 | t n1! | p >n1");
+}
