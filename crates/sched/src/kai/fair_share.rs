@@ -60,7 +60,7 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
 fn part(cluster: &Cluster, id: PodId, pod: &Pod) -> Resources {
     match &pod.occupancy.current {
         Some(place) if !pod.occupancy.releasing => cluster.amounts(id, place),
-        None if pod.wants => {
+        None if pod.asks() => {
             jobs::demand(cluster.workload_of(id).spec.pod_sets[pod.set as usize].request)
         }
         _ => Resources::ZERO,

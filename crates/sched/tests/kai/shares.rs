@@ -112,3 +112,12 @@ fn pending_gpu_memory_is_valued_on_the_least_gpu_memory() {
     // 200 MiB count as two GPUs of 100 MiB before they are placed (§26.16).
     assert_eq!(shares("n1:8", "a:8 b:0", "a/p --mem 200MiB\nb/s -g 8"), "a 2 b 6");
 }
+
+#[test]
+fn gated_pods_ask_for_nothing_and_are_not_placed() {
+    let mut t = Table::new("n1:8", "a:0 b:0", "a/p -g 8\nb/s -g 8");
+    let pod = t.cluster.pods().ids().next().unwrap();
+    t.cluster.set_gated(pod, true);
+    assert_eq!(t.shares(), "a 0 b 8");
+    assert_eq!(t.run("allocate"), "p . | s n1");
+}
