@@ -26,6 +26,8 @@ pub struct WorkloadSpec {
     pub pod_sets: Vec<PodSetSpec>,
     /// Nobody is stopped for it before it has waited so long, in milliseconds.
     pub preemption_delay_ms: u64,
+    /// It is over so long after its start at the latest, in milliseconds; none if nobody knows.
+    pub time_limit_ms: Option<u64>,
     /// When it was submitted.
     pub created_at: Instant,
 }
@@ -48,6 +50,7 @@ impl WorkloadSpec {
             elastic: false,
             pod_sets: vec![pod_set.into()],
             preemption_delay_ms: 0,
+            time_limit_ms: None,
             created_at: Instant::default(),
         }
     }

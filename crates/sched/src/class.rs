@@ -14,6 +14,7 @@ pub(crate) struct Class {
     elastic: bool,
     /// Until when nobody is stopped for it; no matter for one without a delay.
     patient_until: Instant,
+    time_limit_ms: Option<u64>,
     sets: SmallVec<[SetClass; 1]>,
 }
 
@@ -61,6 +62,7 @@ impl Class {
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             patient_until: patient_until(cluster, id).unwrap_or_default(),
+            time_limit_ms: spec.time_limit_ms,
             sets: sets.collect(),
         }
     }

@@ -31,6 +31,7 @@ mod plan;
 mod policy;
 mod ranking;
 mod reasons;
+mod reserve;
 mod session;
 mod single;
 mod victims;

@@ -125,6 +125,11 @@ impl Shares<'_> {
         }
     }
 
+    /// Whether a queue, for what it would have placed, goes before a sibling.
+    pub(crate) fn before(&self, own: (QueueId, WorkloadId), other: (QueueId, WorkloadId)) -> bool {
+        self.turn(own.0, own.1) < self.turn(other.0, other.1)
+    }
+
     pub(crate) fn over_share(&self, id: QueueId) -> bool {
         !self.cluster.queues()[id].held().fits_in(self.fair[&id])
     }

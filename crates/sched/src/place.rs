@@ -28,21 +28,23 @@ impl Ask {
     }
 }
 
-/// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
+/// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
+/// released is gone.
 pub(crate) fn find(
     cluster: &Cluster,
     ranking: &mut Ranking,
     ask: Ask,
     now: bool,
     policy: &Policy,
+    open: impl Fn(&model::Placement) -> bool,
 ) -> Option<model::Placement> {
     if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
         && !cluster.has_preferences(ask.constraints)
         && cluster.gpu_nodes_alike()
     {
-        return find_whole(cluster, ask, gpus, now, policy.placement.gpu);
+        return find_whole(cluster, ask, gpus, now, policy.placement.gpu, open);
     }
-    let node = ranking.best(cluster, ask, now, policy)?;
+    let node = ranking.best(cluster, ask, now, policy, &open)?;
     on_node(cluster, node, ask, now, policy.placement.devices)
 }
 
@@ -53,10 +55,11 @@ fn find_whole(
     gpus: u32,
     now: bool,
     nodes: Fill,
+    open: impl Fn(&model::Placement) -> bool,
 ) -> Option<model::Placement> {
     let mut fullest_first = cluster.nodes_with_free(gpus, now);
     // Whole devices are all the same.
-    let fitting = |id| on_node(cluster, id, ask, now, Fill::BinPack);
+    let fitting = |id| on_node(cluster, id, ask, now, Fill::BinPack).filter(&open);
     match nodes {
         Fill::BinPack => fullest_first.find_map(fitting),
         Fill::Spread => fullest_first.rev().find_map(fitting),

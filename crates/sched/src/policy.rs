@@ -166,6 +166,10 @@ pub struct Policy {
     /// How long a gang may run with fewer pods than its minimum before the rest is stopped, in
     /// milliseconds. KAI: 60 s.
     pub stale_grace_ms: u64,
+    /// How long the first in line waits before room is kept for it, in milliseconds.
+    pub reserve_after_ms: u64,
+    /// Most workloads that room is kept for (0 = for none).
+    pub reservations_max: usize,
     /// Most trial placements of one action in one cycle: the bound on its work.
     pub trials_max: u64,
 }
@@ -177,6 +181,7 @@ impl Policy {
         Self {
             profile: Profile::Kai(Kai::default()),
             actions: Action::KAI.to_vec(),
+            reservations_max: 0,
             ..Self::default()
         }
     }
@@ -196,6 +201,8 @@ impl Default for Policy {
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
             stale_grace_ms: 60_000,
+            reserve_after_ms: 300_000,
+            reservations_max: 4,
             trials_max: 100_000,
         }
     }

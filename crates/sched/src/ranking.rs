@@ -43,13 +43,14 @@ struct Key {
 }
 
 impl Ranking {
-    /// The best node for a pod, among those where it fits.
+    /// The best node for a pod, among those where it fits and that are open to it.
     pub(crate) fn best(
         &mut self,
         cluster: &Cluster,
         ask: Ask,
         now: bool,
         policy: &Policy,
+        open: impl Fn(&model::Placement) -> bool,
     ) -> Option<NodeId> {
         let placement = policy.placement;
         if placement.nodes(ask.request.gpu) == Fill::BinPack {
@@ -70,8 +71,10 @@ impl Ranking {
                 _ => self.key(cluster, id, ask, now, placement),
             };
             keys[at] = Some((revision, key));
-            if let Some(key) = key
-                && best.is_none_or(|(least, _)| key < least)
+            let better = |key| best.is_none_or(|(least, _)| key < least);
+            if let Some(key) = key.filter(|&key| better(key))
+                && place::on_node(cluster, id, ask, now, policy.placement.devices)
+                    .is_some_and(|to| open(&to))
             {
                 best = Some((key, id));
             }

@@ -19,7 +19,7 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 23] = [
+pub const CODES: [Code; 24] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
@@ -43,6 +43,7 @@ pub const CODES: [Code; 23] = [
     Code { code: "P403", name: "NotPreempted" },
     Code { code: "E106", name: "Drained" },
     Code { code: "P305", name: "Gated" },
+    Code { code: "P306", name: "BehindReservation" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.
@@ -167,6 +168,17 @@ pub enum Pending {
     BackingOff {
         /// Until when.
         until: Instant,
+    },
+    /// There is room for it, but it is kept for a workload that goes first and needs more.
+    BehindReservation {
+        /// For whom.
+        holder: WorkloadRef,
+        /// How long that one has waited, in milliseconds.
+        waited_ms: u64,
+        /// What that one needs, in GPU thousandths.
+        gpu_millis: u64,
+        /// In how many milliseconds that one starts at the latest, if it is known.
+        starts_in_ms: Option<u64>,
     },
     /// The cycle's bound on work was reached first; it is tried again in the next cycle.
     SearchCutShort {
@@ -297,6 +309,7 @@ impl Pending {
             Self::Gated { .. } => 22,
             Self::BackingOff { .. } => 11,
             Self::SearchCutShort { .. } => 12,
+            Self::BehindReservation { .. } => 23,
         }]
     }
 }

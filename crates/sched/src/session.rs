@@ -14,6 +14,7 @@ use units::{Instant, Kind, Ratio, Resources};
 use crate::class::patient_until;
 use crate::order::Shares;
 use crate::place::Ask;
+use crate::reserve::{Heed, Reservations};
 use crate::{
     Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, fair_shares, order,
     place,
@@ -30,6 +31,7 @@ pub(crate) struct Session<'a> {
     pub(crate) trials_left: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) ranking: Ranking,
+    pub(crate) reservations: Reservations,
 }
 
 /// Why a workload was not placed.
@@ -56,6 +58,7 @@ impl<'a> Session<'a> {
             trials_left: 0,
             wake_at: None,
             ranking: Ranking::default(),
+            reservations: Reservations::default(),
         }
     }
 }
@@ -91,28 +94,81 @@ impl Session<'_> {
 
     /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
     pub(crate) fn find(&mut self, ask: Ask, now: bool) -> Option<Placement> {
-        place::find(self.cluster, &mut self.ranking, ask, now, self.policy)
+        place::find(self.cluster, &mut self.ranking, ask, now, self.policy, |_| true)
+    }
+
+    /// The same, where no reservation is in the way.
+    fn find_heeding(
+        &mut self,
+        pod: PodId,
+        ask: Ask,
+        now: bool,
+        heed: Option<Heed>,
+    ) -> Option<Placement> {
+        let Some(heed) = heed else { return self.find(ask, now) };
+        let mut ranking = std::mem::take(&mut self.ranking);
+        let open = |to: &Placement| self.is_open(pod, heed, to);
+        let found = place::find(self.cluster, &mut ranking, ask, now, self.policy, open);
+        self.ranking = ranking;
+        found
     }
 
     /// Places the pods a workload needs next: all it lacks of its minimum, or else one. Places
     /// that are free at once are taken; if one is not, all are reserved until the last is free.
     pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let pods = self.next_pods(id);
-        self.check_queue(id, self.asked(&pods, gpus)).map_err(Blocked::Queue)?;
+        let asked = self.asked(&pods, gpus);
+        self.check_queue(id, asked).map_err(Blocked::Queue)?;
         let start = self.cluster.checkpoint();
-        for &pod in &pods {
-            let ask = Ask::of(self.cluster, pod, gpus);
-            let now = self.find(ask, true).map(|to| (to, true));
-            match now.or_else(|| self.find(ask, false).map(|to| (to, false))) {
-                Some((to, at_once)) => self.settle(pod, Some(to), at_once),
-                None => {
-                    self.cluster.rollback(start);
-                    return Err(Blocked::Room);
-                }
-            }
+        if !self.place_all(id, &pods, gpus, None) {
+            return Err(Blocked::Room);
         }
-        self.reserve_together(id, &pods);
-        Ok(())
+        if !self.is_room_kept() && !self.is_reservation_due(id) {
+            return Ok(());
+        }
+        self.cluster.rollback(start);
+        self.keep_room();
+        // Rather where room is kept for nobody, else where it is kept for none that binds it.
+        let placed = self.leaves_headroom(id, asked)
+            && (self.place_all(id, &pods, gpus, Some(Heed::All))
+                || self.place_all(id, &pods, gpus, Some(Heed::Binding)));
+        if placed {
+            return Ok(());
+        }
+        self.note_behind(id);
+        Err(Blocked::Room)
+    }
+
+    /// Places again what was stopped for another; never where room is kept for somebody, or else
+    /// the other would have it in a roundabout way.
+    pub(crate) fn place_again(&mut self, id: WorkloadId) -> bool {
+        let pods = self.next_pods(id);
+        self.check_queue(id, self.asked(&pods, None)).is_ok()
+            && self.place_all(id, &pods, None, Some(Heed::All))
+    }
+
+    /// Finds places for all these pods, or for none.
+    fn place_all(
+        &mut self,
+        id: WorkloadId,
+        pods: &[PodId],
+        gpus: Option<u32>,
+        heed: Option<Heed>,
+    ) -> bool {
+        let start = self.cluster.checkpoint();
+        for &pod in pods {
+            let ask = Ask::of(self.cluster, pod, gpus);
+            let now = self.find_heeding(pod, ask, true, heed).map(|to| (to, true));
+            let soon = |s: &mut Self| s.find_heeding(pod, ask, false, heed).map(|to| (to, false));
+            let found = now.or_else(|| soon(self));
+            let Some((to, at_once)) = found else {
+                self.cluster.rollback(start);
+                return false;
+            };
+            self.settle(pod, Some(to), at_once);
+        }
+        self.reserve_together(id, pods);
+        true
     }
 
     /// Puts pods stopped in this cycle back where they are still running, if that is free; then
@@ -303,14 +359,25 @@ impl Session<'_> {
         patient_until(self.cluster, id).unwrap_or_default()
     }
 
+    /// Since when a workload waits: its submission, or its last eviction.
+    pub(crate) fn waits_since(&self, id: WorkloadId) -> Instant {
+        let workload = &self.cluster.workloads()[id];
+        workload.last_eviction.unwrap_or(workload.spec.created_at)
+    }
+
     /// Until when a running workload is safe from `what` its queue, or the nearest one above that
     /// says anything, guarantees.
     pub(crate) fn safe_until(&self, id: WorkloadId, what: impl Fn(&Share) -> u64) -> Instant {
         let workload = &self.cluster.workloads()[id];
-        let lineage = self.cluster.lineage(workload.spec.queue);
-        let mut spans = lineage.map(|queue| what(&self.cluster.queues()[queue].share));
-        let span_ms = spans.find(|span_ms| *span_ms > 0).unwrap_or(0);
+        let span_ms = self.guaranteed_ms(workload.spec.queue, what);
         workload.last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
+    }
+
+    /// What a queue, or the nearest one above that says anything, guarantees.
+    pub(crate) fn guaranteed_ms(&self, queue: QueueId, what: impl Fn(&Share) -> u64) -> u64 {
+        let lineage = self.cluster.lineage(queue);
+        let mut spans = lineage.map(|queue| what(&self.cluster.queues()[queue].share));
+        spans.find(|span_ms| *span_ms > 0).unwrap_or(0)
     }
 
     /// How much of a workload's running time would be lost if it stopped now: what has passed since

@@ -20,7 +20,7 @@ pub fn try_place(
             continue;
         }
         let ask = Ask::of(cluster, pod, None);
-        let Some(to) = place::find(cluster, ranking, ask, true, policy) else {
+        let Some(to) = place::find(cluster, ranking, ask, true, policy, |_| true) else {
             for pod in placed {
                 cluster.set_occupancy(pod, Occupancy::default());
             }

@@ -145,10 +145,16 @@ pub(crate) fn make_room(
         lumps: Lumps::default(),
         exhaustive: false,
     };
-    if !(deal.clear_own(s) && deal.conclude(s, markets)) {
+    let done = deal.clear_own(s) && deal.conclude(s, markets);
+    let keep_room_first = done && s.is_reservation_due(id);
+    if !done || keep_room_first {
         s.cluster.rollback(start);
         markets.forget(s, &need);
-        return false;
+        if !keep_room_first {
+            return false;
+        }
+        s.keep_room();
+        return make_room(s, rule, markets, id, gpus);
     }
     deal.tell(s);
     true
@@ -236,7 +242,9 @@ impl Deal<'_> {
 
     fn is_clear(&self, s: &Session<'_>) -> bool {
         let Need { id, asked, .. } = self.need;
-        s.check_queue(id, asked).is_ok() && self.rule.may_ask(s, id, asked)
+        s.check_queue(id, asked).is_ok()
+            && s.leaves_headroom(id, asked)
+            && self.rule.may_ask(s, id, asked)
     }
 
     /// Finds places, for the workload and for whom it was taken from.
@@ -375,7 +383,7 @@ impl Deal<'_> {
             // A gang that has lost a pod for good has no next ones: it cannot be put anywhere.
             while lacks(s) && !s.next_pods(victim).is_empty() {
                 let start = s.cluster.checkpoint();
-                let placed = s.put_back(victim) || s.place(victim, None).is_ok();
+                let placed = s.put_back(victim) || s.place_again(victim);
                 if !placed || !self.rule.fair_outcome(s, self.need.id, self.held_before) {
                     s.cluster.rollback(start);
                     break;

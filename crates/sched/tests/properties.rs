@@ -30,7 +30,11 @@ enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-const SHAPES: [&str; 18] = [
+const SHAPES: [&str; 22] = [
+    "-g 1 --limit 20000",
+    "-g 2 --limit 60000 --priority 80",
+    "-g 4 --pods 2",
+    "-g 2 --pods 2 --interactive",
     "-g 1",
     "-g 2",
     "-g 4",
@@ -207,6 +211,21 @@ proptest! {
     }
 
     #[test]
+    fn histories_with_reservations_come_to_rest(
+        actions in prop::collection::vec(action(), 1..40),
+        max in 1..4_usize,
+        after_s in 0..30_u64,
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        w.run("label n2 zone=a; label n3 zone=a !dedicated");
+        (w.policy.reservations_max, w.policy.reserve_after_ms) = (max, after_s * 1000);
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+    }
+
+    #[test]
     fn reasons_and_diagnoses_agree_with_the_state(
         actions in prop::collection::vec(action(), 1..30),
     ) {
@@ -288,9 +307,11 @@ proptest! {
     #[test]
     fn every_tree_comes_to_rest(
         shares in prop::collection::vec((0..6_u64, 0..4_u64), 6),
+        reserve_after_ms in prop::sample::select(vec![0, 15_000, 300_000]),
         actions in prop::collection::vec(action(), 1..35),
     ) {
         let mut w = World::new("n1:4:8 n2:4:8 n3:2:4", "");
+        w.policy.reserve_after_ms = reserve_after_ms;
         let share = |(gpus, weight): (u64, u64)| {
             let quota = units::Resources { gpu_millis: gpus * 1000, ..units::Resources::UNLIMITED };
             let limit = units::Resources::UNLIMITED;

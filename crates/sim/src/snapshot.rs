@@ -55,6 +55,8 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
         consolidation_moves_max: Some(policy.consolidation_moves_max),
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),
+        reserve_after: Some(Span::new(policy.reserve_after_ms)),
+        reservations_max: Some(policy.reservations_max),
         trials_max: Some(policy.trials_max),
     }
 }
@@ -191,6 +193,8 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.checkpointed = row.checkpointed_at.map(ago);
     workload.restarts = row.restarts;
     workload.stale = row.stale_since.map(ago);
+    workload.last_evicted = row.last_eviction.map(ago);
+    workload.time_limit = spec.time_limit_ms.map(Span::new);
     let wait = row.not_before.since_ms(now);
     workload.not_before = (wait > 0).then(|| Span::new(wait));
     let untouched = Task::default();

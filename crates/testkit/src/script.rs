@@ -21,6 +21,7 @@ pub(crate) struct Submit {
     pub(crate) pods_min: Option<u32>,
     pub(crate) constraints: Constraints,
     pub(crate) preemption_delay_ms: u64,
+    pub(crate) time_limit_ms: Option<u64>,
 }
 
 impl Submit {
@@ -42,6 +43,7 @@ impl Submit {
             preemptible: !self.interactive,
             elastic: self.elastic,
             preemption_delay_ms: self.preemption_delay_ms,
+            time_limit_ms: self.time_limit_ms,
             created_at: now,
             ..WorkloadSpec::new(&self.name, queue, seq, pod_set)
         }
@@ -50,7 +52,7 @@ impl Submit {
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
 /// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
-/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS]`; one GPU if not said.
+/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--limit MS]`; one GPU if not said.
 pub(crate) fn submit(words: &[&str]) -> Submit {
     let (project, name) = words[0].split_once('/').expect("project/name");
     let mut result = Submit {
@@ -67,6 +69,7 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
         pods_min: None,
         constraints: Constraints::default(),
         preemption_delay_ms: 0,
+        time_limit_ms: None,
     };
     let (mut devices, mut millis, mut memory) = (1, 1000, None);
     let mut rest = words[1..].iter();
@@ -87,6 +90,7 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
             "--on" => result.constraints.selector.extend([pair(value())]),
             "--prefer" => result.constraints.preferred.push(preference(value())),
             "--tolerate" => result.constraints.tolerations.push(toleration(value())),
+            "--limit" => result.time_limit_ms = Some(value().parse().expect("milliseconds")),
             "--delay" => result.preemption_delay_ms = value().parse().expect("milliseconds"),
             other => panic!("unknown flag {other}"),
         }

@@ -7,9 +7,12 @@ use crate::order::Candidates;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room};
 
-/// Places whatever fits.
+/// Places whatever fits; keeps room for the first that do not.
 pub(crate) fn run(s: &mut Session<'_>) {
-    each_in_order(s, |s, id| s.place(id, None).is_ok());
+    each_in_order(s, |s, id| {
+        let placed = s.place(id, None);
+        placed.map_err(|blocked| s.reserve(id, blocked)).is_ok()
+    });
 }
 
 /// Makes room by a rule for what does not fit.

@@ -117,6 +117,10 @@ fn next_size(
 ) -> Option<model::Placement> {
     let size = u32::try_from(place.devices.len()).ok()?;
     let next = step_up(requested(s, id), size)?;
+    // Growth beyond the request is given back on demand: no reservation stands against it.
+    if size < requested(s, id) && !s.may_clear(id, place.node) {
+        return None;
+    }
     let larger = place::resized(s.cluster, place, next as usize)?;
     let extra_millis = larger.gpu_millis() - place.gpu_millis();
     let held = gpus_of(s, id);

@@ -36,7 +36,8 @@ pub(crate) fn reasons(
 /// Why a workload found no place: the same for all of its class.
 fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let spec = &s.cluster.workloads()[id].spec;
-    let mut reasons = Vec::from_iter(s.queue_reason(id));
+    let behind = s.reservations.before(&Class::of(s.cluster, id)).cloned();
+    let mut reasons = Vec::from_iter(s.queue_reason(id).or(behind));
     for set in next_sets(s, id) {
         let of_set = no_room(s.cluster, id, set).into_iter().chain(ruled_out(s.cluster, id, set));
         let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();

@@ -13,7 +13,7 @@ pub(crate) struct Reclaim;
 
 impl Rule for Reclaim {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-        not_entitled(s, id, asked).is_none()
+        not_entitled(s, id, asked + s.reserved_before(id)).is_none()
     }
 
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
@@ -136,6 +136,18 @@ impl Rule for Reclaim {
     }
 }
 
+/// Whether a queue that holds `extra` more is above both quota and fair share, in what is asked for.
+pub(crate) fn is_above_share(
+    s: &Session<'_>,
+    giver: QueueId,
+    asked: Resources,
+    extra: Resources,
+) -> bool {
+    let queue = &s.cluster.queues()[giver];
+    let (held, most) = (queue.held() + extra, s.fair[&giver].max(queue.share.quota));
+    Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
+}
+
 /// Of what a workload's queue would hold more than its fair share with it, if anything.
 pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> Option<Kind> {
     beyond_share(s, s.cluster.workloads()[id].spec.queue, asked)
@@ -207,7 +219,11 @@ fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
 
 /// The ancestors (or selves) of both queues just below the point where their paths part; none
 /// when the queues are the same.
-fn branches(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Option<(QueueId, QueueId)> {
+pub(crate) fn branches(
+    s: &Session<'_>,
+    id: WorkloadId,
+    victim: WorkloadId,
+) -> Option<(QueueId, QueueId)> {
     let path = |id: WorkloadId| {
         let mut path: Vec<_> = s.cluster.lineage(s.cluster.workloads()[id].spec.queue).collect();
         path.reverse();

@@ -88,6 +88,7 @@ impl fmt::Display for Pending {
             | Self::WaitingForRelease { .. }
             | Self::Gated { .. }
             | Self::BackingOff { .. }
+            | Self::BehindReservation { .. }
             | Self::SearchCutShort { .. } => self.fmt_others(f),
         }
     }
@@ -152,6 +153,9 @@ impl Pending {
             Self::BackingOff { .. } => {
                 write!(f, "it failed; the next try waits for the end of the back-off")
             }
+            Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
+                behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
+            }
             Self::SearchCutShort { trials } => {
                 write!(
                     f,
@@ -165,6 +169,27 @@ impl Pending {
             | Self::NotEnoughMemory { .. } => fmt::Display::fmt(self, f),
         }
     }
+}
+
+fn behind_reservation(
+    f: &mut fmt::Formatter<'_>,
+    holder: &WorkloadRef,
+    waited_ms: u64,
+    gpu_millis: u64,
+    starts_in_ms: Option<u64>,
+) -> fmt::Result {
+    let need = if gpu_millis == 0 { "room".into() } else { gpus(gpu_millis) };
+    let waited = minutes(waited_ms);
+    write!(f, "room is kept for {holder}, which goes first, needs {need} and has waited {waited}")?;
+    match starts_in_ms {
+        Some(ms) => write!(f, "; it starts within {}", minutes(ms + 59_999)),
+        None => write!(f, "; nobody knows when it can start"),
+    }
+}
+
+/// Whole minutes, so that the text does not change all the time.
+fn minutes(ms: u64) -> String {
+    format!("{} min", ms / 60_000)
 }
 
 fn larger_than_any_node(

@@ -112,7 +112,7 @@ pub(super) fn node(
     id: NodeId,
     refused: &Refused,
 ) -> Option<Offer> {
-    if !s.cluster.allows(need.ask.constraints, id) {
+    if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
     let row = &s.cluster.nodes()[id];

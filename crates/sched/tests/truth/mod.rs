@@ -97,8 +97,20 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(*gated > 0 && gated <= pods, "that pods are held back")
         }
         Pending::BackingOff { until } => so(*until > w.now, "that it has to wait"),
+        Pending::BehindReservation { holder, waited_ms, gpu_millis, .. } => {
+            behind(w, holder.id, *waited_ms, *gpu_millis)
+        }
         Pending::GangIncomplete { .. } | Pending::SearchCutShort { .. } => Ok(()),
     }
+}
+
+/// That room is kept for another.
+fn behind(w: &World, holder: model::WorkloadId, waited_ms: u64, gpu_millis: u64) -> Truth {
+    let row = &w.cluster.workloads()[holder];
+    so(w.cluster.waiting().contains(&holder), "that its holder waits")?;
+    so(waited_ms >= w.policy.reserve_after_ms, "that it has waited long enough")?;
+    let asked = row.sets().map(|(set, state)| u64::from(set.pods) * state.demand.gpu_millis);
+    so(gpu_millis <= asked.sum(), "what its holder needs")
 }
 
 /// What a diagnosis says about nodes and holders.

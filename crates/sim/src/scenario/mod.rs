@@ -133,6 +133,8 @@ impl Scenario {
                 consolidation_moves_max,
                 grow_interval,
                 stale_grace,
+                reserve_after,
+                reservations_max,
                 trials_max,
             } = read;
             policy.profile = profile.or(policy.profile);
@@ -149,6 +151,8 @@ impl Scenario {
                 consolidation_moves_max.or(policy.consolidation_moves_max);
             policy.grow_interval = grow_interval.or(policy.grow_interval);
             policy.stale_grace = stale_grace.or(policy.stale_grace);
+            policy.reserve_after = reserve_after.or(policy.reserve_after);
+            policy.reservations_max = reservations_max.or(policy.reservations_max);
             policy.trials_max = trials_max.or(policy.trials_max);
         }
         Ok(())

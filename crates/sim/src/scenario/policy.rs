@@ -49,6 +49,12 @@ pub struct Policy {
     /// How long a gang may run with fewer pods than its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_grace: Option<Span>,
+    /// How long the first in line waits before room is kept for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve_after: Option<Span>,
+    /// Most workloads that room is kept for; 0 is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservations_max: Option<usize>,
     /// Most trial placements of one action in one cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_max: Option<u64>,

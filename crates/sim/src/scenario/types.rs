@@ -339,10 +339,16 @@ pub struct Workload {
     /// For how long it has had fewer pods than its minimum, some of them running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<Span>,
+    /// How long ago it was last evicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_evicted: Option<Span>,
     /// In how long it is looked at first (back-off).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Span>,
-    /// It finishes when it has run so long since its last start.
+    /// It is over so long after its last start at the latest; the scheduler knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Span>,
+    /// It finishes when it has run so long since its last start; the scheduler does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_for: Option<Span>,
     /// What becomes of its evicted pods; as the world says if not given.
@@ -475,7 +481,9 @@ impl Workload {
             checkpointed: None,
             restarts: 0,
             stale: None,
+            last_evicted: None,
             not_before: None,
+            time_limit: None,
             runs_for: None,
             evicted: None,
             tasks: Vec::new(),

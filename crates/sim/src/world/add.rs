@@ -224,6 +224,7 @@ impl Simulation {
         let mut spec = WorkloadSpec::new(&name, queue, seq, pod_set);
         (spec.preemptible, spec.priority) = self.standing(wire);
         spec.elastic = wire.elastic;
+        spec.time_limit_ms = wire.time_limit.map(|span| span.0);
         spec.preemption_delay_ms = wire.preemption_delay.map_or(0, |span| span.0);
         spec.created_at = ago(self.now, wire.age.map_or(0, |span| span.0));
         let id = self.cluster.add_workload(spec).map_err(|error| fault(error.to_string()))?;
@@ -234,6 +235,9 @@ impl Simulation {
         self.cluster.set_checkpointed(id, checkpointed);
         self.cluster.set_restarts(id, wire.restarts);
         self.cluster.set_stale(id, wire.stale.map(|span| ago(self.now, span.0)));
+        if let Some(span) = wire.last_evicted {
+            self.cluster.set_evicted(id, ago(self.now, span.0));
+        }
         if let Some(wait) = wire.not_before {
             self.cluster.set_not_before(id, self.now.plus_ms(wait.0));
         }

@@ -49,6 +49,12 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     if let Some(grace) = wire.stale_grace {
         policy.stale_grace_ms = grace.0;
     }
+    if let Some(span) = wire.reserve_after {
+        policy.reserve_after_ms = span.0;
+    }
+    if let Some(most) = wire.reservations_max {
+        policy.reservations_max = most;
+    }
     if let Some(trials) = wire.trials_max {
         policy.trials_max = trials;
     }

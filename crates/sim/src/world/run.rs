@@ -230,8 +230,10 @@ impl Simulation {
         if row.runs.completions.is_some() {
             return self.ends_of_pods(job).into_iter().map(|(at, _)| at).min();
         }
-        let (id, span) = (row.model?, row.runs_for_ms?);
+        let id = row.model?;
         let workload = &self.cluster.workloads()[id];
+        // A time limit is a promise that the world keeps.
+        let span = row.runs_for_ms.into_iter().chain(workload.spec.time_limit_ms).min()?;
         self.cluster.runs(id).then(|| workload.last_start.unwrap_or(START).plus_ms(span))
     }
 

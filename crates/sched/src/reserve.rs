@@ -1,0 +1,279 @@
+//! Room that is kept together for who is first in line and cannot start, so that a large gang
+//! does not starve behind small work. Owns: who gets a reservation, and whom it binds. Refuses to
+//! know: which places it covers; that is [`claims`].
+//!
+//! Nothing is stored: each cycle finds the reservations anew from the state. They do not wander for
+//! all that: the places taken are those with the least to wait for, nothing that is bound is
+//! placed there, so the places of the last cycle are at least as good as they were, and others are
+//! taken only if they are better. What is waited for becomes less with everything that ends, which
+//! bounds both the wait and the time for which a place is kept idle.
+
+mod claims;
+
+use std::collections::BTreeMap;
+
+use model::{Placement, PodId, QueueId, Share, WorkloadId};
+use units::{Kind, Resources};
+
+use crate::actions::preempt::{gives_way_to, is_below};
+use crate::actions::reclaim::{branches, is_above_share, not_entitled};
+use crate::class::Class;
+use crate::session::{Blocked, Session};
+use crate::victims::is_elastic;
+use crate::{Pending, order};
+use claims::Claims;
+
+/// Candidates looked at for each reservation there may be.
+const TRIES: usize = 4;
+
+/// The reservations of a cycle.
+#[derive(Default)]
+pub(crate) struct Reservations {
+    /// Who is to get one, in order, and why it has no place. Which places are its own is found
+    /// out when somebody else is about to take one: as long as nobody gets anything, nothing needs
+    /// to be kept.
+    due: Vec<(WorkloadId, Blocked)>,
+    kept: Vec<Reservation>,
+    /// Who would have a place but for a reservation.
+    behind: BTreeMap<Class, Pending>,
+}
+
+/// Room kept for one workload.
+struct Reservation {
+    id: WorkloadId,
+    /// What its pods ask for together.
+    asked: Resources,
+    claims: Claims,
+}
+
+/// Which reservations a placement leaves alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heed {
+    /// All of others.
+    All,
+    /// Those that bind the workload.
+    Binding,
+}
+
+impl Reservations {
+    /// The reservation that keeps workloads of a class waiting.
+    pub(crate) fn before(&self, class: &Class) -> Option<&Pending> {
+        self.behind.get(class)
+    }
+}
+
+impl Session<'_> {
+    /// Will keep room for a workload that had its turn and found no place, if it has waited long
+    /// enough and could start at all.
+    pub(crate) fn reserve(&mut self, id: WorkloadId, blocked: Blocked) {
+        if self.reservations.due.len() >= self.policy.reservations_max.saturating_mul(TRIES) {
+            return;
+        }
+        let asked = self.ask(id, None);
+        let spec = &self.cluster.workloads()[id].spec;
+        // An elastic one starts smaller. What can never start keeps nothing.
+        if is_elastic(spec) || self.has_started(id) || !self.could_start(id, asked) {
+            return;
+        }
+        let due = self.waits_since(id).plus_ms(self.policy.reserve_after_ms);
+        if due <= self.now {
+            self.reservations.due.push((id, blocked));
+        } else {
+            self.wake(due);
+        }
+    }
+
+    /// Whether somebody is to get a reservation before this workload may take anything.
+    pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
+        let mut due = self.reservations.due.iter();
+        due.any(|&(other, _)| {
+            other != id && !self.has_started(other) && !self.goes_before(id, other)
+        })
+    }
+
+    /// Keeps room for those who are to get a reservation.
+    pub(crate) fn keep_room(&mut self) {
+        for (id, blocked) in std::mem::take(&mut self.reservations.due) {
+            let asked = self.ask(id, None);
+            if self.reservations.kept.len() >= self.policy.reservations_max
+                || self.has_started(id)
+                || !self.could_start(id, asked + self.held_above(id))
+            {
+                continue;
+            }
+            let claims = match blocked {
+                // Its queue has to become emptier first; which places it gets is a matter of then.
+                Blocked::Queue(_) => Some(Claims::default()),
+                Blocked::Room => self.claims(id),
+            };
+            if let Some(claims) = claims {
+                self.reservations.kept.push(Reservation { id, asked, claims });
+            }
+        }
+    }
+
+    /// Whether room is kept for anybody.
+    pub(crate) fn is_room_kept(&self) -> bool {
+        !self.reservations.kept.is_empty()
+    }
+
+    /// Whether all pods that must start together have a place.
+    fn has_started(&self, id: WorkloadId) -> bool {
+        let workload = &self.cluster.workloads()[id];
+        workload.enough(|set| workload.pod_sets[set].placed)
+    }
+
+    /// Whether limit, quota and fair share have room for so much at every level, if the queue holds
+    /// nothing else.
+    fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
+        let spec = &self.cluster.workloads()[id].spec;
+        self.cluster.lineage(spec.queue).all(|queue| {
+            let share = &self.cluster.queues()[queue].share;
+            let mut most = share.limit.min(self.fair[&queue]);
+            if !spec.preemptible {
+                most = most.min(share.quota);
+            }
+            asked.fits_in(most)
+        })
+    }
+
+    /// What its queue holds for work that is more important: it is not expected to end.
+    fn held_above(&self, id: WorkloadId) -> Resources {
+        let workload = |id: WorkloadId| &self.cluster.workloads()[id];
+        let spec = &workload(id).spec;
+        let own = self.cluster.queues()[spec.queue].workloads.iter();
+        let above = own.filter(|&&other| {
+            workload(other).placed > 0 && workload(other).spec.priority > spec.priority
+        });
+        let pods = above.flat_map(|&other| &workload(other).pods);
+        let held = pods.filter_map(|&pod| {
+            let place = self.cluster.pods()[pod].occupancy.effective()?;
+            Some(self.cluster.amounts(pod, place))
+        });
+        held.sum()
+    }
+
+    /// Whether a pod may take a place.
+    pub(crate) fn is_open(&self, pod: PodId, heed: Heed, to: &Placement) -> bool {
+        let amounts = self.cluster.amounts(pod, to);
+        let id = self.cluster.pods()[pod].workload;
+        self.heeded(id, heed).all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
+    }
+
+    /// Whether room may be made for a workload on a node.
+    pub(crate) fn may_clear(&self, id: WorkloadId, node: model::NodeId) -> bool {
+        self.heeded(id, Heed::Binding).all(|kept| !kept.claims.cover(node))
+    }
+
+    /// Whether a queue has room under its limits for a workload and for those that have a
+    /// reservation before it.
+    pub(crate) fn leaves_headroom(&self, id: WorkloadId, asked: Resources) -> bool {
+        let spec = |id: WorkloadId| &self.cluster.workloads()[id].spec;
+        self.heeded(id, Heed::Binding).all(|kept| {
+            let own =
+                |queue: &QueueId| self.cluster.lineage(spec(id).queue).any(|other| other == *queue);
+            self.cluster.lineage(spec(kept.id).queue).filter(own).all(|queue| {
+                let queue = &self.cluster.queues()[queue];
+                let fixed = !spec(id).preemptible && !spec(kept.id).preemptible;
+                Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0).all(|kind| {
+                    let both = asked[kind].saturating_add(kept.asked[kind]);
+                    let within = |held: u64, most: u64| held.saturating_add(both) <= most;
+                    within(queue.allocated[kind], queue.share.limit[kind])
+                        && (!fixed
+                            || within(
+                                queue.allocated_non_preemptible[kind],
+                                queue.share.quota[kind],
+                            ))
+                })
+            })
+        })
+    }
+
+    /// What those ask for that have a reservation in its own queue and go before it: the share of
+    /// the queue is theirs first.
+    pub(crate) fn reserved_before(&self, id: WorkloadId) -> Resources {
+        let queue = |id: WorkloadId| self.cluster.workloads()[id].spec.queue;
+        let own = self.heeded(id, Heed::Binding).filter(|kept| queue(kept.id) == queue(id));
+        own.map(|kept| kept.asked).sum()
+    }
+
+    /// Notes that a workload has no place because room is kept for another.
+    pub(crate) fn note_behind(&mut self, id: WorkloadId) {
+        let Some(kept) = self.heeded(id, Heed::Binding).next() else { return };
+        let behind = Pending::BehindReservation {
+            holder: self.reference(kept.id),
+            waited_ms: self.now.since_ms(self.waits_since(kept.id)),
+            gpu_millis: kept.asked.gpu_millis,
+            starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
+        };
+        self.reservations.behind.insert(Class::of(self.cluster, id), behind);
+    }
+
+    fn heeded(&self, id: WorkloadId, heed: Heed) -> impl Iterator<Item = &Reservation> {
+        self.reservations.kept.iter().filter(move |kept| {
+            let stands = kept.id != id && !self.has_started(kept.id);
+            stands && (heed == Heed::All || self.binds(kept, id))
+        })
+    }
+
+    /// A reservation binds everybody but who goes before its holder, who is known to be gone by
+    /// the time it starts, and who gives way to it at once.
+    fn binds(&self, kept: &Reservation, id: WorkloadId) -> bool {
+        !self.goes_before(id, kept.id)
+            && !self.ends_in_time(id, kept)
+            && !self.would_give_way(id, kept)
+    }
+
+    fn goes_before(&self, id: WorkloadId, other: WorkloadId) -> bool {
+        let outranks =
+            |left, right| order::by_rank(self.cluster, left) < order::by_rank(self.cluster, right);
+        let Some((own, theirs)) = branches(self, id, other) else { return outranks(id, other) };
+        // The place its queue has in the order is that of the first in it.
+        let queue = |id: WorkloadId| self.cluster.workloads()[id].spec.queue;
+        let is_first = self.reservations.kept.iter().all(|kept| {
+            queue(kept.id) != queue(id) || self.has_started(kept.id) || !outranks(kept.id, id)
+        });
+        is_first && self.shares().before((own, id), (theirs, other))
+    }
+
+    fn ends_in_time(&self, id: WorkloadId, kept: &Reservation) -> bool {
+        let limit_ms = self.cluster.workloads()[id].spec.time_limit_ms;
+        let ends = limit_ms.map(|ms| self.now.plus_ms(ms));
+        ends.zip(kept.claims.starts_at()).is_some_and(|(ends, starts)| ends <= starts)
+    }
+
+    /// Whether a workload that has no place yet could be stopped for the holder as soon as it had
+    /// one: nothing is lost by letting it run until then.
+    fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
+        let workload = &self.cluster.workloads()[id];
+        let guaranteed =
+            |what: fn(&Share) -> u64| self.guaranteed_ms(workload.spec.queue, what) > 0;
+        match branches(self, kept.id, id) {
+            None => {
+                is_below(self, kept.id, id) && !guaranteed(|share| share.preempt_min_runtime_ms)
+            }
+            Some((_, giver)) => {
+                workload.spec.preemptible
+                    && !guaranteed(|share| share.reclaim_min_runtime_ms)
+                    && not_entitled(self, kept.id, kept.asked).is_none()
+                    && is_above_share(self, giver, kept.asked, self.ask(id, None))
+            }
+        }
+    }
+
+    /// Whether a running workload can be stopped for another at once.
+    fn gives_way_now(&self, victim: WorkloadId, id: WorkloadId, asked: Resources) -> bool {
+        match branches(self, id, victim) {
+            None => {
+                gives_way_to(self, id, victim)
+                    && self.safe_until(victim, |share| share.preempt_min_runtime_ms) <= self.now
+            }
+            Some((_, giver)) => {
+                self.can_give_way(victim)
+                    && self.safe_until(victim, |share| share.reclaim_min_runtime_ms) <= self.now
+                    && not_entitled(self, id, asked).is_none()
+                    && is_above_share(self, giver, asked, Resources::ZERO)
+            }
+        }
+    }
+}
