@@ -220,7 +220,8 @@ pub struct ProjectStatus {
     pub quota_status: QuotaStatus,
     /// Use per pool.
     pub node_pool_quota_statuses: Vec<NodePoolQuota>,
-    /// Our own numbers: `fairShare` with `gpu`, `cpu`, `memory`.
+    /// Our own numbers: `fairShare` with `gpu`, `cpu`, `memory`; and with fairness over time
+    /// `usagePpm` with the same, what it used of late in millionths of the cluster.
     pub additional_status_data: std::collections::BTreeMap<String, Value>,
 }
 

@@ -79,7 +79,7 @@ impl Dispatcher {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
         let (executor, faults) = Executor::new(engine.clone(), clock.clone());
-        let state = State::recover(snapshot, &nodes, clock.now())?;
+        let state = State::recover(snapshot, &nodes, policy.usage, clock.now())?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -302,7 +302,7 @@ impl Dispatcher {
         self.faults = faults;
         let snapshot = self.store.load().await?;
         let now = self.time();
-        self.state = State::recover(snapshot, &self.nodes, now)?;
+        self.state = State::recover(snapshot, &self.nodes, self.policy.usage, now)?;
         self.state.halted = self.halted;
         self.reconcile().await
     }

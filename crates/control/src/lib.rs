@@ -30,6 +30,7 @@ mod reasons;
 mod recover;
 mod service;
 mod state;
+mod usage;
 pub mod view;
 
 pub use command::{GpuSpec, ProjectChange, ProjectSpec, Restart, ShareChange, WorkloadSpec};

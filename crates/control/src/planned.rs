@@ -21,6 +21,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 impl State {
     /// Lets the scheduler decide, and takes its plan over.
     pub(crate) fn decide(&mut self, policy: &Policy) {
+        self.observe_usage();
         if self.halted {
             return;
         }
@@ -34,6 +35,7 @@ impl State {
                 break;
             }
         }
+        self.observe_usage();
     }
 
     /// Returns whether a place became free at once, so that it is worth deciding again.

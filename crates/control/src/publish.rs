@@ -151,6 +151,7 @@ impl State {
             allocated_non_preemptible: of(|queue| queue.allocated_non_preemptible),
             requested: of(|queue| queue.requested),
             fair_share: self.shares.get(&project.queue).copied().unwrap_or_default(),
+            usage: self.usage.as_ref().map(|_| self.cluster.queues()[project.queue].usage),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId};
+use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
 use store::{Desired, PlacementBody, PodRow, Snapshot};
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
@@ -20,6 +20,7 @@ impl State {
     pub(crate) fn recover(
         snapshot: Snapshot,
         nodes: &[NodeSpec],
+        usage: Option<UsageWindow>,
         now: Instant,
     ) -> Result<Self, Error> {
         let mut state = Self {
@@ -36,6 +37,7 @@ impl State {
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
+            usage: None,
             wake_at: None,
             halted: false,
             last_project_id: snapshot.last_project_id,
@@ -66,6 +68,7 @@ impl State {
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
         state.restore_places(&placed);
+        state.restore_usage(usage, &snapshot.usage);
         state.show_everything();
         Ok(state)
     }

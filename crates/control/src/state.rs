@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::{RunKey, RunSpec};
-use model::{Cluster, NodeId, PodId, QueueId, WorkloadId};
+use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
 use store::{Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -176,6 +176,8 @@ pub(crate) struct State {
     pub(crate) strays: BTreeSet<RunKey>,
     /// Workloads that are shown with a reason to wait.
     pub(crate) explained: BTreeSet<Uuid>,
+    /// What the projects used of late, if that matters.
+    pub(crate) usage: Option<UsageLedger>,
     /// When the scheduler wants to look again.
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.

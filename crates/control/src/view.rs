@@ -49,6 +49,8 @@ pub struct ProjectView {
     pub requested: Resources,
     /// What it is entitled to now, quota and over-quota part together.
     pub fair_share: Resources,
+    /// What it used of late, if that matters.
+    pub usage: Option<model::Usage>,
 }
 
 /// Quota, limit and weight of a project. `None` is unlimited.

@@ -33,7 +33,7 @@ pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use requests::Requests;
-pub use usage::{Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
+pub use usage::{EndedStep, Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
 
 /// Id of a node.

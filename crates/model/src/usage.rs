@@ -108,15 +108,31 @@ impl UsageLedger {
     }
 
     /// Books what was held until now, takes down what is held from now on, and gives the queues
-    /// their figures when a step has ended. To be told before each decision, and best after each
-    /// change. Costs a comparison for each queue, work for those that changed, and a pass over all
-    /// steps when one ends.
-    pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) {
+    /// their figures when a step has ended; says how many have. To be told before each decision,
+    /// and best after each change. Costs a comparison for each queue, work for those that changed,
+    /// and a pass over all steps when one ends.
+    pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
         let ended = self.pass(now);
+        self.take_down(cluster, now, cluster.capacity(), |_, queue| queue.held());
+        if ended > 0 {
+            self.queues.retain(|&id, _| cluster.queues().get(id).is_some());
+            self.publish(cluster);
+        }
+        ended
+    }
+
+    /// From now on the cluster has this capacity and each queue holds so much.
+    fn take_down(
+        &mut self,
+        cluster: &Cluster,
+        now: Instant,
+        capacity: Resources,
+        held: impl Fn(QueueId, &Queue) -> Resources,
+    ) {
         self.capacity.book(now);
-        self.capacity.held = cluster.capacity();
+        self.capacity.held = capacity;
         for (id, queue) in cluster.queues().iter() {
-            let held = queue.held();
+            let held = held(id, queue);
             let known = self.queues.get_mut(&id).filter(|row| row.seq == queue.seq);
             match known {
                 Some(row) if row.held == held => {}
@@ -124,25 +140,25 @@ impl UsageLedger {
                     row.book(now);
                     row.held = held;
                 }
-                None => drop(self.queues.insert(id, new_row(queue, now))),
+                None => {
+                    let row = Row { seq: queue.seq, held, since: now, ..Row::default() };
+                    self.queues.insert(id, row);
+                }
             }
-        }
-        if ended {
-            self.queues.retain(|&id, _| cluster.queues().get(id).is_some());
-            self.publish(cluster);
         }
     }
 
-    /// Ends the steps that are over by now; says whether there were any.
-    fn pass(&mut self, now: Instant) -> bool {
+    /// Ends the steps that are over by now; says how many.
+    fn pass(&mut self, now: Instant) -> usize {
         let Some(mut step) = self.step else {
             self.step = Some(self.window.step_start(now));
             self.capacity.since = now;
-            return false;
+            return 0;
         };
         let mut next = self.window.next_step(step);
+        let mut ended = 0;
         if next > now {
-            return false;
+            return ended;
         }
         // Of a long silence only what the window still sees is gone through.
         let seen_ms = self.window.step_ms().saturating_mul(self.weights.len() as u64 + 1);
@@ -162,9 +178,10 @@ impl UsageLedger {
                 }
             }
             (step, next) = (next, self.window.next_step(next));
+            ended += 1;
         }
         self.step = Some(step);
-        true
+        ended
     }
 
     fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
@@ -172,7 +189,7 @@ impl UsageLedger {
     }
 
     /// Gives every queue its figures.
-    fn publish(&self, cluster: &mut Cluster) {
+    pub fn publish(&self, cluster: &mut Cluster) {
         for id in cluster.queues().ids().collect::<Vec<_>>() {
             cluster.set_usage(id, self.usage(id));
         }
@@ -191,12 +208,44 @@ impl UsageLedger {
     }
 }
 
-fn new_row(queue: &Queue, now: Instant) -> Row {
-    Row { seq: queue.seq, held: queue.held(), since: now, ..Row::default() }
+/// What was held in a step that has ended, on average.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedStep {
+    /// When it began.
+    pub start: Instant,
+    /// The cluster's capacity.
+    pub capacity: Resources,
+    /// What each queue held; those that held nothing are left out.
+    pub held: Vec<(QueueId, Resources)>,
 }
 
-/// A history from elsewhere.
+/// History, to be kept and to be had from elsewhere.
 impl UsageLedger {
+    /// The last so many steps that have ended, the newest first, as far as they still count.
+    #[must_use]
+    pub fn ended(&self, count: usize) -> Vec<EndedStep> {
+        let before = |at: Instant| Some(self.window.step_start(Instant(at.0.checked_sub(1)?)));
+        let starts = std::iter::successors(self.step.and_then(before), |&start| before(start));
+        let steps = starts.zip(&self.capacity.past).take(count).enumerate();
+        let step = |(age, (start, &capacity)): (usize, (Instant, &Resources))| {
+            let rows = self.queues.iter();
+            let held = rows.filter_map(|(&id, row)| Some((id, *row.past.get(age)?)));
+            let held = held.filter(|(_, mean)| *mean != Resources::ZERO).collect();
+            EndedStep { start, capacity, held }
+        };
+        steps.map(step).collect()
+    }
+
+    /// Goes through a step of the past again; the oldest first, before anything is observed. What
+    /// was held in it is taken to have been held until the next.
+    pub fn replay(&mut self, cluster: &Cluster, past: &EndedStep) {
+        self.pass(past.start);
+        let held: BTreeMap<_, _> = past.held.iter().copied().collect();
+        self.take_down(cluster, past.start, past.capacity, |id, _| {
+            held.get(&id).copied().unwrap_or_default()
+        });
+    }
+
     /// Pretends that the cluster was as it is for the whole window, and that each queue held its
     /// present figure of it all the time: what a snapshot, which has no history, goes on from.
     pub fn assume_even_past(&mut self, cluster: &Cluster, now: Instant) {
@@ -210,7 +259,8 @@ impl UsageLedger {
                 let part = u128::from(capacity[kind]) * u128::from(queue.usage.of(kind));
                 mean[kind] = u64::try_from(part.div_ceil(1_000_000)).unwrap_or(u64::MAX);
             }
-            let row = Row { past: past(mean), ..new_row(queue, now) };
+            let (seq, held) = (queue.seq, queue.held());
+            let row = Row { past: past(mean), seq, held, since: now, ..Row::default() };
             self.queues.insert(id, row);
         }
         self.step = Some(self.window.step_start(now));

@@ -264,3 +264,47 @@ fn an_even_past_gives_the_figures_it_was_made_from() {
     assert_eq!(told.memory_ppm, usage.memory_ppm);
     assert_eq!(f.ledger.usage(f.queues[1]), model::Usage::default());
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_ledger_that_was_kept_goes_on_where_it_was(
+        history in history(),
+        later in history(),
+        half_life in any::<bool>(),
+    ) {
+        let window = sliding(6 * HOUR, half_life.then_some(4 * HOUR));
+        let mut f = Fixture::new(window, HOUR);
+        let mut kept = Vec::new();
+        for (ms, held) in history {
+            f.now = f.now.plus_ms(ms);
+            let ended = f.ledger.observe(&mut f.cluster, f.now);
+            kept.extend(f.ledger.ended(ended).into_iter().rev());
+            f.pass(0, held);
+        }
+        // It stops at the end of a step, as far as what is held goes.
+        let end = window.next_step(f.now);
+        let ended = f.ledger.observe(&mut f.cluster, end);
+        kept.extend(f.ledger.ended(ended).into_iter().rev());
+        f.now = end;
+        let figures = [f.ppm(0), f.ppm(1)];
+        let mut again = UsageLedger::new(window);
+        kept.iter().for_each(|step| again.replay(&f.cluster, step));
+        again.observe(&mut f.cluster, f.now);
+        again.publish(&mut f.cluster);
+        for (queue, before) in figures.into_iter().enumerate() {
+            // Means are rounded once more.
+            prop_assert!(f.ppm(queue).abs_diff(before) <= 300, "{} for {before}", f.ppm(queue));
+        }
+        let kept = std::mem::replace(&mut f.ledger, again);
+        let mut other = Fixture { ledger: kept, ..Fixture::new(window, HOUR) };
+        (other.now, other.cluster, other.queues) = (f.now, f.cluster.clone(), f.queues.clone());
+        other.pods.clone_from(&f.pods);
+        for (ms, held) in later {
+            f.pass(ms, held);
+            other.pass(ms, held);
+            prop_assert!(f.ppm(0).abs_diff(other.ppm(0)) <= 300);
+        }
+    }
+}

@@ -12,7 +12,7 @@ mod sqlite;
 pub use error::Error;
 pub use rows::{
     AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, GpuBody,
-    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Snapshot, WorkloadRow,
-    WorkloadSpecBody, WorkloadState,
+    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Snapshot, UsageRow,
+    WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 pub use sqlite::Store;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::Instant;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 /// Who this database belongs to.
@@ -314,6 +314,17 @@ pub struct AuditRow {
     pub result: String,
 }
 
+/// What was held in a step of time, on average.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageRow {
+    /// When the step began.
+    pub step_start: Instant,
+    /// By which project; none: what the cluster has.
+    pub project_id: Option<u64>,
+    /// How much.
+    pub held: Resources,
+}
+
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -333,6 +344,10 @@ pub enum Change {
     Credential(CredentialRow),
     /// A client's credential is withdrawn.
     CredentialGone(String),
+    /// A step of time has ended.
+    Usage(UsageRow),
+    /// Steps that began before this do not count any more.
+    UsageGone(Instant),
 }
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
@@ -346,6 +361,8 @@ pub struct Snapshot {
     pub workloads: Vec<WorkloadRow>,
     /// Their pods by workload and index.
     pub pods: Vec<PodRow>,
+    /// What was held in the past, the oldest step first.
+    pub usage: Vec<UsageRow>,
     /// Highest project id ever given out.
     pub last_project_id: u64,
     /// Highest workload `seq` ever given out.

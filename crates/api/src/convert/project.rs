@@ -199,7 +199,11 @@ pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
         node_pool_id: NODE_POOL_ID.to_owned(),
         quota,
     };
-    let fair_share = json!(amounts(view.fair_share));
+    let mut own = BTreeMap::from([("fairShare".to_owned(), json!(amounts(view.fair_share)))]);
+    own.extend(view.usage.map(|usage| {
+        let ppm = json!({"gpu": usage.gpu_ppm, "cpu": usage.cpu_ppm, "memory": usage.memory_ppm});
+        ("usagePpm".to_owned(), ppm)
+    }));
     Project {
         id: view.id.to_string(),
         name: view.name.clone(),
@@ -220,7 +224,7 @@ pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
             last_updated_time: context.now.into(),
             quota_status: quota,
             node_pool_quota_statuses: vec![pool],
-            additional_status_data: BTreeMap::from([("fairShare".to_owned(), fair_share)]),
+            additional_status_data: own,
         },
         total_resources: totals(&view.share),
         resources: vec![resources(&view.share)],

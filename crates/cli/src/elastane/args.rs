@@ -61,6 +61,12 @@ pub(crate) struct Up {
     /// What to log: off, error, warn, info, debug, trace [default: warn]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<String>,
+    /// Fairness over time: the past that counts, such as 7d or 7d,tumbling [default: none]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) usage_window: Option<String>,
+    /// After how long past use counts half, such as 1d [default: never]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) usage_half_life: Option<String>,
     /// Read values from this file (TOML)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

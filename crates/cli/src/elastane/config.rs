@@ -5,6 +5,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use model::{UsageWindow, UsageWindowError, WindowKind};
+use sim::scenario::amount::{Millis, Unit};
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 use tracing::level_filters::LevelFilter;
@@ -15,8 +17,17 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 7] =
-    ["cluster_name", "gpus", "insecure_listen", "listen", "log", "nodes", "state_dir"];
+const KEYS: [&str; 9] = [
+    "cluster_name",
+    "gpus",
+    "insecure_listen",
+    "listen",
+    "log",
+    "nodes",
+    "state_dir",
+    "usage_half_life",
+    "usage_window",
+];
 /// An unknown key is taken for a misspelt one up to this distance.
 const SIMILARITY_MIN: f64 = 0.6;
 
@@ -62,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) cluster_name: String,
     pub(crate) log: LevelFilter,
     pub(crate) machines: Machines,
+    /// Which past counts in fair shares.
+    pub(crate) usage: Option<UsageWindow>,
 }
 
 /// Which machines there are.
@@ -126,6 +139,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
             level.map_err(|_| given.fault(format!("`{}` is no level; {allowed}", given.text)))
         })?,
         machines: machines(&layers)?,
+        usage: usage(find("usage_window"), find("usage_half_life"))?,
     })
 }
 
@@ -139,6 +153,8 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("log", "--log", text(&flags.log)),
         ("nodes", "--nodes", text(&flags.nodes)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
+        ("usage_half_life", "--usage-half-life", text(&flags.usage_half_life)),
+        ("usage_window", "--usage-window", text(&flags.usage_window)),
     ];
     let given = |(key, flag, text): (&'static str, &str, Option<String>)| {
         text.map(|text| (key, Given { text, origin: flag.to_owned() }))
@@ -223,6 +239,33 @@ fn cluster_name(given: Option<Given>) -> Result<String, Error> {
     let Some(given) = given else { return Ok("default".to_owned()) };
     units::check_name(&given.text).map_err(|error| given.fault(error))?;
     Ok(given.text)
+}
+
+/// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, and each week anew.
+fn usage(window: Option<Given>, half_life: Option<Given>) -> Result<Option<UsageWindow>, Error> {
+    let span = |given: &Given, text: &str| Millis::read(text).map_err(|fault| given.fault(fault));
+    let Some(window) = window else {
+        return half_life.map_or(Ok(None), |given| {
+            Err(given.fault("needs a window to count in; give --usage-window too, such as 7d"))
+        });
+    };
+    let (length, kind) = match window.text.split_once(',') {
+        None => (window.text.as_str(), WindowKind::Sliding),
+        Some((length, "tumbling")) => {
+            (length, WindowKind::Tumbling { start: units::Instant::default() })
+        }
+        Some((_, other)) => {
+            let fault = format!("`{other}` is no kind of window; write `7d` or `7d,tumbling`");
+            return Err(window.fault(fault));
+        }
+    };
+    let length_ms = span(&window, length)?;
+    let half_life_ms = half_life.as_ref().map(|given| span(given, &given.text)).transpose()?;
+    let made = UsageWindow::new(length_ms, kind, half_life_ms);
+    made.map(Some).map_err(|error| match (&error, &half_life) {
+        (UsageWindowError::HalfLife, Some(given)) => given.fault(error),
+        _ => window.fault(error),
+    })
 }
 
 /// The highest origin that says anything about machines decides.

@@ -34,6 +34,7 @@ fn without_a_word_everything_has_a_value() {
         cluster_name: "default".to_owned(),
         log: LevelFilter::WARN,
         machines: Machines::Found,
+        usage: None,
     };
     assert_eq!(config, want);
 }
@@ -48,6 +49,27 @@ fn flags_beat_the_environment_which_beats_the_file() {
     assert_eq!(config.listen.port(), 3);
     assert_eq!(config.cluster_name, "env");
     assert_eq!(config.log, LevelFilter::INFO);
+}
+
+#[test]
+fn the_past_that_counts_is_a_span_and_a_half_life() {
+    let window = |text: &str| Up { usage_window: Some(text.into()), ..Up::default() };
+    let half_life = [("ELASTANE_USAGE_HALF_LIFE", "1d")];
+    let usage = with(&window("7d"), &half_life).unwrap().usage.unwrap();
+    assert_eq!((usage.length_ms(), usage.half_life_ms()), (7 * 86_400_000, Some(86_400_000)));
+    let usage = with(&window("7d,tumbling"), &[]).unwrap().usage.unwrap();
+    assert!(matches!(usage.kind(), model::WindowKind::Tumbling { .. }));
+    for (flags, env, said) in [
+        (window("soon"), None, "--usage-window: `soon` is not a span of time"),
+        (window("1s"), None, "--usage-window: the window of usage is between 1 minute"),
+        (window("7d,sliding"), None, "`sliding` is no kind of window"),
+        (window("7d"), Some("1s"), "ELASTANE_USAGE_HALF_LIFE: the half-life of usage is between"),
+        (Up::default(), Some("1d"), "ELASTANE_USAGE_HALF_LIFE: needs a window to count in"),
+    ] {
+        let env: Vec<_> = env.map(|text| ("ELASTANE_USAGE_HALF_LIFE", text)).into_iter().collect();
+        let error = with(&flags, &env).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]

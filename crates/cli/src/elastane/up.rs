@@ -141,7 +141,7 @@ async fn open(
         nodes,
         engine: Arc::new(engine),
         store,
-        policy: sched::Policy::default(),
+        policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
     };
     let (service, control) =

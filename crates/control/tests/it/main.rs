@@ -7,5 +7,6 @@ mod fake;
 mod life;
 mod refusals;
 mod restart;
+mod usage;
 mod walks;
 mod world;

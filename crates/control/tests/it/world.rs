@@ -29,6 +29,7 @@ pub(crate) struct World {
     pub(crate) handle: Handle,
     pub(crate) dir: tempfile::TempDir,
     nodes: Vec<NodeSpec>,
+    policy: sched::Policy,
     server: Option<Server>,
 }
 
@@ -105,11 +106,16 @@ pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
 impl World {
     /// A running server with these nodes and, as projects 1, 2, …, these quotas.
     pub(crate) async fn new(nodes: Vec<NodeSpec>, quotas: &[u64]) -> Self {
+        Self::with(nodes, quotas, sched::Policy::default()).await
+    }
+
+    /// The same, deciding as the policy says.
+    pub(crate) async fn with(nodes: Vec<NodeSpec>, quotas: &[u64], policy: sched::Policy) -> Self {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let dir = tempfile::tempdir().unwrap();
-        let (service, handle) = open(&dir, &nodes, &engine, &clock).await;
-        let mut world = Self { engine, clock, handle, dir, nodes, server: None };
+        let (service, handle) = open(&dir, &nodes, &engine, &clock, &policy).await;
+        let mut world = Self { engine, clock, handle, dir, nodes, policy, server: None };
         world.serve(service);
         for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
             world.handle.create_project("admin", project(name, *quota)).await.unwrap();
@@ -132,13 +138,14 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
-        let (_, other) = open(&spare, &[], &engine, &clock).await;
+        let (_, other) = open(&spare, &[], &engine, &clock, &self.policy).await;
         self.handle = other;
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
-        let (service, handle) = open(&self.dir, &self.nodes, &self.engine, &self.clock).await;
+        let (service, handle) =
+            open(&self.dir, &self.nodes, &self.engine, &self.clock, &self.policy).await;
         self.handle = handle;
         self.serve(service);
     }
@@ -236,6 +243,7 @@ async fn open(
     nodes: &[NodeSpec],
     engine: &FakeEngine,
     clock: &ManualClock,
+    policy: &sched::Policy,
 ) -> (Service, Handle) {
     let options = Options {
         cluster_name: "test".to_owned(),
@@ -243,7 +251,7 @@ async fn open(
         nodes: nodes.to_vec(),
         engine: Arc::new(engine.clone()),
         store: Store::open(dir.path()).await.unwrap(),
-        policy: sched::Policy::default(),
+        policy: policy.clone(),
         clock: Arc::new(clock.clone()),
     };
     Service::open(options).await.unwrap()

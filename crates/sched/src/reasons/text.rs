@@ -108,15 +108,7 @@ impl Pending {
                 write!(f, "{pods_min} pods must start together; fewer fit at the moment")
             }
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
-                let parts = [
-                    (cordoned, "cordoned"),
-                    (selector, "without a label it selects"),
-                    (affinity, "outside its node affinity"),
-                    (taint, "with a taint it does not tolerate"),
-                ];
-                let said = parts.iter().filter(|(count, _)| **count > 0);
-                let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
-                write!(f, "of {nodes} node(s) {}", said.join(", "))
+                nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint])
             }
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
@@ -169,6 +161,18 @@ impl Pending {
             | Self::NotEnoughMemory { .. } => fmt::Display::fmt(self, f),
         }
     }
+}
+
+fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 4]) -> fmt::Result {
+    let words = [
+        "cordoned",
+        "without a label it selects",
+        "outside its node affinity",
+        "with a taint it does not tolerate",
+    ];
+    let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
+    let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
+    write!(f, "of {nodes} node(s) {}", said.join(", "))
 }
 
 fn behind_reservation(

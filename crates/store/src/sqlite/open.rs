@@ -15,8 +15,10 @@ use uuid::Uuid;
 use crate::Error;
 
 /// Every schema change ever released, in order; an entry is never edited once released.
-const MIGRATIONS: [(i64, &str, &str); 1] =
-    [(1, "first", include_str!("../migrations/sqlite/0001_first.sql"))];
+const MIGRATIONS: [(i64, &str, &str); 2] = [
+    (1, "first", include_str!("../migrations/sqlite/0001_first.sql")),
+    (2, "usage", include_str!("../migrations/sqlite/0002_usage.sql")),
+];
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
 /// found out when the damaged page is read, which `load` does for everything but history.

@@ -4,14 +4,14 @@
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row, SqliteConnection};
-use units::Instant;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use super::fault::{Fault, Result};
 use super::write::int;
 use crate::{
     AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, PodRow, ProjectRow,
-    Snapshot, WorkloadRow, WorkloadState,
+    Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -119,6 +119,18 @@ pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
                 })
             },
         )
+        .await?,
+        usage: read(db, "usage", "SELECT * FROM usage ORDER BY step_start, project_id", |r| {
+            Ok(UsageRow {
+                step_start: Instant(r.number("step_start")?),
+                project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
+                held: Resources {
+                    gpu_millis: r.number("gpu_millis")?,
+                    cpu_millis: r.number("cpu_millis")?,
+                    memory_bytes: r.number("memory_bytes")?,
+                },
+            })
+        })
         .await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::fault::{Fault, Result};
 use crate::{
-    AuditRow, Change, CredentialRow, Desired, EventRow, PodRow, ProjectRow, WorkloadRow,
+    AuditRow, Change, CredentialRow, Desired, EventRow, PodRow, ProjectRow, UsageRow, WorkloadRow,
     WorkloadState,
 };
 
@@ -44,6 +44,13 @@ pub(super) async fn write(db: &mut SqliteConnection, change: &Change) -> Result<
                 .map(drop)
                 .map_err(Fault::during("delete a credential"))
         }
+        Change::Usage(row) => usage(db, row).await,
+        Change::UsageGone(before) => sqlx::query("DELETE FROM usage WHERE step_start < ?")
+            .bind(int(before.0))
+            .execute(db)
+            .await
+            .map(drop)
+            .map_err(Fault::during("delete usage")),
     }
 }
 
@@ -186,6 +193,24 @@ async fn credential(db: &mut SqliteConnection, row: &CredentialRow) -> Result<()
     .await
     .map(drop)
     .map_err(Fault::during("write a credential"))
+}
+
+async fn usage(db: &mut SqliteConnection, row: &UsageRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO usage (step_start, project_id, gpu_millis, cpu_millis, memory_bytes)
+         VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (step_start, project_id) DO UPDATE SET gpu_millis = excluded.gpu_millis,
+             cpu_millis = excluded.cpu_millis, memory_bytes = excluded.memory_bytes",
+    )
+    .bind(int(row.step_start.0))
+    .bind(int(row.project_id.unwrap_or(0)))
+    .bind(int(row.held.gpu_millis))
+    .bind(int(row.held.cpu_millis))
+    .bind(int(row.held.memory_bytes))
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write usage"))
 }
 
 fn desired_text(desired: Desired) -> &'static str {
