@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use model::{
     Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, PodSetSpec, QueueSpec,
-    Requirement, Share, WorkloadSpec,
+    Requirement, Share, WorkloadId, WorkloadSpec,
 };
-use sched::{Policy, Ranking};
-use units::{GPU_MILLIS, Resources};
+use sched::{Action, Policy, Ranking, Step};
+use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::Error;
 use crate::rng::Rng;
@@ -59,6 +59,8 @@ pub struct Replay {
     pub arrived: usize,
     /// See `arrived`.
     pub refused: usize,
+    /// Moves of pods that made room for others.
+    pub moved: usize,
 }
 
 /// Rows of a file by column name.
@@ -187,7 +189,7 @@ fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod> {
     order
 }
 
-/// Replays a trace with one seed.
+/// Replays a trace with one seed, without moving anything.
 ///
 /// # Errors
 /// There is nothing to replay, or the model refuses a row.
@@ -196,6 +198,31 @@ pub fn replay(
     pods: &[TracePod],
     seed: u64,
     policy: &Policy,
+) -> Result<Replay, Error> {
+    run(nodes, pods, seed, policy, ARRIVED_PERCENT_MAX, false)
+}
+
+/// Replays a trace until as much has been asked for as there is, and moves pods for one that does
+/// not fit, if then it does.
+///
+/// # Errors
+/// There is nothing to replay, or the model refuses a row.
+pub fn replay_moving(
+    nodes: &[TraceNode],
+    pods: &[TracePod],
+    seed: u64,
+    policy: &Policy,
+) -> Result<Replay, Error> {
+    run(nodes, pods, seed, policy, 100, true)
+}
+
+fn run(
+    nodes: &[TraceNode],
+    pods: &[TracePod],
+    seed: u64,
+    policy: &Policy,
+    percent_max: usize,
+    moves: bool,
 ) -> Result<Replay, Error> {
     let mut cluster = Cluster::new();
     for node in nodes {
@@ -213,9 +240,11 @@ pub fn replay(
     let queue = QueueSpec { name: "trace".into(), parent: None, share: unlimited, seq: 0 };
     let refused = |error: model::Error| wrong(0, error.to_string());
     let queue = cluster.add_queue(queue).map_err(refused)?;
-    let end_millis = capacity_millis / 100 * ARRIVED_PERCENT_MAX as u64;
+    let end_millis = capacity_millis / 100 * percent_max as u64;
     let mut replay =
-        Replay { capacity_millis, allocated_millis: Vec::new(), arrived: 0, refused: 0 };
+        Replay { capacity_millis, allocated_millis: Vec::new(), arrived: 0, refused: 0, moved: 0 };
+    let consolidation =
+        Policy { actions: vec![Action::Promote, Action::Consolidate], ..policy.clone() };
     let (mut asked, mut held) = (0_u128, 0_u64);
     let mut ranking = Ranking::default();
     for (seq, pod) in (0..).zip(arrivals(pods, seed, end_millis)) {
@@ -225,7 +254,9 @@ pub fn replay(
         cluster.set_wants(cluster.workloads()[id].pods[0], true);
         replay.arrived += 1;
         asked += u128::from(pod.gpu_millis());
-        if sched::try_place(&mut cluster, &mut ranking, id, policy) {
+        if sched::try_place(&mut cluster, &mut ranking, id, policy)
+            || (moves && move_for(&mut cluster, id, &consolidation, &mut replay.moved))
+        {
             held += pod.gpu_millis();
         } else {
             replay.refused += 1;
@@ -233,13 +264,29 @@ pub fn replay(
         }
         let percent =
             usize::try_from(asked * 100 / u128::from(capacity_millis)).unwrap_or(usize::MAX);
-        let percent = percent.min(ARRIVED_PERCENT_MAX);
+        let percent = percent.min(percent_max);
         while replay.allocated_millis.len() < percent {
             replay.allocated_millis.push(held);
         }
     }
     cluster.verify().map_err(|fault| wrong(0, fault))?;
     Ok(replay)
+}
+
+/// Moves pods so that a workload fits; what is to be stopped is gone at once. False if it does not.
+fn move_for(cluster: &mut Cluster, id: WorkloadId, policy: &Policy, moved: &mut usize) -> bool {
+    loop {
+        let steps = sched::cycle(cluster, Instant(1), policy).steps;
+        for step in &steps {
+            if let Step::Move { pod, .. } = step {
+                cluster.vacate(*pod);
+                *moved += 1;
+            }
+        }
+        if steps.is_empty() {
+            return cluster.workloads()[id].placed > 0;
+        }
+    }
 }
 
 fn constraints(pod: &TracePod) -> Constraints {
@@ -253,6 +300,8 @@ fn constraints(pod: &TracePod) -> Constraints {
 
 #[cfg(test)]
 mod tests {
+    use sched::{Fill, Placement};
+
     use super::*;
 
     const NODES: &str =
@@ -281,6 +330,22 @@ mod tests {
         );
         let replay = replay(&nodes, &pods.unwrap(), 7, &Policy::default()).unwrap();
         assert_eq!(replay.allocated_millis.last(), Some(&2000));
+    }
+
+    #[test]
+    fn pods_move_for_one_that_does_not_fit() {
+        let nodes = "sn,cpu_milli,memory_mib,gpu,model\na,9000,9,2,T4\nb,9000,9,2,G2\n";
+        let pods = "cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n\
+            1,1,1,500,\n1,1,1,500,\n1,1,1,500,\n1,1,1,500,\n1,1,2,1000,\n";
+        let (nodes, pods) = (read_nodes(nodes).unwrap(), read_pods(pods).unwrap());
+        let policy = Policy { placement: Placement::all(Fill::Spread), ..Policy::default() };
+        let held = |run: &Replay| run.allocated_millis[99];
+        for seed in 0..20 {
+            let stays = replay(&nodes, &pods, seed, &policy).unwrap();
+            let moves = replay_moving(&nodes, &pods, seed, &policy).unwrap();
+            assert_eq!(held(&moves), 4000, "{seed}");
+            assert_eq!(moves.moved > 0, held(&stays) < 4000, "{seed}");
+        }
     }
 
     #[test]
