@@ -12,12 +12,13 @@ use units::{Instant, Resources, Table};
 use crate::account::Sign;
 use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
+use crate::group::Shapes;
 use crate::node::Hardware;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
     Constraints, ConstraintsId, GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId,
-    PodRequest, PodSet, PodSetSpec, Queue, QueueId, QueueSpec, Share, Usage, Workload, WorkloadId,
+    PodRequest, PodSet, Queue, QueueId, QueueSpec, Share, Topology, Usage, Workload, WorkloadId,
     WorkloadSpec,
 };
 
@@ -39,6 +40,15 @@ pub enum Error {
     /// A minimum larger than its set, or a workload that could start without any pod.
     #[error("workload {0} needs between 1 and its number of pods to start together")]
     BadGang(String),
+    /// Groups that are no tree, or a minimum beyond the number of parts.
+    #[error("workload {0} has groups without parts, in a circle, or with a minimum beyond them")]
+    BadGroups(String),
+    /// A topology or a level of it that is not there.
+    #[error("workload {0} names a topology or a level that is not there")]
+    NoSuchTopology(String),
+    /// A topology without levels, with one twice, or of a name that is taken.
+    #[error("topology {0} has no levels, one twice, or the name of another")]
+    BadTopology(String),
     /// The size of elastic pods is one for all of them.
     #[error("elastic workload {0} has one pod set")]
     ElasticPodSets(String),
@@ -74,6 +84,8 @@ pub struct Cluster {
     pub(crate) revisions: Vec<u64>,
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
+    pub(crate) topologies: Vec<Topology>,
+    shapes: Shapes,
     /// Whether any node would rather keep some pods away.
     pub(crate) soft_taints: bool,
     /// Nodes whose pods are to leave.
@@ -228,14 +240,13 @@ impl Cluster {
         &self.workloads[pod.workload].pod_sets[pod.set as usize]
     }
 
-    /// Whether enough pods of a workload are running, and not being stopped, to make sense
-    /// together.
+    /// Whether a workload makes sense with its pods that are running and not being stopped.
     #[must_use]
-    pub fn runs(&self, workload: WorkloadId) -> bool {
-        let workload = &self.workloads[workload];
+    pub fn runs(&self, id: WorkloadId) -> bool {
+        let workload = &self.workloads[id];
         let runs = |pod: &&PodId| self.pods[**pod].runs();
-        let running = |set| workload.pods_of(set).iter().filter(runs).count();
-        workload.enough(|set| u32::try_from(running(set)).unwrap_or(u32::MAX))
+        let pods = |set| workload.pods_of(set).iter().filter(runs).count();
+        workload.spec.is_whole(&|set| u32::try_from(pods(set)).unwrap_or(u32::MAX))
     }
 
     /// The constraints with this id.
@@ -342,13 +353,8 @@ impl Cluster {
         if !queue.children.is_empty() {
             return Err(Error::NotALeaf(queue.name.clone()));
         }
-        let sound = |set: &PodSetSpec| set.pods > 0 && set.pods_min <= set.pods;
-        if spec.pods_min() == 0 || !spec.pod_sets.iter().all(sound) {
-            return Err(Error::BadGang(spec.name));
-        }
-        if spec.elastic && spec.pod_sets.len() > 1 {
-            return Err(Error::ElasticPodSets(spec.name));
-        }
+        self.check_parts(&spec)?;
+        let shape = self.shapes.intern(&spec);
         let mut first = 0;
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
@@ -362,6 +368,7 @@ impl Cluster {
         let id = self.workloads.insert(Workload {
             spec,
             pod_sets,
+            shape,
             pods: Vec::new(),
             not_before: Instant::default(),
             last_start: None,

@@ -8,15 +8,16 @@
 mod account;
 mod cluster;
 mod constraint;
-
 mod eligible;
 mod free;
+mod group;
 mod machines;
 mod node;
 mod pod_set;
 mod queue;
 mod request;
 mod requests;
+mod topology;
 mod usage;
 mod verify;
 mod wishes;
@@ -26,13 +27,14 @@ pub use cluster::{Change, Checkpoint, Cluster, Error};
 pub use constraint::{
     Constraints, Effect, Mismatch, Operator, Preference, Requirement, Taint, Term, Toleration,
 };
-
 pub use eligible::ConstraintsId;
+pub use group::{Child, GroupSpec, ShapeId, Standing};
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use requests::Requests;
+pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
 pub use usage::{EndedStep, Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
 

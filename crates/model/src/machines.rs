@@ -16,6 +16,7 @@ impl Cluster {
         self.eligibility.update(id, &self.nodes[id]);
         self.revise(id);
         self.count_hardware(id, 1);
+        self.topologies.iter_mut().for_each(|topology| topology.update(id, &self.nodes[id]));
         id
     }
 
@@ -70,6 +71,7 @@ impl Cluster {
         self.free_soon -= node.free(false);
         self.free.remove(id, &node);
         self.eligibility.forget(id);
+        self.topologies.iter_mut().for_each(|topology| topology.forget(id));
         self.draining.remove(&id);
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }
@@ -85,6 +87,7 @@ impl Cluster {
         (row.labels, row.taints) = (labels, taints);
         self.revise(node);
         self.eligibility.update(node, &self.nodes[node]);
+        self.topologies.iter_mut().for_each(|topology| topology.update(node, &self.nodes[node]));
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }
 }

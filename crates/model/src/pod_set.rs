@@ -3,7 +3,7 @@
 
 use units::Resources;
 
-use crate::{Constraints, ConstraintsId, PodRequest};
+use crate::{Constraints, ConstraintsId, PodRequest, TopologyConstraint};
 
 /// Pods of a workload that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub struct PodSetSpec {
     pub constraints: Constraints,
     /// Pods of a higher one are placed before those of other sets.
     pub task_priority: u32,
+    /// The group it is in; none if it is directly in the workload.
+    pub group: Option<usize>,
+    /// How close together its pods belong.
+    pub topology: Option<TopologyConstraint>,
 }
 
 impl PodSetSpec {
@@ -39,6 +43,8 @@ impl PodSetSpec {
             request,
             constraints: Constraints::default(),
             task_priority: 0,
+            group: None,
+            topology: None,
         }
     }
 }

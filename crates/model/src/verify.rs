@@ -91,6 +91,9 @@ impl Cluster {
             && self.reserved == fresh.reserved
             && self.partial == fresh.partial
             && (&self.stale, &self.elastic) == (&fresh.stale, &fresh.elastic);
+        if !self.topologies.iter().all(|topology| topology.is_sound(self.nodes.iter())) {
+            return differ("index", "topologies");
+        }
         if !same
             || self.requests != fresh.requests
             || self.free != fresh.free

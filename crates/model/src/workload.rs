@@ -4,7 +4,9 @@
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 
-use crate::{NodeId, PodId, PodSet, PodSetSpec, QueueId, WorkloadId};
+use crate::{
+    GroupSpec, NodeId, PodId, PodSet, PodSetSpec, QueueId, ShapeId, TopologyConstraint, WorkloadId,
+};
 
 /// A workload to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,12 @@ pub struct WorkloadSpec {
     /// Its pods, in sets that are alike; at least one. The minimum of every set starts or none
     /// does.
     pub pod_sets: Vec<PodSetSpec>,
+    /// Groups of its pod sets, those above before those in them.
+    pub groups: Vec<GroupSpec>,
+    /// Fewest of its groups and sets that make sense together; all of them if not given.
+    pub children_min: Option<u32>,
+    /// How close together all its pods belong.
+    pub topology: Option<TopologyConstraint>,
     /// Nobody is stopped for it before it has waited so long, in milliseconds.
     pub preemption_delay_ms: u64,
     /// It is over so long after its start at the latest, in milliseconds; none if nobody knows.
@@ -49,6 +57,9 @@ impl WorkloadSpec {
             preemptible: true,
             elastic: false,
             pod_sets: vec![pod_set.into()],
+            groups: Vec::new(),
+            children_min: None,
+            topology: None,
             preemption_delay_ms: 0,
             time_limit_ms: None,
             created_at: Instant::default(),
@@ -79,6 +90,8 @@ pub struct Workload {
     pub spec: WorkloadSpec,
     /// The state of its pod sets, in their order.
     pub pod_sets: SmallVec<[PodSet; 1]>,
+    /// What its tree and its topology are, as the cluster knows them: equal ones have equal ids.
+    pub shape: ShapeId,
     /// Its pods, by number: those of the first set, then those of the second, and so on.
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
@@ -118,9 +131,9 @@ impl Workload {
         self.pod_sets.iter().map(|set| set.demand).sum()
     }
 
-    /// Whether so many pods of each set are enough to make sense together.
+    /// Whether it makes sense with so many pods of each set.
     pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
-        (0..).zip(&self.spec.pod_sets).all(|(at, set)| pods(at) >= set.pods_min)
+        self.spec.is_whole(&pods)
     }
 
     pub(crate) fn is_partial(&self) -> bool {

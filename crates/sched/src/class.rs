@@ -1,7 +1,7 @@
 //! Workloads that are the same to every decision. Owns: what makes them so. What one of a class
 //! could not get, none of it can; why one of it waits, all of it do.
 
-use model::{Cluster, ConstraintsId, PodRequest, QueueId, WorkloadId};
+use model::{Cluster, ConstraintsId, PodRequest, QueueId, ShapeId, WorkloadId};
 use smallvec::SmallVec;
 use units::Instant;
 
@@ -15,6 +15,9 @@ pub(crate) struct Class {
     /// Until when nobody is stopped for it; no matter for one without a delay.
     patient_until: Instant,
     time_limit_ms: Option<u64>,
+    shape: ShapeId,
+    /// Pods that have a place bind the others to where it is, which is its own matter.
+    bound: Option<WorkloadId>,
     sets: SmallVec<[SetClass; 1]>,
 }
 
@@ -63,6 +66,8 @@ impl Class {
             elastic: spec.elastic,
             patient_until: patient_until(cluster, id).unwrap_or_default(),
             time_limit_ms: spec.time_limit_ms,
+            shape: workload.shape,
+            bound: (workload.placed > 0 && spec.has_topology()).then_some(id),
             sets: sets.collect(),
         }
     }

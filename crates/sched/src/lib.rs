@@ -34,6 +34,8 @@ mod reasons;
 mod reserve;
 mod session;
 mod single;
+mod topology;
+mod turn;
 mod victims;
 
 pub use class::alike;

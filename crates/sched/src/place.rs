@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodId, PodRequest};
+use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
 use crate::ranking::Ranking;
@@ -107,6 +108,48 @@ fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<Ve
     }
     (fitting.len() >= wanted)
         .then(|| fitting.into_iter().take(wanted).map(|(_, share)| share).collect())
+}
+
+/// How many pods of this kind a node takes, beside what is there.
+pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: Ask, now: bool) -> u32 {
+    let node = &cluster.nodes()[id];
+    if !cluster.allows(ask.constraints, id) {
+        return 0;
+    }
+    let used = if now { node.pods_committed.max(node.pods_used) } else { node.pods_committed };
+    let pods = u64::from(node.pods_max.saturating_sub(used));
+    let free = node.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.free_millis(now)));
+    fitting(ask.request, node.free(now), pods, free)
+}
+
+/// How many pods fit into so much of a machine and so much of each of its GPUs.
+pub(crate) fn fitting(
+    request: PodRequest,
+    host: Resources,
+    pods: u64,
+    gpus: impl Iterator<Item = (u64, u64)>,
+) -> u32 {
+    let per = |free: u64, each: u64| free.checked_div(each).unwrap_or(u64::MAX);
+    let most = pods
+        .min(per(host.cpu_millis, request.cpu_millis))
+        .min(per(host.memory_bytes, request.memory_bytes));
+    let devices = u64::from(request.gpu.devices());
+    if devices == 0 || most == 0 {
+        return u32::try_from(most).unwrap_or(u32::MAX);
+    }
+    let slots = |(memory, free): (u64, u64)| {
+        request.gpu.millis_on(memory).map_or(0, |millis| per(free, millis.max(1)))
+    };
+    let slots: SmallVec<[u64; 8]> = gpus.map(slots).collect();
+    // A pod takes different devices: of each device at most as many slots count as there are pods.
+    let enough = |pods: u64| {
+        slots.iter().map(|&slots| slots.min(pods)).sum::<u64>() >= pods.saturating_mul(devices)
+    };
+    let mut fitting = most.min(slots.iter().sum::<u64>() / devices);
+    while !enough(fitting) {
+        fitting -= 1;
+    }
+    u32::try_from(fitting).unwrap_or(u32::MAX)
 }
 
 /// The place an elastic pod has after it is resized to `gpus` whole devices on its node: it

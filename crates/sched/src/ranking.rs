@@ -31,7 +31,7 @@ type Known<T> = Option<(u64, T)>;
 
 /// Least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+pub(crate) struct Key {
     /// How well the pod likes the node.
     liking: Reverse<i64>,
     /// What others lose.
@@ -81,6 +81,22 @@ impl Ranking {
         }
         self.keys.insert((ask, now), keys);
         best.map(|(_, id)| id)
+    }
+
+    /// How a node ranks for a pod, least first; none if it does not fit there.
+    pub(crate) fn rank(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: Ask,
+        now: bool,
+        policy: &Policy,
+    ) -> Option<Key> {
+        let placement = policy.placement;
+        if placement.nodes(ask.request.gpu) == Fill::BinPack {
+            self.look_at_requests(cluster);
+        }
+        self.key(cluster, id, ask, now, placement)
     }
 
     /// Takes the requests as they are, unless they are nearly the same as when last looked at.

@@ -19,7 +19,7 @@ pub struct Code {
 }
 
 /// Every code this crate gives out.
-pub const CODES: [Code; 24] = [
+pub const CODES: [Code; 25] = [
     Code { code: "P101", name: "LargerThanAnyNode" },
     Code { code: "P102", name: "NotEnoughGpus" },
     Code { code: "P103", name: "NoGpuShareFree" },
@@ -44,6 +44,7 @@ pub const CODES: [Code; 24] = [
     Code { code: "E106", name: "Drained" },
     Code { code: "P305", name: "Gated" },
     Code { code: "P306", name: "BehindReservation" },
+    Code { code: "P108", name: "NoTopologyDomain" },
 ];
 
 /// Why a workload waits. Every number is of the moment of the decision.
@@ -116,6 +117,25 @@ pub enum Pending {
         affinity: usize,
         /// With a taint it does not tolerate.
         taint: usize,
+    },
+    /// Its pods must be close together, and no domain of the topology has room for all of them.
+    NoTopologyDomain {
+        /// The topology.
+        topology: String,
+        /// The label of the level.
+        level: String,
+        /// The group or the pod set that must be in one domain; empty for the workload.
+        part: String,
+        /// Domains of this level that it may go to.
+        domains: usize,
+        /// The one with the most room; empty if there is none.
+        best: String,
+        /// Pods that it has room for.
+        room: u32,
+        /// Pods that must start together in one domain.
+        pods: u32,
+        /// Whether others of its pods are there already.
+        bound: bool,
     },
     /// The project, or one above it, would hold more than its limit.
     OverLimit {
@@ -302,6 +322,7 @@ impl Pending {
             Self::NotEnoughMemory { .. } => 4,
             Self::GangIncomplete { .. } => 5,
             Self::NodesRuledOut { .. } => 6,
+            Self::NoTopologyDomain { .. } => 24,
             Self::OverLimit { .. } => 7,
             Self::NonPreemptibleOverQuota { .. } => 8,
             Self::NotEntitledToMore { .. } => 9,

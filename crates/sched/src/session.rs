@@ -2,22 +2,22 @@
 //! Owns: placing a workload (all its pods or none), stopping and resizing pods, the checks of
 //! limit and quota, and the bound on work. Refuses to know which action asks.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Checkpoint, Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId,
 };
-use smallvec::SmallVec;
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::class::patient_until;
 use crate::order::Shares;
 use crate::place::Ask;
 use crate::reserve::{Heed, Reservations};
+use crate::topology::Free;
+use crate::turn::turn;
 use crate::{
-    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, fair_shares, order,
-    place,
+    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, fair_shares, place,
+    topology,
 };
 
 pub(crate) struct Session<'a> {
@@ -98,7 +98,7 @@ impl Session<'_> {
     }
 
     /// The same, where no reservation is in the way.
-    fn find_heeding(
+    pub(crate) fn find_heeding(
         &mut self,
         pod: PodId,
         ask: Ask,
@@ -113,30 +113,76 @@ impl Session<'_> {
         found
     }
 
-    /// Places the pods a workload needs next: all it lacks of its minimum, or else one. Places
-    /// that are free at once are taken; if one is not, all are reserved until the last is free.
-    pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
-        let pods = self.next_pods(id);
-        let asked = self.asked(&pods, gpus);
-        self.check_queue(id, asked).map_err(Blocked::Queue)?;
-        let start = self.cluster.checkpoint();
-        if !self.place_all(id, &pods, gpus, None) {
-            return Err(Blocked::Room);
+    /// The same among the nodes to which the other pods of its workload bind it.
+    pub(crate) fn find_beside(&mut self, pod: PodId, ask: Ask, now: bool) -> Option<Placement> {
+        if !self.cluster.workload_of(pod).spec.has_topology() {
+            return self.find(ask, now);
         }
+        let nodes = self.cluster.nodes().ids();
+        let nodes = nodes.filter(|&node| topology::may_go(self.cluster, pod, node));
+        let nodes: Vec<_> = nodes.collect();
+        let Self { cluster, ranking, policy, .. } = self;
+        let ranked = nodes.into_iter().filter_map(|node| {
+            ranking.rank(cluster, node, ask, now, policy).map(|rank| (rank, node))
+        });
+        place::on_node(cluster, ranked.min()?.1, ask, now, policy.placement.devices)
+    }
+
+    /// Places the pods a workload needs next: all it lacks of its minimum, or else what it grows
+    /// by. Places that are free at once are taken; if one is not, all are reserved until the last
+    /// is free. Where a part finds no room, another stands in for it if the minimum allows it.
+    pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
+        let (mut excluded, mut blocked) = (Vec::new(), None);
+        loop {
+            let pods = turn(self.cluster, id, &excluded);
+            let Some(&last) = pods.last() else { return blocked.map_or(Ok(()), Err) };
+            let asked = self.asked(&pods, gpus);
+            let set = match self.check_queue(id, asked) {
+                Err(reason) => {
+                    blocked.get_or_insert(Blocked::Queue(reason));
+                    self.cluster.pods()[last].set as usize
+                }
+                Ok(()) => match self.place_turn(id, &pods, gpus, asked) {
+                    Ok(()) => return Ok(()),
+                    Err(set) => {
+                        blocked.get_or_insert(Blocked::Room);
+                        set
+                    }
+                },
+            };
+            if self.cluster.workloads()[id].pod_sets.len() == 1 {
+                return blocked.map_or(Ok(()), Err);
+            }
+            excluded.push(set);
+        }
+    }
+
+    /// Finds places for all these pods, where no room is kept for others; or else says which set
+    /// found none.
+    fn place_turn(
+        &mut self,
+        id: WorkloadId,
+        pods: &[PodId],
+        gpus: Option<u32>,
+        asked: Resources,
+    ) -> Result<(), usize> {
+        let start = self.cluster.checkpoint();
+        self.place_all(id, pods, gpus, None)?;
         if !self.is_room_kept() && !self.is_reservation_due(id) {
             return Ok(());
         }
         self.cluster.rollback(start);
         self.keep_room();
         // Rather where room is kept for nobody, else where it is kept for none that binds it.
-        let placed = self.leaves_headroom(id, asked)
-            && (self.place_all(id, &pods, gpus, Some(Heed::All))
-                || self.place_all(id, &pods, gpus, Some(Heed::Binding)));
-        if placed {
-            return Ok(());
+        let mut placed = Err(pods.first().map_or(0, |&pod| self.cluster.pods()[pod].set as usize));
+        if self.leaves_headroom(id, asked) {
+            placed = self.place_all(id, pods, gpus, Some(Heed::All));
+            placed = placed.or_else(|_| self.place_all(id, pods, gpus, Some(Heed::Binding)));
         }
-        self.note_behind(id);
-        Err(Blocked::Room)
+        if placed.is_err() {
+            self.note_behind(id);
+        }
+        placed
     }
 
     /// Places again what was stopped for another; never where room is kept for somebody, or else
@@ -144,31 +190,24 @@ impl Session<'_> {
     pub(crate) fn place_again(&mut self, id: WorkloadId) -> bool {
         let pods = self.next_pods(id);
         self.check_queue(id, self.asked(&pods, None)).is_ok()
-            && self.place_all(id, &pods, None, Some(Heed::All))
+            && self.place_all(id, &pods, None, Some(Heed::All)).is_ok()
     }
 
-    /// Finds places for all these pods, or for none.
+    /// Finds places for all these pods, or for none and says which set found none.
     fn place_all(
         &mut self,
         id: WorkloadId,
         pods: &[PodId],
         gpus: Option<u32>,
         heed: Option<Heed>,
-    ) -> bool {
+    ) -> Result<(), usize> {
         let start = self.cluster.checkpoint();
-        for &pod in pods {
-            let ask = Ask::of(self.cluster, pod, gpus);
-            let now = self.find_heeding(pod, ask, true, heed).map(|to| (to, true));
-            let soon = |s: &mut Self| s.find_heeding(pod, ask, false, heed).map(|to| (to, false));
-            let found = now.or_else(|| soon(self));
-            let Some((to, at_once)) = found else {
-                self.cluster.rollback(start);
-                return false;
-            };
-            self.settle(pod, Some(to), at_once);
+        let placed = topology::place(self, &mut Free { gpus, heed }, id, pods);
+        match placed {
+            Ok(()) => self.reserve_together(id, pods),
+            Err(_) => self.cluster.rollback(start),
         }
-        self.reserve_together(id, pods);
-        true
+        placed
     }
 
     /// Puts pods stopped in this cycle back where they are still running, if that is free; then
@@ -182,6 +221,7 @@ impl Session<'_> {
             let original = self.cluster.original(pod).clone();
             let stays = |here: &Placement| !self.cluster.draining().contains(&here.node);
             let here = original.current.filter(|here| !original.releasing && stays(here));
+            let here = here.filter(|here| topology::may_go(self.cluster, pod, here.node));
             let free = here.filter(|here| {
                 let node = &self.cluster.nodes()[here.node];
                 let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
@@ -198,42 +238,17 @@ impl Session<'_> {
         true
     }
 
-    /// The pods to place next: all that lack of the minimum of each set, those of a higher task
-    /// priority first; or else one, of the set with the fewest pods for its minimum. None if too
-    /// few are left to reach a minimum.
+    /// The pods to place next; none if too few are left to reach a minimum.
     pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
-        let workload = &self.cluster.workloads()[id];
-        let waits = |pod: &PodId| self.cluster.pods()[*pod].waits();
-        let waiting = |set| workload.pods_of(set).iter().copied().filter(waits);
-        let mut lacking: SmallVec<[(usize, usize); 2]> = (0..)
-            .zip(workload.sets())
-            .map(|(at, (spec, set))| (at, spec.pods_min.saturating_sub(set.placed) as usize))
-            .filter(|&(_, lacks)| lacks > 0)
-            .collect();
-        let spec = |at: usize| &workload.spec.pod_sets[at];
-        lacking.sort_by_key(|&(at, _)| Reverse(spec(at).task_priority));
-        if lacking.is_empty() {
-            let rank = |&at: &usize| order::set_rank(spec(at), workload.pod_sets[at].placed);
-            let wanting = (0..workload.pod_sets.len()).filter(|&at| waiting(at).next().is_some());
-            lacking.extend(wanting.min_by_key(rank).map(|at| (at, 1)));
-        }
-        let lacks: usize = lacking.iter().map(|(_, lacks)| lacks).sum();
-        let pods = lacking.into_iter().flat_map(|(at, lacks)| waiting(at).take(lacks));
-        let pods: Vec<_> = pods.collect();
-        if pods.len() < lacks { Vec::new() } else { pods }
+        turn(self.cluster, id, &[])
     }
 
-    /// A gang never starts in part: as long as fewer pods than its minimum run, and one has to
-    /// wait for its place, the new ones wait with it.
+    /// A gang never starts in part: if one of its pods has to wait for its place, and those that
+    /// do not wait make no sense without it, the new ones wait with it.
     pub(crate) fn reserve_together(&mut self, id: WorkloadId, pods: &[PodId]) {
-        let workload = &self.cluster.workloads()[id];
-        let row = |pod: &PodId| &self.cluster.pods()[*pod];
-        if !workload.pods.iter().any(|pod| row(pod).occupancy.next.is_some()) {
-            return;
-        }
-        let runs = |pod: &&PodId| row(pod).runs() && !pods.contains(pod);
-        let running = |set| workload.pods_of(set).iter().filter(runs).count();
-        if workload.enough(|set| u32::try_from(running(set)).unwrap_or(u32::MAX)) {
+        let waits = |pod: &PodId| self.cluster.pods()[*pod].occupancy.next.is_some();
+        let one_waits = self.cluster.workloads()[id].pods.iter().any(waits);
+        if !one_waits || self.cluster.runs(id) {
             return;
         }
         for &pod in pods {

@@ -9,6 +9,7 @@
 
 mod bound;
 mod cost;
+mod near;
 mod price;
 mod take;
 
@@ -20,7 +21,7 @@ use units::Resources;
 
 use crate::place::{self, Ask};
 use crate::session::Session;
-use crate::{Cause, WorkloadRef};
+use crate::{Cause, WorkloadRef, topology};
 pub(crate) use bound::Lumps;
 use bound::Outlook;
 use cost::Price;
@@ -98,7 +99,7 @@ pub(crate) struct Market {
 
 /// Who is not asked again in this deal. What a queue could not justly lose once, it cannot lose
 /// later: it only gets less, and the taker more.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Refused {
     victims: BTreeSet<WorkloadId>,
     /// The smallest piece each queue could not lose, in GPU thousandths.
@@ -160,6 +161,16 @@ pub(crate) fn make_room(
     true
 }
 
+impl Market {
+    fn new(s: &Session<'_>, deal: &Deal<'_>, nodes: impl Iterator<Item = NodeId>) -> Self {
+        let priced = nodes.filter_map(|node| {
+            price::node(s, deal.rule, &deal.need, node, &Refused::default())
+                .map(|offer| Reverse((offer.price, node)))
+        });
+        Self { nodes: priced.collect() }
+    }
+}
+
 /// Prices kept between equal workloads of one action.
 #[derive(Debug, Default)]
 pub(crate) struct Markets(Vec<(Need, Market)>);
@@ -168,12 +179,7 @@ impl Markets {
     fn of(&mut self, s: &Session<'_>, deal: &Deal<'_>) -> &mut Market {
         let at = self.0.iter().position(|(other, _)| same_market(s, other, &deal.need));
         let at = at.unwrap_or_else(|| {
-            let priced = s.cluster.nodes().ids().filter_map(|node| {
-                price::node(s, deal.rule, &deal.need, node, &Refused::default())
-                    .map(|offer| Reverse((offer.price, node)))
-            });
-            let nodes = priced.collect();
-            self.0.push((deal.need, Market { nodes }));
+            self.0.push((deal.need, Market::new(s, deal, s.cluster.nodes().ids())));
             self.0.len() - 1
         });
         &mut self.0[at].1
@@ -268,18 +274,13 @@ impl Deal<'_> {
 
     /// One cheapest node at a time.
     fn place_all(&mut self, s: &mut Session<'_>, markets: &mut Markets) -> bool {
-        let Need { id, gpus, .. } = self.need;
+        let id = self.need.id;
         let pods = s.next_pods(id);
-        let mut refused = Refused::default();
-        for &pod in &pods {
-            self.need.ask = Ask::of(s.cluster, pod, gpus);
-            let market = markets.of(s, self);
-            if !self.place_one(s, market, pod, &mut refused) {
-                return false;
-            }
+        let placed = topology::place(s, &mut near::Bidder::new(self, markets), id, &pods).is_ok();
+        if placed {
+            s.reserve_together(id, &pods);
         }
-        s.reserve_together(id, &pods);
-        true
+        placed
     }
 
     fn place_one(

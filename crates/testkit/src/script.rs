@@ -22,22 +22,50 @@ pub(crate) struct Submit {
     pub(crate) constraints: Constraints,
     pub(crate) preemption_delay_ms: u64,
     pub(crate) time_limit_ms: Option<u64>,
+    pub(crate) near: Near,
+    pub(crate) group: Option<String>,
+    pub(crate) task_priority: u32,
+}
+
+/// How close together pods belong, as a script says it: names and labels.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Near {
+    /// `net` if not said.
+    pub(crate) topology: Option<String>,
+    pub(crate) required: Option<String>,
+    pub(crate) preferred: Option<String>,
+}
+
+/// The words of a workload, those of each `--group NAME` and those of each `--set NAME`.
+pub(crate) fn sections<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut sections = vec![Vec::new()];
+    for &word in words {
+        if matches!(word, "--set" | "--group") {
+            sections.push(Vec::new());
+        }
+        sections.last_mut().expect("one at least").push(word);
+    }
+    sections
 }
 
 impl Submit {
-    /// The workload it stands for.
-    pub(crate) fn spec(&self, queue: QueueId, seq: u64, now: Instant) -> WorkloadSpec {
+    /// Its pods.
+    pub(crate) fn pod_set(&self) -> PodSetSpec {
         let request = model::PodRequest {
             gpu: self.gpu,
             cpu_millis: self.cpu_millis,
             memory_bytes: self.memory_bytes,
         };
-        let pod_set = PodSetSpec {
+        PodSetSpec {
             pods: self.pods,
             pods_min: self.pods_min.unwrap_or(self.pods),
             constraints: self.constraints.clone(),
             ..request.into()
-        };
+        }
+    }
+
+    /// The workload it stands for.
+    pub(crate) fn spec(&self, queue: QueueId, seq: u64, now: Instant) -> WorkloadSpec {
         WorkloadSpec {
             priority: self.priority.unwrap_or(if self.interactive { 100 } else { 50 }),
             preemptible: !self.interactive,
@@ -45,14 +73,17 @@ impl Submit {
             preemption_delay_ms: self.preemption_delay_ms,
             time_limit_ms: self.time_limit_ms,
             created_at: now,
-            ..WorkloadSpec::new(&self.name, queue, seq, pod_set)
+            ..WorkloadSpec::new(&self.name, queue, seq, self.pod_set())
         }
     }
 }
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
 /// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
-/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--limit MS]`; one GPU if not said.
+/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL]
+/// [--topology NAME] [--limit MS]`; one GPU if not said. The pods of a workload may instead be in sections:
+/// `--set NAME` with the same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with
+/// `[--in GROUP]`, `[--min N]` and the last three. `--min` before them is the workload's own.
 pub(crate) fn submit(words: &[&str]) -> Submit {
     let (project, name) = words[0].split_once('/').expect("project/name");
     let mut result = Submit {
@@ -70,6 +101,9 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
         constraints: Constraints::default(),
         preemption_delay_ms: 0,
         time_limit_ms: None,
+        near: Near::default(),
+        group: None,
+        task_priority: 0,
     };
     let (mut devices, mut millis, mut memory) = (1, 1000, None);
     let mut rest = words[1..].iter();
@@ -92,6 +126,11 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
             "--tolerate" => result.constraints.tolerations.push(toleration(value())),
             "--limit" => result.time_limit_ms = Some(value().parse().expect("milliseconds")),
             "--delay" => result.preemption_delay_ms = value().parse().expect("milliseconds"),
+            "--topology" => result.near.topology = Some(value().to_owned()),
+            "--required" => result.near.required = Some(value().to_owned()),
+            "--preferred" => result.near.preferred = Some(value().to_owned()),
+            "--in" => result.group = Some(value().to_owned()),
+            "--task-priority" => result.task_priority = value().parse().expect("a priority"),
             other => panic!("unknown flag {other}"),
         }
     }

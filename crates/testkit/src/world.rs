@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
-    WorkloadId,
+    Cluster, Effect, GroupSpec, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint,
+    TopologyConstraint, UsageLedger, Weights, WorkloadId,
 };
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
-use crate::script::{self, Submit};
+use crate::near;
+use crate::script::{self, Near};
 
 const GIB: u64 = 1 << 30;
 
@@ -100,6 +101,7 @@ impl World {
     /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
     /// `min-runtime PROJECT MS`,
+    /// `topology NAME LABEL…` (coarse to fine; the first is called `net`),
     /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
     ///
     /// # Panics
@@ -109,7 +111,8 @@ impl World {
             let words: Vec<_> = step.split_whitespace().collect();
             self.stopped.clear();
             match words[0] {
-                "submit" => self.submit(&script::submit(&words[1..])),
+                "submit" => self.submit(&words[1..]),
+                "topology" => self.topology(&words[1..]),
                 "delete" => words[1..].iter().for_each(|name| self.delete(name)),
                 "suspend" => words[1..].iter().for_each(|name| self.wants(name, false)),
                 "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
@@ -168,6 +171,7 @@ impl World {
             panic!("after a cycle: {fault}");
         }
         self.check_gangs(&before);
+        near::check(&before, &self.cluster);
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
         assert_eq!(self.plan, same, "equal input, equal plan");
@@ -216,9 +220,36 @@ impl World {
         }
     }
 
-    fn submit(&mut self, submit: &Submit) {
+    fn submit(&mut self, words: &[&str]) {
         self.seq += 1;
-        let spec = submit.spec(self.queues[&submit.project], self.seq, self.now);
+        let sections = script::sections(words);
+        let submit = script::submit(&sections[0]);
+        let queue = self.queues[&submit.project];
+        let mut spec = submit.spec(queue, self.seq, self.now);
+        spec.topology = self.near(&submit.near);
+        if sections.len() > 1 {
+            spec.children_min = submit.pods_min;
+            spec.pod_sets.clear();
+        }
+        for section in &sections[1..] {
+            // The name stands where that of the workload stands in the first section.
+            let name = format!("/{}", section[1]);
+            let words: Vec<_> = [name.as_str()].into_iter().chain(section[2..].to_vec()).collect();
+            let part = script::submit(&words);
+            let (name, topology) = (part.name.clone(), self.near(&part.near));
+            let above = part.group.as_ref().map(|group| {
+                let mut groups = spec.groups.iter();
+                groups.position(|other| other.name == *group).expect("a group listed before")
+            });
+            if section[0] == "--group" {
+                let children_min = part.pods_min;
+                spec.groups.push(GroupSpec { name, parent: above, children_min, topology });
+            } else {
+                let task_priority = part.task_priority;
+                let set = PodSetSpec { name, group: above, task_priority, ..part.pod_set() };
+                spec.pod_sets.push(PodSetSpec { topology, ..set });
+            }
+        }
         let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
         if submit.gated {
@@ -227,6 +258,23 @@ impl World {
             }
         }
         self.wants(&submit.name, true);
+    }
+
+    fn topology(&mut self, words: &[&str]) {
+        let levels = words[1..].iter().map(|&level| level.to_owned()).collect();
+        self.cluster.add_topology(words[0], levels).expect("a sound topology");
+    }
+
+    fn near(&self, near: &Near) -> Option<TopologyConstraint> {
+        let Near { topology, required, preferred } = near;
+        let topology = match topology {
+            Some(name) => self.cluster.topology_named(name).expect("a topology of this name"),
+            None if required.is_none() && preferred.is_none() => return None,
+            None => self.cluster.topology_named("net").expect("a topology"),
+        };
+        let level = |label: &String| self.cluster.topology(topology).level(label).expect("a level");
+        let (required, preferred) = (required.as_ref().map(level), preferred.as_ref().map(level));
+        Some(TopologyConstraint { topology, required, preferred })
     }
 
     fn wants(&mut self, name: &str, wants: bool) {

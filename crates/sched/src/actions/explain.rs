@@ -11,6 +11,7 @@ use super::reclaim::not_entitled;
 use crate::Pending;
 use crate::class::Class;
 use crate::session::Session;
+use crate::topology;
 
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
 /// `known` keeps the reasons of each class.
@@ -43,6 +44,7 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
         let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
         reasons.extend(new);
     }
+    reasons.extend(topology::no_domain(s, id));
     if reasons.is_empty() && !s.stats.exhausted {
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }

@@ -52,7 +52,7 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     let elastic = s.cluster.workload_of(pod).spec.elastic;
     let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
     let ask = Ask::of(s.cluster, pod, gpus);
-    let Some(elsewhere) = s.find(ask, true) else {
+    let Some(elsewhere) = s.find_beside(pod, ask, true) else {
         return false;
     };
     s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));

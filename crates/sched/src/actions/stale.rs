@@ -1,6 +1,8 @@
 //! Gangs that lost too many pods: what is left of them is stopped, since it holds resources and
 //! gets nowhere. Source: scheduling reference §18.
 
+use model::{Child, PodId, Standing, Workload};
+
 use crate::Cause;
 use crate::session::Session;
 
@@ -19,13 +21,38 @@ pub(crate) fn run(s: &mut Session<'_>) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
-        let short = workload.sets().find(|(spec, set)| set.placed < spec.pods_min);
-        let (pods_min, pods) = short.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
+        let short = workload.sets().filter(|(spec, set)| set.placed < spec.pods_min);
+        // Of a part that nothing is left of another may do without.
+        let worst = short.max_by_key(|(_, set)| set.placed > 0);
+        let (pods_min, pods) = worst.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
         let cause = Cause::StaleGang { pods_min, pods };
-        for pod in workload.pods.clone() {
+        for pod in broken_pods(workload) {
             s.settle(pod, None, false);
             s.causes.insert(pod, cause.clone());
         }
         s.cluster.set_stale(id, None);
     }
+}
+
+/// The pods of the parts that are not whole; all of them if the workload is not without these.
+fn broken_pods(workload: &Workload) -> Vec<PodId> {
+    let spec = &workload.spec;
+    let placed = |set: usize| workload.pod_sets[set].placed;
+    let mut broken = Vec::new();
+    let mut open = vec![None];
+    while let Some(group) = open.pop() {
+        let standing = |&child: &Child| spec.standing(child, &placed);
+        let whole = spec.children(group).filter(|child| standing(child) == Standing::Whole);
+        if whole.count() < spec.children_min_of(group) {
+            broken.extend((0..workload.pod_sets.len()).filter(|&set| spec.is_in(set, group)));
+            continue;
+        }
+        for child in spec.children(group).filter(|child| standing(child) == Standing::Partial) {
+            match child {
+                Child::Group(group) => open.push(Some(group)),
+                Child::Set(set) => broken.push(set),
+            }
+        }
+    }
+    broken.into_iter().flat_map(|set| workload.pods_of(set)).copied().collect()
 }

@@ -82,6 +82,7 @@ impl fmt::Display for Pending {
             ),
             Self::GangIncomplete { .. }
             | Self::NodesRuledOut { .. }
+            | Self::NoTopologyDomain { .. }
             | Self::OverLimit { .. }
             | Self::NonPreemptibleOverQuota { .. }
             | Self::NotEntitledToMore { .. }
@@ -110,6 +111,7 @@ impl Pending {
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint])
             }
+            Self::NoTopologyDomain { .. } => self.fmt_domain(f),
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
                 "{queue} may hold {} and holds {}; {} more would pass its limit",
@@ -159,6 +161,30 @@ impl Pending {
             | Self::NoGpuShareFree { .. }
             | Self::NotEnoughCpu { .. }
             | Self::NotEnoughMemory { .. } => fmt::Display::fmt(self, f),
+        }
+    }
+
+    fn fmt_domain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::NoTopologyDomain { topology, level, part, domains, best, room, pods, bound } =
+            self
+        else {
+            return Ok(());
+        };
+        let of = if part.is_empty() { String::new() } else { format!(" of {part}") };
+        if best.is_empty() {
+            write!(f, "no node has every label of topology {topology}, or none in one {level}")
+        } else if *bound {
+            write!(
+                f,
+                "the other pods{of} are in {level} {best} of topology {topology}, which has room \
+                 for {room} of {pods} more"
+            )
+        } else {
+            write!(
+                f,
+                "{pods} pods{of} must start in one {level} of topology {topology}; {best}, the \
+                 best of {domains}, has room for {room}"
+            )
         }
     }
 }

@@ -32,6 +32,16 @@ fn numbers(w: &World, said: &QueueNumbers) -> Truth {
     so(row.share.quota[said.kind] == said.quota, "its quota")
 }
 
+fn none_is_large(w: &World, request: model::GpuRequest, demand: units::Resources) -> Truth {
+    let large = |node: &&Node| {
+        node.gpus.len() >= request.devices() as usize
+            && node.capacity.cpu_millis >= demand.cpu_millis
+            && node.capacity.memory_bytes >= demand.memory_bytes
+    };
+    // Taints and labels leave some out.
+    so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
+}
+
 /// A reason's claim.
 pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
     match reason {
@@ -54,21 +64,14 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         Pending::NotEnoughMemory { memory_bytes, free_bytes_max } => {
             so(memory_bytes > free_bytes_max, "that the memory is too little")
         }
-        Pending::LargerThanAnyNode { request, demand, .. } => {
-            let large = |node: &&Node| {
-                node.gpus.len() >= request.devices() as usize
-                    && node.capacity.cpu_millis >= demand.cpu_millis
-                    && node.capacity.memory_bytes >= demand.memory_bytes
-            };
-            // Taints and labels leave some out.
-            so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
-        }
+        Pending::LargerThanAnyNode { request, demand, .. } => none_is_large(w, *request, *demand),
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
             so(*nodes == w.cluster.nodes().len(), "the number of nodes")?;
             let closed = w.cluster.nodes().len() - open(&w.cluster).count();
             so(*cordoned == closed, "the closed nodes")?;
             so(cordoned + selector + affinity + taint <= *nodes, "the nodes ruled out")
         }
+        Pending::NoTopologyDomain { room, pods, .. } => so(room < pods, "that no domain has room"),
         Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {
             let row = queue(w, name);
             so(row.allocated[*kind] == *allocated, "what the queue holds")?;

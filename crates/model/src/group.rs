@@ -1,0 +1,177 @@
+//! The tree of a workload: groups of pod sets, groups of groups. Owns: when a part of it is whole,
+//! so that every level starts with its minimum or not at all.
+
+use std::collections::BTreeMap;
+
+use crate::{Cluster, Error, PodSetSpec, TopologyConstraint, WorkloadSpec};
+
+/// The tree of groups and the topology of a workload. That of a plain workload is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct ShapeId(u32);
+
+type Shape = (
+    Vec<GroupSpec>,
+    Option<u32>,
+    Option<TopologyConstraint>,
+    Vec<(Option<usize>, Option<TopologyConstraint>)>,
+);
+
+/// Every shape there ever was but the plain one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Shapes(BTreeMap<Shape, ShapeId>);
+
+impl Shapes {
+    pub(crate) fn intern(&mut self, spec: &WorkloadSpec) -> ShapeId {
+        if spec.groups.is_empty() && spec.children_min.is_none() && !spec.has_topology() {
+            return ShapeId::default();
+        }
+        let sets = spec.pod_sets.iter().map(|set| (set.group, set.topology)).collect();
+        let shape = (spec.groups.clone(), spec.children_min, spec.topology, sets);
+        let next = ShapeId(u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX));
+        *self.0.entry(shape).or_insert(next)
+    }
+}
+
+/// A group of pod sets and of other groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupSpec {
+    /// Name, for explanations.
+    pub name: String,
+    /// The group it is in, listed before it; none for the workload itself.
+    pub parent: Option<usize>,
+    /// Fewest of its children that make sense together; all of them if not given.
+    pub children_min: Option<u32>,
+    /// How close together its pods belong.
+    pub topology: Option<TopologyConstraint>,
+}
+
+/// A part of a group, by its number among those of the workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Child {
+    /// A group.
+    Group(usize),
+    /// A pod set.
+    Set(usize),
+}
+
+/// How a part of a workload stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has its minimum at every level below.
+    Whole,
+    /// It has no pods and lacks some.
+    Empty,
+    /// It has pods, but too few of them, here or in a part of it.
+    Partial,
+}
+
+impl WorkloadSpec {
+    /// The parts of a group (none: of the workload): groups, then pod sets.
+    pub fn children(&self, group: Option<usize>) -> impl Iterator<Item = Child> {
+        let groups = (0..).zip(&self.groups).filter(move |(_, child)| child.parent == group);
+        let sets = (0..).zip(&self.pod_sets).filter(move |(_, child)| child.group == group);
+        groups.map(|(at, _)| Child::Group(at)).chain(sets.map(|(at, _)| Child::Set(at)))
+    }
+
+    /// How many parts of a group (none: of the workload) make sense together.
+    #[must_use]
+    pub fn children_min_of(&self, group: Option<usize>) -> usize {
+        let least = group.map_or(self.children_min, |at| self.groups[at].children_min);
+        least.map_or_else(|| self.children(group).count(), |least| least as usize)
+    }
+
+    /// How close together the pods of a group (none: of the workload) belong.
+    #[must_use]
+    pub fn topology_of(&self, group: Option<usize>) -> Option<TopologyConstraint> {
+        group.map_or(self.topology, |at| self.groups[at].topology)
+    }
+
+    /// Whether any pods belong close together.
+    #[must_use]
+    pub fn has_topology(&self) -> bool {
+        self.topology.is_some()
+            || self.pod_sets.iter().any(|set| set.topology.is_some())
+            || self.groups.iter().any(|group| group.topology.is_some())
+    }
+
+    /// Whether a pod set is in a group (none: in the workload), however deep.
+    #[must_use]
+    pub fn is_in(&self, set: usize, group: Option<usize>) -> bool {
+        let first = self.pod_sets[set].group;
+        let above = std::iter::successors(Some(first), |at| at.map(|at| self.groups[at].parent));
+        above.into_iter().any(|at| at == group)
+    }
+
+    /// Whether the workload makes sense with so many pods of each set.
+    #[must_use]
+    pub fn is_whole(&self, pods: &impl Fn(usize) -> u32) -> bool {
+        if self.groups.is_empty() && self.children_min.is_none() {
+            return (0..).zip(&self.pod_sets).all(|(at, set)| pods(at) >= set.pods_min);
+        }
+        self.group_standing(None, pods) == Standing::Whole
+    }
+
+    /// How a part of the workload stands with so many pods of each set.
+    #[must_use]
+    pub fn standing(&self, child: Child, pods: &impl Fn(usize) -> u32) -> Standing {
+        match child {
+            Child::Group(at) => self.group_standing(Some(at), pods),
+            Child::Set(at) if pods(at) >= self.pod_sets[at].pods_min => Standing::Whole,
+            Child::Set(at) if pods(at) == 0 => Standing::Empty,
+            Child::Set(_) => Standing::Partial,
+        }
+    }
+
+    fn group_standing(&self, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> Standing {
+        let (mut whole, mut partial) = (0, false);
+        for child in self.children(group) {
+            match self.standing(child, pods) {
+                Standing::Whole => whole += 1,
+                Standing::Empty => {}
+                Standing::Partial => partial = true,
+            }
+        }
+        let has_pods = || (0..self.pod_sets.len()).any(|at| pods(at) > 0 && self.is_in(at, group));
+        match whole >= self.children_min_of(group) {
+            _ if partial => Standing::Partial,
+            true => Standing::Whole,
+            false if has_pods() => Standing::Partial,
+            false => Standing::Empty,
+        }
+    }
+
+    /// Whether the tree is one: parents come first, nobody is without parts, and no minimum is
+    /// beyond the number of parts.
+    pub(crate) fn is_tree(&self) -> bool {
+        let in_order = |(at, group): (usize, &crate::GroupSpec)| group.parent < Some(at);
+        let known = |set: &PodSetSpec| set.group < Some(self.groups.len());
+        let groups = (0..self.groups.len()).map(Some);
+        let sound = |group| {
+            let children = self.children(group).count();
+            (1..=children).contains(&self.children_min_of(group))
+        };
+        self.groups.iter().enumerate().all(in_order)
+            && self.pod_sets.iter().all(known)
+            && std::iter::once(None).chain(groups).all(sound)
+    }
+}
+
+impl Cluster {
+    /// Whether the parts of a workload can be what they are.
+    pub(crate) fn check_parts(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+        let sound = |set: &PodSetSpec| set.pods > 0 && set.pods_min <= set.pods;
+        if spec.pods_min() == 0 || !spec.pod_sets.iter().all(sound) {
+            return Err(Error::BadGang(spec.name.clone()));
+        }
+        if spec.elastic && spec.pod_sets.len() > 1 {
+            return Err(Error::ElasticPodSets(spec.name.clone()));
+        }
+        if !spec.is_tree() {
+            return Err(Error::BadGroups(spec.name.clone()));
+        }
+        if !self.knows_topologies(spec) {
+            return Err(Error::NoSuchTopology(spec.name.clone()));
+        }
+        Ok(())
+    }
+}

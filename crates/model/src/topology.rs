@@ -1,0 +1,252 @@
+//! Where nodes are relative to each other. Owns: named topologies, each an ordered list of node
+//! labels from coarse to fine (zone, block, rack), and the tree of domains that the labels of the
+//! nodes make of it. Refuses to know: how much is free in a domain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smallvec::SmallVec;
+
+use crate::{Cluster, Error, Node, NodeId, WorkloadSpec};
+
+/// Id of a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TopologyId(pub(crate) u32);
+
+/// Id of a domain of one topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DomainId(u32);
+
+impl DomainId {
+    /// Its number among the domains of its topology.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Pods that belong close together. Levels are counted from the coarsest, 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TopologyConstraint {
+    /// Of which topology.
+    pub topology: TopologyId,
+    /// All of them are in one domain of this level.
+    pub required: Option<usize>,
+    /// They are in one domain of this level, or else of one as fine as possible.
+    pub preferred: Option<usize>,
+}
+
+/// A group of nodes that have the same labels down to one level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    /// The values of the labels, coarse to fine, joined by dots.
+    pub name: String,
+    /// Every domain it lies in, coarse to fine, itself the last.
+    pub path: SmallVec<[DomainId; 4]>,
+    /// The domains of the next level in it, by the value of their label.
+    pub children: BTreeMap<String, DomainId>,
+    /// Its nodes, if it is of the finest level.
+    nodes: BTreeSet<NodeId>,
+}
+
+/// A topology and its domains. A domain that lost its nodes stays, without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    /// Name.
+    pub name: String,
+    /// Label of each level, coarse to fine.
+    pub levels: Vec<String>,
+    domains: Vec<Domain>,
+    /// The domains of the coarsest level.
+    roots: BTreeMap<String, DomainId>,
+    /// The finest domain of each node; none if it lacks a label.
+    of_node: Vec<Option<DomainId>>,
+}
+
+impl Topology {
+    pub(crate) const fn new(name: String, levels: Vec<String>) -> Self {
+        Self { name, levels, domains: Vec::new(), roots: BTreeMap::new(), of_node: Vec::new() }
+    }
+
+    /// The level of this label.
+    #[must_use]
+    pub fn level(&self, label: &str) -> Option<usize> {
+        self.levels.iter().position(|level| level == label)
+    }
+
+    /// Domains there ever were; their ids are the numbers below it.
+    #[must_use]
+    pub const fn domain_count(&self) -> usize {
+        self.domains.len()
+    }
+
+    /// A domain.
+    #[must_use]
+    pub fn domain(&self, id: DomainId) -> &Domain {
+        &self.domains[id.index()]
+    }
+
+    /// The domains of the next finer level in this one, by name; the coarsest of all for none.
+    #[must_use]
+    pub fn children(&self, of: Option<DomainId>) -> &BTreeMap<String, DomainId> {
+        of.map_or(&self.roots, |of| &self.domain(of).children)
+    }
+
+    /// The domains of a level that have nodes, by name.
+    #[must_use]
+    pub fn domains_at(&self, level: usize) -> Vec<DomainId> {
+        let mut open: Vec<_> = self.roots.values().copied().collect();
+        for _ in 0..level {
+            open = open
+                .iter()
+                .flat_map(|&domain| self.domain(domain).children.values())
+                .copied()
+                .collect();
+        }
+        open.retain(|&domain| !self.nodes(domain).is_empty());
+        open
+    }
+
+    /// Every domain of a node, coarse to fine; none if it lacks a label.
+    #[must_use]
+    pub fn domains_of(&self, node: NodeId) -> &[DomainId] {
+        let finest = self.of_node.get(node.raw() as usize).copied().flatten();
+        finest.map_or(&[], |finest| &self.domain(finest).path)
+    }
+
+    /// Whether a node is in a domain.
+    #[must_use]
+    pub fn contains(&self, domain: DomainId, node: NodeId) -> bool {
+        let level = self.domain(domain).path.len() - 1;
+        self.domains_of(node).get(level) == Some(&domain)
+    }
+
+    /// The nodes of a domain.
+    #[must_use]
+    pub fn nodes(&self, domain: DomainId) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        let mut open = vec![domain];
+        while let Some(next) = open.pop() {
+            let domain = self.domain(next);
+            nodes.extend(&domain.nodes);
+            open.extend(domain.children.values());
+        }
+        nodes
+    }
+
+    /// Looks at the labels of a node again, after it came or they changed.
+    pub(crate) fn update(&mut self, id: NodeId, node: &Node) {
+        let finest = self.find(node);
+        self.put(id, finest);
+    }
+
+    /// A node is gone.
+    pub(crate) fn forget(&mut self, id: NodeId) {
+        self.put(id, None);
+    }
+
+    fn put(&mut self, id: NodeId, finest: Option<DomainId>) {
+        let at = id.raw() as usize;
+        if self.of_node.len() <= at {
+            self.of_node.resize(at + 1, None);
+        }
+        if let Some(before) = std::mem::replace(&mut self.of_node[at], finest) {
+            self.domains[before.index()].nodes.remove(&id);
+        }
+        if let Some(finest) = finest {
+            self.domains[finest.index()].nodes.insert(id);
+        }
+    }
+
+    /// The finest domain of a node with these labels, made if it is the first in it.
+    fn find(&mut self, node: &Node) -> Option<DomainId> {
+        let values: Option<Vec<_>> = self.levels.iter().map(|key| node.labels.get(key)).collect();
+        let mut found: Option<DomainId> = None;
+        for value in values? {
+            found = Some(match self.children(found).get(value) {
+                Some(&domain) => domain,
+                None => self.add(found, value),
+            });
+        }
+        found
+    }
+
+    fn add(&mut self, parent: Option<DomainId>, value: &str) -> DomainId {
+        let id = DomainId(u32::try_from(self.domains.len()).unwrap_or(u32::MAX));
+        let above = parent.map(|parent| self.domain(parent));
+        let name =
+            above.map_or_else(|| value.to_owned(), |above| format!("{}.{value}", above.name));
+        let mut path = above.map_or_else(SmallVec::new, |above| above.path.clone());
+        path.push(id);
+        let (children, nodes) = (BTreeMap::new(), BTreeSet::new());
+        self.domains.push(Domain { name, path, children, nodes });
+        let siblings = match parent {
+            Some(parent) => &mut self.domains[parent.index()].children,
+            None => &mut self.roots,
+        };
+        siblings.insert(value.to_owned(), id);
+        id
+    }
+
+    /// Whether every node is where its labels say.
+    pub(crate) fn is_sound<'a>(&self, mut nodes: impl Iterator<Item = (NodeId, &'a Node)>) -> bool {
+        nodes.all(|(id, node)| {
+            let values: Option<Vec<_>> =
+                self.levels.iter().map(|key| node.labels.get(key).map(String::as_str)).collect();
+            let path = self.domains_of(id);
+            match (values, path.last()) {
+                (None, None) => true,
+                (Some(values), Some(&finest)) => {
+                    let domain = self.domain(finest);
+                    domain.name == values.join(".") && domain.nodes.contains(&id)
+                }
+                _ => false,
+            }
+        })
+    }
+}
+
+impl Cluster {
+    /// The topology with this id.
+    #[must_use]
+    pub fn topology(&self, id: TopologyId) -> &Topology {
+        &self.topologies[id.0 as usize]
+    }
+
+    /// The topology of this name.
+    #[must_use]
+    pub fn topology_named(&self, name: &str) -> Option<TopologyId> {
+        let at = self.topologies.iter().position(|topology| topology.name == name)?;
+        u32::try_from(at).ok().map(TopologyId)
+    }
+
+    /// Every topology.
+    #[must_use]
+    pub fn topologies(&self) -> &[Topology] {
+        &self.topologies
+    }
+
+    /// Adds a topology: a name, and the node labels of its levels from coarse to fine.
+    ///
+    /// # Errors
+    /// There is another of this name, or no level.
+    pub fn add_topology(&mut self, name: &str, levels: Vec<String>) -> Result<TopologyId, Error> {
+        let twice = (1..).zip(&levels).any(|(next, level)| levels[next..].contains(level));
+        if levels.is_empty() || twice || self.topology_named(name).is_some() {
+            return Err(Error::BadTopology(name.to_owned()));
+        }
+        let mut topology = Topology::new(name.to_owned(), levels);
+        self.nodes.iter().for_each(|(id, node)| topology.update(id, node));
+        self.topologies.push(topology);
+        Ok(TopologyId(u32::try_from(self.topologies.len() - 1).unwrap_or(u32::MAX)))
+    }
+
+    pub(crate) fn knows_topologies(&self, spec: &WorkloadSpec) -> bool {
+        let groups = spec.groups.iter().map(|group| group.topology);
+        let sets = spec.pod_sets.iter().map(|set| set.topology);
+        groups.chain(sets).chain([spec.topology]).flatten().all(|constraint| {
+            let topology = self.topologies.get(constraint.topology.0 as usize);
+            let levels = topology.map_or(0, |topology| topology.levels.len());
+            constraint.required.iter().chain(&constraint.preferred).all(|&level| level < levels)
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Making room in one place: for pods that belong close together only the nodes of one domain
+//! count. Owns: what a node could give at the most, and taking an attempt in one domain back.
+
+use model::{NodeId, PodId};
+use units::{GPU_MILLIS, Resources};
+
+use super::{Deal, Market, Markets, Refused};
+use crate::place::{self, Ask};
+use crate::session::Session;
+use crate::topology::{Placer, Scope};
+
+/// Gives the pods of a deal places that others have to make room on.
+pub(super) struct Bidder<'a, 'r> {
+    deal: &'a mut Deal<'r>,
+    markets: &'a mut Markets,
+    refused: Refused,
+    /// How the deal stood when each attempt that is under way began.
+    begun: Vec<(usize, Resources, Refused)>,
+}
+
+impl<'a, 'r> Bidder<'a, 'r> {
+    pub(super) fn new(deal: &'a mut Deal<'r>, markets: &'a mut Markets) -> Self {
+        Self { deal, markets, refused: Refused::default(), begun: Vec::new() }
+    }
+}
+
+impl Placer for Bidder<'_, '_> {
+    fn ask(&self, s: &Session<'_>, pod: PodId) -> Ask {
+        Ask::of(s.cluster, pod, self.deal.need.gpus)
+    }
+
+    fn room(&self, s: &Session<'_>, ask: Ask, node: NodeId) -> (u32, u32) {
+        if !s.cluster.allows(ask.constraints, node) {
+            return (0, 0);
+        }
+        let row = &s.cluster.nodes()[node];
+        let mut host = row.free(false);
+        let mut pods = u64::from(row.pods_max.saturating_sub(row.pods_committed));
+        let devices = row.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.free_millis(false)));
+        let mut devices: Vec<_> = devices.collect();
+        let free = place::fitting(ask.request, host, pods, devices.iter().copied());
+        for &pod in &row.pods {
+            let Some(held) = s.cluster.pods()[pod].occupancy.effective() else { continue };
+            let victim = s.cluster.pods()[pod].workload;
+            let own = victim == self.deal.need.id;
+            if held.node != node
+                || own
+                || !self.deal.rule.may_be_asked(s, self.deal.need.id, victim)
+            {
+                continue;
+            }
+            host += Resources { gpu_millis: 0, ..s.cluster.amounts(pod, held) };
+            pods += 1;
+            for share in &held.devices {
+                let device = &mut devices[share.gpu as usize].1;
+                *device = (*device + share.millis).min(GPU_MILLIS);
+            }
+        }
+        (free, place::fitting(ask.request, host, pods, devices.into_iter()))
+    }
+
+    fn effort_first(&self) -> bool {
+        true
+    }
+
+    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
+        let Some(&first) = pods.first() else { return true };
+        self.deal.need.ask = self.ask(s, first);
+        let mut own;
+        let market = if scope.is_everywhere() {
+            self.markets.of(s, self.deal)
+        } else {
+            own = Market::new(s, self.deal, scope.nodes(s.cluster).into_iter());
+            &mut own
+        };
+        pods.iter().all(|&pod| self.deal.place_one(s, market, pod, &mut self.refused))
+    }
+
+    fn concludes(&mut self, s: &mut Session<'_>) -> bool {
+        let Deal { rule, need, held_before, .. } = &*self.deal;
+        rule.fair_outcome(s, need.id, *held_before) && self.deal.go_on(s)
+    }
+
+    fn begin(&mut self) {
+        let Deal { need, givers, .. } = &*self.deal;
+        self.begun.push((givers.len(), need.asked, self.refused.clone()));
+    }
+
+    fn end(&mut self, s: &Session<'_>, kept: bool) {
+        let Some((givers, asked, refused)) = self.begun.pop().filter(|_| !kept) else { return };
+        for (victim, _) in self.deal.givers.drain(givers..) {
+            self.deal.causes.remove(&victim);
+        }
+        self.deal.need.asked = asked;
+        self.refused = refused;
+        self.markets.forget(s, &self.deal.need);
+    }
+}
