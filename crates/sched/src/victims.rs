@@ -430,7 +430,7 @@ impl Deal<'_> {
 fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef) {
     let workload = &s.cluster.workloads()[from];
     let had_none = |pod: &PodId| s.cluster.original(*pod).effective().is_none();
-    if workload.placed > 0 || !workload.pods.iter().all(had_none) {
+    if workload.placed > 0 || !workload.pods.iter().any(had_none) {
         return;
     }
     for cause in s.causes.values_mut() {
