@@ -204,6 +204,9 @@ fn help_of_up() {
               --insecure-listen           Listen beyond this machine although the traffic is not encrypted
               --cluster-name <NAME>       Name of the cluster [default: default]
               --log <LEVEL>               What to log: off, error, warn, info, debug, trace [default: warn]
+              --usage-window <SPAN>       Fairness over time: the past that counts, such as 7d or
+                                          7d,tumbling [default: none]
+              --usage-half-life <SPAN>    After how long past use counts half, such as 1d [default: never]
               --config <FILE>             Read values from this file (TOML)
           -h, --help                      Print help
     "#]].assert_eq(&text);
