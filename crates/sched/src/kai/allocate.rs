@@ -1,12 +1,15 @@
 //! Placing the tasks of a job, all or none, and the action that does it with what is free. Owns:
 //! when places are taken and when they are only reserved. Source: scheduling reference §5, §10.
 
-use model::{DeviceShare, NodeId, Occupancy, Placement, PodId, WorkloadId};
+use std::collections::BTreeMap;
+
+use model::{Child, DeviceShare, NodeId, Occupancy, Placement, PodId, WorkloadId};
 use units::GPU_MILLIS;
 
 use super::jobs::{self, Evicted};
 use super::order::{Change, Line};
 use super::place::{self, Aim, Spot};
+use super::topology::{self, Part, Site};
 use crate::policy::Profile;
 use crate::session::Session;
 
@@ -41,7 +44,8 @@ pub(super) const fn queue_depth(s: &Session<'_>) -> usize {
 /// How a task takes its place.
 type Settle<'f> = &'f dyn Fn(&mut Session<'_>, PodId, Spot);
 
-/// Places these tasks on nodes that are `open`, all or none.
+/// Places these tasks on nodes that are `open`, all or none: part by part of the job, each in the
+/// first set of nodes that has room for it.
 pub(super) fn place_all(
     s: &mut Session<'_>,
     id: WorkloadId,
@@ -53,15 +57,56 @@ pub(super) fn place_all(
     if tasks.is_empty() || s.check_queue(id, jobs::asked(s, tasks)).is_err() {
         return false;
     }
-    let start = s.cluster.checkpoint();
-    for &pod in tasks {
-        let Some(spot) = place::find(s, pod, open, aim) else {
+    let nodes = s.cluster.nodes().ids().filter(|&node| open(node)).collect();
+    let offered = Site { nodes, near: BTreeMap::new() };
+    Placer { id, aim, settle }.part(s, None, tasks, &offered)
+}
+
+/// Places the parts of one job.
+struct Placer<'f> {
+    id: WorkloadId,
+    aim: Aim,
+    settle: Settle<'f>,
+}
+
+impl Placer<'_> {
+    /// A part, in the first set of nodes that has room; nothing changes if none has.
+    fn part(&self, s: &mut Session<'_>, part: Part, tasks: &[PodId], offered: &Site) -> bool {
+        let start = s.cluster.checkpoint();
+        for site in topology::sites(s, self.id, part, tasks, offered) {
+            if self.inside(s, part, tasks, &site) {
+                return true;
+            }
             s.cluster.rollback(start);
-            return false;
-        };
-        settle(s, pod, spot);
+        }
+        false
     }
-    true
+
+    /// The groups of a part, then its pod sets; the tasks of a pod set one by one.
+    fn inside(&self, s: &mut Session<'_>, part: Part, tasks: &[PodId], site: &Site) -> bool {
+        let group = match part {
+            Some(Child::Set(_)) => return tasks.iter().all(|&pod| self.task(s, pod, site)),
+            Some(Child::Group(group)) => Some(group),
+            None => None,
+        };
+        let of = |s: &Session<'_>, child| {
+            let own = tasks.iter().copied().filter(|&pod| topology::is_in(s, pod, Some(child)));
+            own.collect::<Vec<_>>()
+        };
+        let spec = &s.cluster.workloads()[self.id].spec;
+        let mut children: Vec<_> =
+            spec.children(group).map(|child| (child, of(s, child))).collect();
+        let first = |own: &[PodId]| tasks.iter().position(|pod| own.first() == Some(pod));
+        children.sort_by_key(|(child, own)| (matches!(child, Child::Set(_)), first(own)));
+        children
+            .into_iter()
+            .all(|(child, own)| own.is_empty() || self.part(s, Some(child), &own, site))
+    }
+
+    fn task(&self, s: &mut Session<'_>, pod: PodId, site: &Site) -> bool {
+        let spot = place::find(s, pod, site, self.aim);
+        spot.map(|spot| (self.settle)(s, pod, spot)).is_some()
+    }
 }
 
 /// Takes a place that is free at once, reserves another.

@@ -16,6 +16,7 @@ mod rules;
 mod signature;
 mod solver;
 mod stale;
+mod topology;
 
 use model::Occupancy;
 

@@ -7,6 +7,7 @@ use model::{DeviceShare, Gpu, GpuRequest, Node, NodeId, Placement, PodId, PodReq
 use units::{GPU_MILLIS, Resources};
 
 use super::jobs;
+use super::topology::Site;
 use crate::Fill;
 use crate::session::Session;
 
@@ -29,17 +30,13 @@ pub(super) enum Aim {
     Reserve,
 }
 
-/// The best place for a task among the nodes that are `open`; nodes of equal score go by name.
-pub(super) fn find(
-    s: &Session<'_>,
-    pod: PodId,
-    open: &dyn Fn(NodeId) -> bool,
-    aim: Aim,
-) -> Option<Spot> {
-    let nodes = s.cluster.nodes().iter().filter(|&(id, _)| open(id));
-    let fits = nodes.filter_map(|(id, node)| {
+/// The best place for a task on a site; nodes of equal score go by name.
+pub(super) fn find(s: &Session<'_>, pod: PodId, site: &Site, aim: Aim) -> Option<Spot> {
+    let fits = site.nodes.iter().filter_map(|&id| {
         let spot = on_node(s, pod, id, aim)?;
-        Some(((score(s, pod, node), Reverse(node.name.as_str())), spot))
+        let node = &s.cluster.nodes()[id];
+        let near = site.near.get(&id).copied().unwrap_or_default();
+        Some(((near, score(s, pod, node), Reverse(node.name.as_str())), spot))
     });
     fits.max_by(|(left, _), (right, _)| left.cmp(right)).map(|(_, spot)| spot)
 }

@@ -10,6 +10,7 @@ mod preempt;
 mod reclaim;
 mod shares;
 mod stale;
+mod topology;
 
 use testkit::Table;
 
