@@ -359,7 +359,8 @@ impl Cluster {
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
-            let state = PodSet { demand, constraints, first, placed: 0 };
+            let pools = self.eligibility.intern_pools(&set.constraints, &self.nodes);
+            let state = PodSet { demand, constraints, pools, first, placed: 0 };
             first += set.pods;
             state
         });
@@ -378,6 +379,7 @@ impl Cluster {
             restarts: 0,
             stale_since: None,
             placed: 0,
+            confined: None,
         });
         let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
         for (index, set) in (0..).zip(sets) {

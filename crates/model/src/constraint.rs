@@ -85,6 +85,9 @@ pub struct Constraints {
     pub preferred: Vec<Preference>,
     /// Taints that do not matter.
     pub tolerations: Vec<Toleration>,
+    /// Node pools, the best first; none given means every pool will do. All pods of a workload
+    /// are in one.
+    pub pools: Vec<String>,
 }
 
 /// Why a node is out of the question.
@@ -96,6 +99,8 @@ pub enum Mismatch {
     Affinity,
     /// A taint is not tolerated.
     Taint,
+    /// It is in none of the node pools.
+    Pool,
 }
 
 impl Requirement {
@@ -121,6 +126,17 @@ impl Toleration {
     }
 }
 
+/// The label that says which node pool a node is in.
+pub const POOL_LABEL: &str = "node-pool";
+/// The pool of nodes that do not say.
+pub const POOL_DEFAULT: &str = "default";
+
+/// The node pool of a node with these labels.
+#[must_use]
+pub fn pool_of(labels: &BTreeMap<String, String>) -> &str {
+    labels.get(POOL_LABEL).map_or(POOL_DEFAULT, String::as_str)
+}
+
 fn all(term: &Term, labels: &BTreeMap<String, String>) -> bool {
     term.iter().all(|requirement| requirement.holds(labels))
 }
@@ -135,6 +151,9 @@ impl Constraints {
         labels: &BTreeMap<String, String>,
         taints: &[Taint],
     ) -> Result<(), Mismatch> {
+        if !self.pools.is_empty() && !self.pools.iter().any(|pool| pool == pool_of(labels)) {
+            return Err(Mismatch::Pool);
+        }
         if self.selector.iter().any(|(key, value)| labels.get(key) != Some(value)) {
             return Err(Mismatch::Selector);
         }

@@ -14,6 +14,7 @@ mod group;
 mod machines;
 mod node;
 mod pod_set;
+mod pool;
 mod queue;
 mod request;
 mod requests;
@@ -25,7 +26,8 @@ mod workload;
 
 pub use cluster::{Change, Checkpoint, Cluster, Error};
 pub use constraint::{
-    Constraints, Effect, Mismatch, Operator, Preference, Requirement, Taint, Term, Toleration,
+    Constraints, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, Preference, Requirement,
+    Taint, Term, Toleration, pool_of,
 };
 pub use eligible::ConstraintsId;
 pub use group::{Child, GroupSpec, ShapeId, Standing};

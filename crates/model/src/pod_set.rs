@@ -62,6 +62,8 @@ pub struct PodSet {
     pub demand: Resources,
     /// Its constraints, as the cluster knows them.
     pub constraints: ConstraintsId,
+    /// The same for each of its node pools alone, if it may go to several.
+    pub(crate) pools: Vec<ConstraintsId>,
     /// Where its pods begin among those of the workload.
     pub(crate) first: u32,
     /// Pods that hold or have reserved a place.

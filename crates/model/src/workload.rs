@@ -110,6 +110,8 @@ pub struct Workload {
     pub stale_since: Option<Instant>,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
+    /// The pool in which places are being sought.
+    pub(crate) confined: Option<usize>,
 }
 
 impl Workload {

@@ -18,6 +18,8 @@ pub(crate) struct Class {
     shape: ShapeId,
     /// Pods that have a place bind the others to where it is, which is its own matter.
     bound: Option<WorkloadId>,
+    /// The node pool its pods with a place bind the others to.
+    pool: Option<usize>,
     sets: SmallVec<[SetClass; 1]>,
 }
 
@@ -68,6 +70,7 @@ impl Class {
             time_limit_ms: spec.time_limit_ms,
             shape: workload.shape,
             bound: (workload.placed > 0 && spec.has_topology()).then_some(id),
+            pool: cluster.pool_of(id),
             sets: sets.collect(),
         }
     }

@@ -29,6 +29,7 @@ mod order;
 mod place;
 mod plan;
 mod policy;
+mod pools;
 mod ranking;
 mod reasons;
 mod reserve;

@@ -25,7 +25,7 @@ impl Ask {
         if let Some(gpus) = gpus {
             request.gpu = GpuRequest::Whole(gpus);
         }
-        Self { request, constraints: cluster.set_of(pod).constraints }
+        Self { request, constraints: cluster.constraints_of(pod) }
     }
 }
 

@@ -117,6 +117,8 @@ pub enum Pending {
         affinity: usize,
         /// With a taint it does not tolerate.
         taint: usize,
+        /// In none of its node pools.
+        pool: usize,
     },
     /// Its pods must be close together, and no domain of the topology has room for all of them.
     NoTopologyDomain {

@@ -12,6 +12,7 @@ use units::{Instant, Kind, Ratio, Resources};
 use crate::class::patient_until;
 use crate::order::Shares;
 use crate::place::Ask;
+use crate::pools;
 use crate::reserve::{Heed, Reservations};
 use crate::topology::Free;
 use crate::turn::turn;
@@ -128,10 +129,15 @@ impl Session<'_> {
         place::on_node(cluster, ranked.min()?.1, ask, now, policy.placement.devices)
     }
 
+    /// Places the pods a workload needs next in the first of its node pools in which they can be.
+    pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
+        pools::in_order(self, id, |s| s.place_here(id, gpus))
+    }
+
     /// Places the pods a workload needs next: all it lacks of its minimum, or else what it grows
     /// by. Places that are free at once are taken; if one is not, all are reserved until the last
     /// is free. Where a part finds no room, another stands in for it if the minimum allows it.
-    pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
+    fn place_here(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let (mut excluded, mut blocked) = (Vec::new(), None);
         loop {
             let pods = turn(self.cluster, id, &excluded);
@@ -188,9 +194,12 @@ impl Session<'_> {
     /// Places again what was stopped for another; never where room is kept for somebody, or else
     /// the other would have it in a roundabout way.
     pub(crate) fn place_again(&mut self, id: WorkloadId) -> bool {
-        let pods = self.next_pods(id);
-        self.check_queue(id, self.asked(&pods, None)).is_ok()
-            && self.place_all(id, &pods, None, Some(Heed::All)).is_ok()
+        let again = |s: &mut Session<'_>| {
+            let pods = s.next_pods(id);
+            s.check_queue(id, s.asked(&pods, None)).map_err(Blocked::Queue)?;
+            s.place_all(id, &pods, None, Some(Heed::All)).map_err(|_| Blocked::Room)
+        };
+        pools::in_order(self, id, again).is_ok()
     }
 
     /// Finds places for all these pods, or for none and says which set found none.
@@ -222,6 +231,7 @@ impl Session<'_> {
             let stays = |here: &Placement| !self.cluster.draining().contains(&here.node);
             let here = original.current.filter(|here| !original.releasing && stays(here));
             let here = here.filter(|here| topology::may_go(self.cluster, pod, here.node));
+            let here = here.filter(|here| self.cluster.in_its_pool(pod, here.node));
             let free = here.filter(|here| {
                 let node = &self.cluster.nodes()[here.node];
                 let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };

@@ -20,6 +20,7 @@ use model::{NodeId, PodId, QueueId, WorkloadId};
 use units::Resources;
 
 use crate::place::{self, Ask};
+use crate::pools;
 use crate::session::Session;
 use crate::{Cause, WorkloadRef, topology};
 pub(crate) use bound::Lumps;
@@ -121,6 +122,20 @@ pub(crate) struct Need {
 /// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
 /// when it returns false. `markets` keeps the prices between equal workloads of one action.
 pub(crate) fn make_room(
+    s: &mut Session<'_>,
+    rule: &dyn Rule,
+    markets: &mut Markets,
+    id: WorkloadId,
+    gpus: Option<u32>,
+) -> bool {
+    let attempt = |s: &mut Session<'_>| {
+        if make_room_here(s, rule, markets, id, gpus) { Ok(()) } else { Err(()) }
+    };
+    pools::in_order(s, id, attempt).is_ok()
+}
+
+/// The same within the node pool that is tried.
+fn make_room_here(
     s: &mut Session<'_>,
     rule: &dyn Rule,
     markets: &mut Markets,

@@ -30,7 +30,7 @@ enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-const SHAPES: [&str; 29] = [
+const SHAPES: [&str; 32] = [
     "-g 1 --limit 20000",
     "-g 2 --limit 60000 --priority 80",
     "-g 4 --pods 2",
@@ -51,6 +51,9 @@ const SHAPES: [&str; 29] = [
     "-g 1 --prefer zone=a --delay 3000",
     "-g 1 --pods 4 --min 2",
     "-g 1 --pods 3 --min 2 --gated",
+    "-g 1 --pools p,default",
+    "-g 1 --pods 3 --min 2 --pools default,p",
+    "-g 2 --elastic --pools p,default",
     "-g 2 --mem 4GiB",
     "-g 0 --cpu 30",
     "-g 1 --pods 3 --required rack",
@@ -62,8 +65,8 @@ const SHAPES: [&str; 29] = [
     "--group r --required rack --set p --in r -g 1 --set q --in r -g 0.5 --set s -g 1",
 ];
 
-const LABELS: &str = "label n1 rack=1; label n2 zone=a rack=1; \
-                      label n3 zone=a rack=2 !dedicated";
+const LABELS: &str = "label n1 rack=1 node-pool=p; label n2 zone=a rack=1; \
+                      label n3 zone=a rack=2 node-pool=p !dedicated";
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![

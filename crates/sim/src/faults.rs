@@ -117,6 +117,9 @@ fn start(rng: &mut Rng, seed: u64) -> Scenario {
     for number in 1..=1 + rng.below(4) {
         scenario.nodes.push(At::from(node(rng, &format!("n{number}"))));
     }
+    for node in scenario.nodes.iter_mut().step_by(2) {
+        node.value.labels.insert(model::POOL_LABEL.to_owned(), "odd".to_owned());
+    }
     scenario.queues.push(At::from(queue(rng, "d", None)));
     for name in ["a", "b", "c"] {
         let parent = (rng.below(2) == 0).then_some("d");
@@ -192,6 +195,10 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
         workload.affinity = affinity(rng);
     }
     workload.gated = rng.below(10) == 0;
+    if rng.below(4) == 0 {
+        let pools = [["odd", "default"], ["default", "odd"]][rng.below(2)];
+        workload.pools = pools[rng.below(2)..].iter().map(ToString::to_string).collect();
+    }
     if rng.below(8) == 0 {
         workload.evicted = Some(Evicted::Gone);
     }

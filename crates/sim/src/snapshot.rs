@@ -176,6 +176,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.pods = set.pods;
     workload.pods_min = Some(set.pods_min);
     workload.selector = set.constraints.selector.clone();
+    workload.pools.clone_from(&set.constraints.pools);
     workload.affinity = wire::NodeAffinity::of(&set.constraints);
     let toleration = |toleration: &model::Toleration| wire::Toleration {
         key: toleration.key.clone(),

@@ -84,6 +84,24 @@ steps:
 }
 
 #[test]
+fn pools_are_tried_in_their_order_and_told_by_a_snapshot() {
+    let text = "
+nodes: [{name: a, gpus: 2, labels: {node-pool: slow}}, {name: b, gpus: 2}]
+queues: [{name: q, quota: {gpu: 4}}]
+workloads:
+  - {name: one, project: q, gpu: 1, pools: [default]}
+  - {name: gang, project: q, gpu: 1, pods: 2, pools: [default, slow]}
+steps: [{expect: {gpus: {a: gang gang, b: one .}}}]
+";
+    holds(text);
+    let scenario = Scenario::read(&format!("version: 1{text}")).unwrap();
+    let outcome = run(&scenario, Record::Decisions).unwrap();
+    let cluster = outcome.simulation.cluster();
+    let told = sim::snapshot(cluster, units::Instant(1 << 42), &sched::Policy::default());
+    assert_eq!(told.workloads[1].pools, ["default", "slow"]);
+}
+
+#[test]
 fn evicted_pods_of_one_workload_do_not_come_back() {
     holds(
         "nodes: [{name: n, gpus: 2}]

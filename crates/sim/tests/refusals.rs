@@ -111,6 +111,16 @@ fn objects_that_do_not_fit_together() {
             "has another of this name",
         ),
         (&format!("{q}[{{name: a, project: q, pods: 0}}]"), "`pods` is 0"),
+        (
+            &format!(
+                "nodes: [{{name: n, labels: {{node-pool: fast}}}}]\n{q}[{{name: a, project: q, pools: [fsat]}}]"
+            ),
+            "no node is in a pool `fsat`; did you mean `fast`?",
+        ),
+        (
+            &format!("{q}[{{name: a, project: q, pools: [default, default]}}]"),
+            "`pools` has `default` twice",
+        ),
         (&format!("{q}[{{name: a, project: q, completions: 0}}]"), "`completions` is 0"),
         (&format!("{q}[{{name: a, project: q, completions: -1}}]"), "3:"),
         (&format!("{q}[{{name: a, project: q, pods: 2, pods_min: 3}}]"), "1 to 2 (all its pods)"),

@@ -80,7 +80,7 @@ impl Submit {
 
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
 /// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
-/// [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL]
+/// [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL]
 /// [--topology NAME] [--limit MS]`; one GPU if not said. The pods of a workload may instead be in sections:
 /// `--set NAME` with the same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with
 /// `[--in GROUP]`, `[--min N]` and the last three. `--min` before them is the workload's own.
@@ -122,6 +122,9 @@ pub(crate) fn submit(words: &[&str]) -> Submit {
             "--pods" => result.pods = value().parse().expect("a count"),
             "--min" => result.pods_min = Some(value().parse().expect("a count")),
             "--on" => result.constraints.selector.extend([pair(value())]),
+            "--pools" => {
+                result.constraints.pools = value().split(',').map(str::to_owned).collect();
+            }
             "--prefer" => result.constraints.preferred.push(preference(value())),
             "--tolerate" => result.constraints.tolerations.push(toleration(value())),
             "--limit" => result.time_limit_ms = Some(value().parse().expect("milliseconds")),

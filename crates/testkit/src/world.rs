@@ -209,6 +209,10 @@ impl World {
             let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
             let whole = lost || self.cluster.runs(id);
             assert!(!started || whole, "gang {} started in part", workload.spec.name);
+            let place = |pod: &model::PodId| self.cluster.pods()[*pod].occupancy.effective();
+            let mut placed = workload.pods.iter().filter_map(|pod| Some((*pod, place(pod)?.node)));
+            let together = placed.all(|(pod, node)| self.cluster.in_its_pool(pod, node));
+            assert!(together, "{} is in two node pools", workload.spec.name);
         }
     }
 

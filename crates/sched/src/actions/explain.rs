@@ -127,7 +127,7 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
 /// Nodes that are out of the question, room aside.
 fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let constraints = cluster.constraints(cluster.workloads()[id].pod_sets[set].constraints);
-    let (mut cordoned, mut selector, mut affinity, mut taint) = (0, 0, 0, 0);
+    let (mut cordoned, mut selector, mut affinity, mut taint, mut pool) = (0, 0, 0, 0, 0);
     for (_, node) in cluster.nodes().iter() {
         match constraints.check(&node.labels, &node.taints) {
             _ if !node.schedulable => cordoned += 1,
@@ -135,15 +135,17 @@ fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
             Err(Mismatch::Selector) => selector += 1,
             Err(Mismatch::Affinity) => affinity += 1,
             Err(Mismatch::Taint) => taint += 1,
+            Err(Mismatch::Pool) => pool += 1,
         }
     }
     let nodes = cluster.nodes().len();
-    (cordoned + selector + affinity + taint > 0).then_some(Pending::NodesRuledOut {
+    (cordoned + selector + affinity + taint + pool > 0).then_some(Pending::NodesRuledOut {
         nodes,
         cordoned,
         selector,
         affinity,
         taint,
+        pool,
     })
 }
 

@@ -51,10 +51,12 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     }
     let elastic = s.cluster.workload_of(pod).spec.elastic;
     let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
+    let id = s.cluster.pods()[pod].workload;
+    s.cluster.confine(id, s.cluster.pool_at(pod, to.node));
     let ask = Ask::of(s.cluster, pod, gpus);
-    let Some(elsewhere) = s.find_beside(pod, ask, true) else {
-        return false;
-    };
+    let elsewhere = s.find_beside(pod, ask, true);
+    s.cluster.confine(id, None);
+    let Some(elsewhere) = elsewhere else { return false };
     s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));
     true
 }

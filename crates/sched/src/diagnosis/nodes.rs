@@ -229,7 +229,7 @@ fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u
     }
     match cluster.constraints(ask.constraints).check(&node.labels, &node.taints) {
         Err(Mismatch::Selector) => return Some((Obstacle::Selector, 0, 0)),
-        Err(Mismatch::Affinity) => return Some((Obstacle::Affinity, 0, 0)),
+        Err(Mismatch::Affinity | Mismatch::Pool) => return Some((Obstacle::Affinity, 0, 0)),
         Err(Mismatch::Taint) => return Some((Obstacle::Taint, 0, 0)),
         Ok(()) => {}
     }

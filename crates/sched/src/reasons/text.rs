@@ -108,8 +108,8 @@ impl Pending {
             Self::GangIncomplete { pods_min, .. } => {
                 write!(f, "{pods_min} pods must start together; fewer fit at the moment")
             }
-            Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
-                nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint])
+            Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
+                nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
             }
             Self::NoTopologyDomain { .. } => self.fmt_domain(f),
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
@@ -189,12 +189,13 @@ impl Pending {
     }
 }
 
-fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 4]) -> fmt::Result {
+fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5]) -> fmt::Result {
     let words = [
         "cordoned",
         "without a label it selects",
         "outside its node affinity",
         "with a taint it does not tolerate",
+        "in another node pool",
     ];
     let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
     let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();

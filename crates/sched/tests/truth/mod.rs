@@ -65,11 +65,11 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(memory_bytes > free_bytes_max, "that the memory is too little")
         }
         Pending::LargerThanAnyNode { request, demand, .. } => none_is_large(w, *request, *demand),
-        Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint } => {
+        Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
             so(*nodes == w.cluster.nodes().len(), "the number of nodes")?;
             let closed = w.cluster.nodes().len() - open(&w.cluster).count();
             so(*cordoned == closed, "the closed nodes")?;
-            so(cordoned + selector + affinity + taint <= *nodes, "the nodes ruled out")
+            so(cordoned + selector + affinity + taint + pool <= *nodes, "the nodes ruled out")
         }
         Pending::NoTopologyDomain { room, pods, .. } => so(room < pods, "that no domain has room"),
         Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {

@@ -299,6 +299,10 @@ pub struct Workload {
     /// Labels a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
+    /// Node pools it may go to, the best first; all of its pods are in one. A node's pool is its
+    /// label `node-pool`, or `default`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
     /// More that a node's labels must be, or should be.
     #[serde(default, skip_serializing_if = "is_default")]
     pub affinity: NodeAffinity,
@@ -468,6 +472,7 @@ impl Workload {
             pods: 1,
             pods_min: None,
             selector: BTreeMap::new(),
+            pools: Vec::new(),
             affinity: NodeAffinity::default(),
             tolerations: Vec::new(),
             preemption_delay: None,

@@ -76,6 +76,7 @@ impl Simulation {
         if sizes.contains(&0) {
             return Err("a GPU has more than 0 bytes of memory".into());
         }
+        self.pools.insert(model::pool_of(&wire.labels).to_owned());
         for name in names(&wire.name, wire.count) {
             if self.nodes.contains_key(&name) {
                 return Err(format!("there is another node `{name}`"));
@@ -167,6 +168,15 @@ impl Simulation {
         }
         if wire.completions == Some(0) {
             return Err("`completions` is 0; at least 1 is allowed".into());
+        }
+        for (at, pool) in wire.pools.iter().enumerate() {
+            if wire.pools[..at].contains(pool) {
+                return Err(format!("`pools` has `{pool}` twice"));
+            }
+            if !self.pools.contains(pool) {
+                let near = hint(pool, self.pools.iter().map(String::as_str));
+                return Err(format!("no node is in a pool `{pool}`{near}"));
+            }
         }
         let fewest = pods_min(wire);
         if !(1..=wire.pods).contains(&fewest) {

@@ -236,5 +236,6 @@ pub(crate) fn constraints(wire: &Workload) -> Result<Constraints, String> {
         required,
         preferred,
         tolerations: wire.tolerations.iter().map(toleration).collect(),
+        pools: wire.pools.clone(),
     })
 }

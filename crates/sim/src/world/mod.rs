@@ -67,6 +67,8 @@ pub struct Simulation {
     pub(crate) nodes: BTreeMap<String, NodeId>,
     /// Nodes that were lost and have not come back.
     pub(crate) lost: BTreeSet<String>,
+    /// Every node pool a node has been in.
+    pub(crate) pools: BTreeSet<String>,
     pub(crate) queues: BTreeMap<String, QueueId>,
     pub(crate) jobs: Vec<Job>,
     /// The newest job of each project and name.
@@ -94,6 +96,7 @@ impl Simulation {
             plan: Plan::default(),
             nodes: BTreeMap::new(),
             lost: BTreeSet::new(),
+            pools: BTreeSet::from([model::POOL_DEFAULT.to_owned()]),
             queues: BTreeMap::new(),
             jobs: Vec::new(),
             by_name: BTreeMap::new(),
