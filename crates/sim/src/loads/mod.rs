@@ -27,6 +27,8 @@ pub struct Load {
     service: Service,
     /// Nobody is stopped for a job before it has waited so long.
     patience_ms: u64,
+    /// How long each pod may run, as far as the scheduler is told.
+    time_limit_ms: Option<u64>,
     /// What is scarce, of all nodes: GPU thousandths or CPU thousandths.
     capacity_millis: u64,
 }
@@ -60,7 +62,8 @@ struct Service {
 
 impl Load {
     /// 90 gangs of each size 1, 2, 4, … pods of 8 GPUs, up to the largest that fits and 512; 200
-    /// are created each second. A pod ends 20 to 40 s after it started.
+    /// are created each second. A pod ends 20 to 40 s after it started, and says that it will. The
+    /// first in line keeps what becomes free: without that the largest run last, one by one.
     #[must_use]
     pub fn nccl_burst(nodes: u32) -> Self {
         let request = PodRequest { gpu: GpuRequest::Whole(8), cpu_millis: 0, memory_bytes: 0 };
@@ -88,7 +91,12 @@ impl Load {
             projects: 1,
             share: Share::new(Resources::UNLIMITED, Resources::UNLIMITED),
             jobs,
-            policy: Policy { consolidation_moves_max: 0, ..Policy::default() },
+            policy: Policy {
+                consolidation_moves_max: 0,
+                reserve_after_ms: 0,
+                reservations_max: 1,
+                ..Policy::default()
+            },
             service: Service {
                 cycle_ms: 100,
                 bind_ms: 20,
@@ -97,6 +105,7 @@ impl Load {
                 stop_ms: 1000,
             },
             patience_ms: 0,
+            time_limit_ms: Some(41_000),
             capacity_millis: u64::from(nodes) * 8 * GPU_MILLIS,
         }
     }
@@ -167,6 +176,7 @@ impl Load {
                 stop_ms: 0,
             },
             patience_ms: 0,
+            time_limit_ms: None,
             capacity_millis: units * 1000,
         }
     }

@@ -137,6 +137,7 @@ impl<'l> Playing<'l> {
         let spec = WorkloadSpec {
             priority: job.priority,
             preemption_delay_ms: self.load.patience_ms,
+            time_limit_ms: self.load.time_limit_ms,
             created_at: Instant(job.arrives_ms),
             ..WorkloadSpec::new(name, self.queues[job.project], at as u64, set)
         };
