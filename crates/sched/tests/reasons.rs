@@ -364,3 +364,16 @@ fn a_search_cut_short_says_so() {
     "#]]
     .assert_eq(&w.why("v"));
 }
+
+#[test]
+fn that_nodes_are_ruled_out_does_not_hide_what_the_others_lack() {
+    let mut w = World::new("n1:4 n2:4", "a:8");
+    w.run("topology net rack; label n1 rack=1; label n2 rack=1; cordon n1");
+    let parts = "--required rack --set p -g 1 --pods 2 --min 1 --set q -g 0.5 --pods 2";
+    w.run(&format!("submit a/x {parts}; submit a/y {parts}"));
+    expect![[r#"
+        P107 of 2 node(s) 1 cordoned
+        P106 3 pods must start together; fewer fit at the moment
+    "#]]
+    .assert_eq(&w.why("y"));
+}

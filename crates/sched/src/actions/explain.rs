@@ -45,7 +45,8 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
         reasons.extend(new);
     }
     reasons.extend(topology::no_domain(s, id));
-    if reasons.is_empty() && !s.stats.exhausted {
+    // That some nodes are out of the question does not say what speaks against the others.
+    if reasons.iter().all(leaves_nodes) && !s.stats.exhausted {
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }
     let asked = s.ask(id, None);
@@ -90,6 +91,16 @@ fn next_sets(s: &Session<'_>, id: WorkloadId) -> Vec<usize> {
     let mut sets: Vec<_> = next.iter().map(|&pod| s.cluster.pods()[pod].set as usize).collect();
     sets.dedup();
     sets
+}
+
+/// Whether it only says that some nodes are out of the question, and not all.
+const fn leaves_nodes(reason: &Pending) -> bool {
+    match reason {
+        Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
+            *cordoned + *selector + *affinity + *taint + *pool < *nodes
+        }
+        _ => false,
+    }
 }
 
 /// Whether nothing that others do can change it.

@@ -160,3 +160,8 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         _ => false,
     }
 }
+
+/// Whether too few pods are left to start together.
+pub(crate) const fn is_torn(reason: &Pending) -> bool {
+    matches!(reason, Pending::GangIncomplete { pods_min, pods } if *pods < *pods_min)
+}
