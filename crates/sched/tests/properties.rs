@@ -291,6 +291,7 @@ proptest! {
             others.for_each(|other| then.run(&format!("suspend {other}")));
             for number in 0..4 {
                 then.run(&format!("add-node new{number}:4; label new{number} zone=a rack=3"));
+                then.run(&format!("add-node p{number}:4; label p{number} zone=a rack=4 node-pool=p"));
             }
             then.run("wait 1");
             let waits = then.waiting();

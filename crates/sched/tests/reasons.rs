@@ -377,3 +377,14 @@ fn that_nodes_are_ruled_out_does_not_hide_what_the_others_lack() {
     "#]]
     .assert_eq(&w.why("y"));
 }
+
+#[test]
+fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
+    let mut w = World::new("n1:2 n2:1", "a:8");
+    w.run("label n1 node-pool=p; submit a/g --pods 3 --min 2 --pools p,default");
+    expect![[r#"
+        P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+        P107 of 2 node(s) 1 in another node pool
+    "#]]
+    .assert_eq(&w.why("g"));
+}

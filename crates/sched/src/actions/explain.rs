@@ -137,12 +137,16 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
 
 /// Nodes that are out of the question, room aside.
 fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
-    let constraints = cluster.constraints(cluster.workloads()[id].pod_sets[set].constraints);
+    let workload = &cluster.workloads()[id];
+    let constraints = cluster.constraints(workload.pod_sets[set].constraints);
+    let pod = workload.pods_of(set).first();
+    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
     let (mut cordoned, mut selector, mut affinity, mut taint, mut pool) = (0, 0, 0, 0, 0);
-    for (_, node) in cluster.nodes().iter() {
+    for (at, node) in cluster.nodes().iter() {
         match constraints.check(&node.labels, &node.taints) {
             _ if !node.schedulable => cordoned += 1,
-            Ok(()) => {}
+            Ok(()) if bound(at) => {}
+            Ok(()) => pool += 1,
             Err(Mismatch::Selector) => selector += 1,
             Err(Mismatch::Affinity) => affinity += 1,
             Err(Mismatch::Taint) => taint += 1,
@@ -164,7 +168,10 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let request = workload.spec.pod_sets[set].request;
     let PodSet { demand, constraints, .. } = workload.pod_sets[set];
-    let allowed = cluster.nodes().iter().filter(|(id, _)| cluster.allows(constraints, *id));
+    let pod = workload.pods_of(set).first();
+    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let allowed = cluster.nodes().iter();
+    let allowed = allowed.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
     let nodes: Vec<_> = allowed.map(|(_, node)| node).collect();
     if nodes.is_empty() && !cluster.nodes().is_empty() {
         return None;
