@@ -211,7 +211,12 @@ proptest! {
             let within = held <= queue.share.quota.gpu_millis.min(fair);
             let lent = lent_millis(&before_world, project);
             // A queue may stop what it has itself for something more important.
-            let own = w.stopped().contains(" E102 ");
+            let of_project = |line: &str| {
+                let name = line.split(' ').next().unwrap_or_default();
+                let queue = w.cluster.workloads()[w.id(name)].spec.queue;
+                w.cluster.queues()[queue].name == project
+            };
+            let own = w.stopped().lines().any(|line| line.contains(" E102 ") && of_project(line));
             prop_assert!(!within || own || now + lent >= held, "{project} fell from {held} to {now}");
         }
     }
