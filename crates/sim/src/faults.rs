@@ -187,7 +187,7 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     let project = ["a", "b", "c"][rng.below(3)];
     let mut workload = Workload::named(&format!("w{number}"), project);
     let shape = SHAPES[rng.below(SHAPES.len())];
-    workload.gpu = GpuAsk(shape);
+    workload.gpu = Some(GpuAsk(shape));
     workload.cpu = Some(crate::scenario::amount::Count::new([100, 1000][rng.below(2)]));
     workload.preemptible = Some(rng.below(4) != 0);
     workload.elastic = matches!(shape, model::GpuRequest::Whole(1..)) && rng.below(4) == 0;
@@ -204,8 +204,9 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     }
     workload.priority = (rng.below(4) == 0).then(|| [30, 80, 120][rng.below(3)]);
     if !workload.elastic && rng.below(3) == 0 {
-        workload.pods = 2 + u32::try_from(rng.below(4)).unwrap_or(0);
-        let fewest = 1 + rng.below(workload.pods as usize);
+        let pods = 2 + rng.below(4);
+        workload.pods = u32::try_from(pods).ok();
+        let fewest = 1 + rng.below(pods);
         workload.pods_min = u32::try_from(fewest).ok();
     }
     workload

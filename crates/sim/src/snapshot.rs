@@ -1,6 +1,8 @@
 //! A living cluster as a scenario. Owns: telling every object so that building it again gives the
 //! same state. Refuses to know: where the cluster came from.
 
+mod parts;
+
 use std::collections::BTreeSet;
 
 use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
@@ -9,8 +11,8 @@ use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use crate::scenario::{
-    self as wire, Amounts, At, GpuAsk, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState,
-    Weights, Workload,
+    self as wire, Amounts, At, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState, Weights,
+    Workload,
 };
 
 /// Describes a cluster at an instant.
@@ -18,6 +20,11 @@ use crate::scenario::{
 pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     let mut scenario = Scenario::empty();
     scenario.policy = At::from(knobs(policy, now));
+    let topology = |topology: &model::Topology| wire::Topology {
+        name: topology.name.clone(),
+        levels: topology.levels.clone(),
+    };
+    scenario.topologies = cluster.topologies().iter().map(|row| At::from(topology(row))).collect();
     scenario.nodes =
         cluster.nodes().iter().map(|(id, row)| At::from(node(cluster, id, row))).collect();
     let mut queues: Vec<_> = cluster.queues().iter().map(|(_, queue)| queue).collect();
@@ -98,14 +105,6 @@ fn usage_window(window: model::UsageWindow, now: Instant) -> wire::UsageWindow {
     wire::UsageWindow { window: Span::new(window.length_ms()), kind, half_life, began }
 }
 
-fn effect(effect: model::Effect) -> wire::Effect {
-    match effect {
-        model::Effect::NoSchedule => wire::Effect::NoSchedule,
-        model::Effect::PreferNoSchedule => wire::Effect::PreferNoSchedule,
-        model::Effect::NoExecute => wire::Effect::NoExecute,
-    }
-}
-
 fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let mut node = Node::named(&row.name);
     node.gpus = u32::try_from(row.gpus.len()).unwrap_or(u32::MAX);
@@ -123,7 +122,7 @@ fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let taint = |taint: &model::Taint| wire::Taint {
         key: taint.key.clone(),
         value: taint.value.clone(),
-        effect: effect(taint.effect),
+        effect: parts::effect(taint.effect),
     };
     node.taints = row.taints.iter().map(taint).collect();
     node.draining = cluster.draining().contains(&id);
@@ -166,24 +165,12 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     let mut workload = Workload::named(&spec.name, &cluster.queues()[spec.queue].name);
     let ago = |at: Instant| Span::new(now.since_ms(at));
     let pods = || row.pods.iter().map(|&pod| &cluster.pods()[pod]);
-    let set = &spec.pod_sets[0];
-    workload.gpu = GpuAsk(set.request.gpu);
-    workload.cpu = Some(Count::new(set.request.cpu_millis));
-    workload.memory = Some(Size::new(set.request.memory_bytes));
     workload.priority = Some(spec.priority);
     workload.preemptible = Some(spec.preemptible);
     workload.elastic = spec.elastic;
-    workload.pods = set.pods;
-    workload.pods_min = Some(set.pods_min);
-    workload.selector = set.constraints.selector.clone();
-    workload.pools.clone_from(&set.constraints.pools);
-    workload.affinity = wire::NodeAffinity::of(&set.constraints);
-    let toleration = |toleration: &model::Toleration| wire::Toleration {
-        key: toleration.key.clone(),
-        value: toleration.value.clone(),
-        effect: toleration.effect.map(effect),
-    };
-    workload.tolerations = set.constraints.tolerations.iter().map(toleration).collect();
+    // All sets of a workload have the same.
+    workload.pools.clone_from(&spec.pod_sets[0].constraints.pools);
+    parts::write(cluster, spec, &mut workload);
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
     workload.suspended = !pods().any(|pod| pod.wants);

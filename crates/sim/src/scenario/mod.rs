@@ -5,6 +5,7 @@ mod affinity;
 pub mod amount;
 mod gpus;
 mod list;
+mod parts;
 mod placement;
 mod policy;
 mod read;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use affinity::{NodeAffinity, Operator, Preference, Requirement};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
+pub use parts::{Group, PodSet, Topology, TopologyConstraint};
 pub use placement::{Placement, Strategy};
 pub use policy::{Action, OverQuota, Policy, Profile, RuntimeFrom, UsageWindow, WindowKind};
 pub use read::At;
@@ -166,6 +168,7 @@ impl Scenario {
             description: None,
             policy: At::default(),
             world: World::default(),
+            topologies: Vec::new(),
             nodes: Vec::new(),
             queues: Vec::new(),
             workloads: Vec::new(),

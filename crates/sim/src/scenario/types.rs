@@ -9,6 +9,7 @@ use super::affinity::NodeAffinity;
 use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use super::gpus::GpuAsk;
 use super::list::OneOrMany;
+use super::parts::{Group, PodSet, Topology, TopologyConstraint};
 use super::policy::Policy;
 use super::read::At;
 use super::steps::Step;
@@ -28,6 +29,9 @@ pub struct Scenario {
     /// How the world around the scheduler behaves.
     #[serde(default, skip_serializing_if = "is_default")]
     pub world: World,
+    /// Where machines are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topologies: Vec<At<Topology>>,
     /// Machines.
     #[serde(default)]
     pub nodes: Vec<At<Node>>,
@@ -271,8 +275,8 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// GPUs of each pod.
-    #[serde(default)]
-    pub gpu: GpuAsk,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuAsk>,
     /// Cores of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Count>,
@@ -290,9 +294,9 @@ pub struct Workload {
     /// Whether its number of GPUs may be halved to fit and doubled to fill.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elastic: bool,
-    /// Pods.
-    #[serde(default = "one")]
-    pub pods: u32,
+    /// Pods; 1 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<u32>,
     /// Fewest pods that make sense together; all of them if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods_min: Option<u32>,
@@ -309,6 +313,18 @@ pub struct Workload {
     /// Taints that do not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
+    /// Pods that are not alike, set by set; then the keys for one kind of pod are not used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pod_sets: Vec<At<PodSet>>,
+    /// Groups of its pod sets, those above before those in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<At<Group>>,
+    /// Fewest of its groups and sets that make sense together; all of them if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children_min: Option<u32>,
+    /// How close together all its pods belong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologyConstraint>,
     /// Nobody is stopped for it before it has waited so long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_delay: Option<Span>,
@@ -361,10 +377,6 @@ pub struct Workload {
     /// Where its pods are at the start, in order; pods without an entry wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<At<Task>>,
-}
-
-const fn one() -> u32 {
-    1
 }
 
 /// Where a pod is at the start.
@@ -463,18 +475,22 @@ impl Workload {
             name: name.to_owned(),
             project: project.to_owned(),
             count: None,
-            gpu: GpuAsk::default(),
+            gpu: None,
             cpu: None,
             memory: None,
             priority: None,
             preemptible: None,
             elastic: false,
-            pods: 1,
+            pods: None,
             pods_min: None,
             selector: BTreeMap::new(),
             pools: Vec::new(),
             affinity: NodeAffinity::default(),
             tolerations: Vec::new(),
+            pod_sets: Vec::new(),
+            groups: Vec::new(),
+            children_min: None,
+            topology: None,
             preemption_delay: None,
             suspended: false,
             gated: false,
@@ -493,5 +509,20 @@ impl Workload {
             evicted: None,
             tasks: Vec::new(),
         }
+    }
+
+    /// Which keys for one kind of pod it has.
+    pub(crate) fn own_keys(&self) -> Vec<&'static str> {
+        let given = [
+            ("gpu", self.gpu.is_some()),
+            ("cpu", self.cpu.is_some()),
+            ("memory", self.memory.is_some()),
+            ("pods", self.pods.is_some()),
+            ("pods_min", self.pods_min.is_some()),
+            ("selector", !self.selector.is_empty()),
+            ("affinity", !is_default(&self.affinity)),
+            ("tolerations", !self.tolerations.is_empty()),
+        ];
+        given.iter().filter(|(_, is)| *is).map(|(key, _)| *key).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{NodeSpec, PodSetSpec, QueueSpec, WorkloadSpec};
+use model::{NodeSpec, QueueSpec, WorkloadSpec};
 use sched::Profile;
 use units::Kind;
 
@@ -17,7 +17,7 @@ use crate::scenario::{At, Node, Queue, TaskState, Workload};
 const SUM_MAX: u128 = 1 << 62;
 
 /// A name people and reports can live with.
-fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
     if name.is_empty() || name.chars().count() > 253 || name.contains(bad) {
         return Err(format!(
@@ -153,19 +153,17 @@ impl Simulation {
     /// A value is not allowed, its project is not there, or its name is taken.
     pub fn add_workload(&mut self, wire: &At<Workload>) -> Result<(), Error> {
         let fault = |fault: String| wire.fault(format!("workload `{}`: {fault}", wire.name));
-        self.check_workload(wire).map_err(fault)?;
+        check_name(&wire.name).map_err(fault)?;
+        check_count(wire.count, PODS_MAX).map_err(fault)?;
+        let spec = self.parts(wire)?;
+        self.check_workload(wire, &spec).map_err(fault)?;
         for name in names(&wire.name, wire.count) {
-            self.add_one(wire, name)?;
+            self.add_one(wire, name, spec.clone())?;
         }
         Ok(())
     }
 
-    fn check_workload(&mut self, wire: &Workload) -> Result<(), String> {
-        check_name(&wire.name)?;
-        check_count(wire.count, PODS_MAX)?;
-        if wire.pods == 0 {
-            return Err("`pods` is 0; at least 1 is allowed".into());
-        }
+    fn check_workload(&mut self, wire: &Workload, spec: &WorkloadSpec) -> Result<(), String> {
         if wire.completions == Some(0) {
             return Err("`completions` is 0; at least 1 is allowed".into());
         }
@@ -178,31 +176,29 @@ impl Simulation {
                 return Err(format!("no node is in a pool `{pool}`{near}"));
             }
         }
-        let fewest = pods_min(wire);
-        if !(1..=wire.pods).contains(&fewest) {
-            let pods = wire.pods;
-            return Err(format!("`pods_min` is {fewest}; 1 to {pods} (all its pods) are allowed"));
-        }
-        if wire.tasks.len() > wire.pods as usize {
-            return Err(format!("has {} tasks and {} pods", wire.tasks.len(), wire.pods));
+        if wire.tasks.len() > spec.pods() as usize {
+            return Err(format!("has {} tasks and {} pods", wire.tasks.len(), spec.pods()));
         }
         if wire.count.is_some() && wire.tasks.iter().any(|task| task.state != TaskState::Pending) {
             return Err("`count` and `tasks` that have a place cannot be used together".into());
         }
-        let pods = u64::from(wire.pods) * u64::from(wire.count.unwrap_or(1));
+        let count = u64::from(wire.count.unwrap_or(1));
+        let pods = u64::from(spec.pods()) * count;
         if self.pods_added + pods > PODS_MAX {
             return Err(format!("a scenario has at most {PODS_MAX} pods"));
         }
-        let each = convert::most(convert::request(wire));
-        for (sum, kind) in self.asked.iter().zip(Kind::ALL) {
-            if sum + u128::from(each[kind]) * u128::from(pods) > SUM_MAX {
-                return Err("all workloads together ask for more than can be counted".into());
+        let mut asked = self.asked;
+        for set in &spec.pod_sets {
+            let each = convert::most(set.request);
+            for (sum, kind) in asked.iter_mut().zip(Kind::ALL) {
+                *sum += u128::from(each[kind]) * u128::from(u64::from(set.pods) * count);
             }
         }
-        self.pods_added += pods;
-        for (sum, kind) in self.asked.iter_mut().zip(Kind::ALL) {
-            *sum += u128::from(each[kind]) * u128::from(pods);
+        if asked.iter().any(|sum| *sum > SUM_MAX) {
+            return Err("all workloads together ask for more than can be counted".into());
         }
+        self.pods_added += pods;
+        self.asked = asked;
         Ok(())
     }
 
@@ -217,21 +213,19 @@ impl Simulation {
         (preemptible, wire.priority.unwrap_or(if preemptible { 50 } else { 100 }))
     }
 
-    fn add_one(&mut self, wire: &At<Workload>, name: String) -> Result<(), Error> {
+    fn add_one(
+        &mut self,
+        wire: &At<Workload>,
+        name: String,
+        mut spec: WorkloadSpec,
+    ) -> Result<(), Error> {
         let fault = |fault: String| wire.fault(format!("workload `{name}`: {fault}"));
-        let queue = self.queue(&wire.project).map_err(fault)?;
         let key = (wire.project.clone(), name.clone());
         if self.by_name.get(&key).is_some_and(|&at| self.jobs[at].ended.is_none()) {
             return Err(fault(format!("project `{}` has another of this name", wire.project)));
         }
-        let seq = self.jobs.len() as u64;
-        let pod_set = PodSetSpec {
-            pods: wire.pods,
-            pods_min: pods_min(wire),
-            constraints: convert::constraints(wire).map_err(fault)?,
-            ..convert::request(wire).into()
-        };
-        let mut spec = WorkloadSpec::new(&name, queue, seq, pod_set);
+        spec.name.clone_from(&name);
+        spec.seq = self.jobs.len() as u64;
         (spec.preemptible, spec.priority) = self.standing(wire);
         spec.elastic = wire.elastic;
         spec.time_limit_ms = wire.time_limit.map(|span| span.0);
@@ -270,12 +264,6 @@ impl Simulation {
         });
         self.put_tasks(id, wire)
     }
-}
-
-/// Pods that must start together: all of them, unless they end one by one.
-fn pods_min(wire: &Workload) -> u32 {
-    let usual = if wire.completions.is_some() { 1 } else { wire.pods };
-    wire.pods_min.unwrap_or(usual)
 }
 
 /// So long ago, but not before the clock began.

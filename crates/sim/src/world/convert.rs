@@ -5,7 +5,7 @@ use model::{Constraints, Effect, GpuRequest, PodRequest, Share, Taint, Toleratio
 use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
 use units::{Instant, Resources};
 
-use crate::scenario::{self as wire, Amounts, Strategy, Weights, Workload};
+use crate::scenario::{self as wire, Amounts, PodSet, Strategy, Weights};
 
 /// The knobs: what is not given has the profile's own default.
 ///
@@ -181,8 +181,8 @@ pub(crate) fn share(wire: &wire::Queue) -> Share {
     share
 }
 
-/// What each pod of a workload asks for.
-pub(crate) fn request(wire: &Workload) -> PodRequest {
+/// What each pod of a set asks for.
+pub(crate) fn request(wire: &PodSet) -> PodRequest {
     PodRequest {
         gpu: wire.gpu.0,
         cpu_millis: wire.cpu.map_or(0, |amount| amount.0),
@@ -220,11 +220,11 @@ pub(crate) fn taints(wire: &[wire::Taint]) -> Vec<Taint> {
     wire.iter().map(taint).collect()
 }
 
-/// Which nodes a workload may go to.
+/// Which nodes the pods of a set may go to, in the pools of the workload.
 ///
 /// # Errors
 /// An affinity that cannot be.
-pub(crate) fn constraints(wire: &Workload) -> Result<Constraints, String> {
+pub(crate) fn constraints(wire: &PodSet, pools: &[String]) -> Result<Constraints, String> {
     let toleration = |wire: &wire::Toleration| Toleration {
         key: wire.key.clone(),
         value: wire.value.clone(),
@@ -236,6 +236,6 @@ pub(crate) fn constraints(wire: &Workload) -> Result<Constraints, String> {
         required,
         preferred,
         tolerations: wire.tolerations.iter().map(toleration).collect(),
-        pools: wire.pools.clone(),
+        pools: pools.to_vec(),
     })
 }

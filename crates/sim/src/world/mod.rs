@@ -5,6 +5,7 @@
 mod add;
 mod change;
 mod convert;
+mod parts;
 mod place;
 mod run;
 mod runs;
@@ -105,6 +106,9 @@ impl Simulation {
             pods_added: 0,
             asked: [0; 3],
         };
+        for topology in &scenario.topologies {
+            simulation.add_topology(topology)?;
+        }
         for node in &scenario.nodes {
             simulation.add_node(node)?;
         }

@@ -63,11 +63,11 @@ fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload,
     let spec = said.spec(&name)?;
     let mut workload = Workload::named(&name, &project);
     let WorkloadSpec { gpu, cpu_millis, memory_bytes, elastic, priority, preemptible, .. } = spec;
-    workload.gpu = GpuAsk(match gpu {
+    workload.gpu = Some(GpuAsk(match gpu {
         GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
         GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
         GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
-    });
+    }));
     workload.cpu = Some(Count::new(cpu_millis));
     workload.memory = Some(Size::new(memory_bytes));
     workload.elastic = elastic;
