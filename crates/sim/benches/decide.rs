@@ -8,7 +8,7 @@ use std::time::Instant;
 use sim::states::{GPUS_PER_NODE, State};
 
 /// State, what KAI publishes for it, and our goals in milliseconds at 500, 1,000, 5,000 nodes.
-const ROWS: [(State, &str, [u64; 3]); 9] = [
+const ROWS: [(State, &str, [u64; 3]); 10] = [
     (State::Fill, "~1.2 k tasks/s at 500", [20, 40, 400]),
     (State::ReclaimGang, "9.1 s at 500, 76 s at 1,000", [10, 20, 150]),
     (State::ReclaimHalf, "102 s end to end at 500", [20, 50, 500]),
@@ -17,6 +17,7 @@ const ROWS: [(State, &str, [u64; 3]); 9] = [
     (State::OneShortScattered, "-", [10, 20, 150]),
     (State::Fragmented, "455 s end to end at 500", [200, 500, 10_000]),
     (State::WideGang, "49 s end to end at 512", [5, 10, 60]),
+    (State::TopologyGang, "48.7 s end to end at 512, preferred rack", [5, 10, 60]),
     (State::Full, "2.2 s at 4,000", [1, 2, 10]),
 ];
 

@@ -3,7 +3,7 @@
 
 use model::{
     Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, PodSetSpec,
-    QueueId, QueueSpec, Share, Weights, WorkloadId, WorkloadSpec,
+    QueueId, QueueSpec, Share, TopologyConstraint, Weights, WorkloadId, WorkloadSpec,
 };
 use units::{GPU_MILLIS, Idx, Resources};
 
@@ -45,7 +45,10 @@ impl Builder {
         let request = PodRequest { gpu: GpuRequest::Whole(gpus), cpu_millis: 0, memory_bytes: 0 };
         let name = format!("job-{}", self.seq);
         let gang = PodSetSpec::gang(request, pods);
-        let spec = WorkloadSpec::new(name, queue, self.seq, gang);
+        self.add(WorkloadSpec::new(name, queue, self.seq, gang))
+    }
+
+    fn add(&mut self, spec: WorkloadSpec) -> WorkloadId {
         let id = self.cluster.add_workload(spec).expect("states add workloads to leaves only");
         for pod in self.cluster.workloads()[id].pods.clone() {
             self.cluster.set_wants(pod, true);
@@ -56,6 +59,26 @@ impl Builder {
     /// A gang that waits.
     pub(super) fn pending(&mut self, queue: QueueId, pods: u32, gpus: u32) {
         self.workload(queue, pods, gpus);
+    }
+
+    /// A gang of one-GPU pods that waits and must be in one of 5 zones, each of 10 blocks of 10
+    /// racks; nodes are dealt to the racks in order.
+    pub(super) fn pending_in_one_zone(&mut self, queue: QueueId, pods: u32) {
+        let ids: Vec<_> = self.cluster.nodes().iter().map(|(id, _)| id).collect();
+        for (number, id) in (0_u64..).zip(ids) {
+            let rack = number * 500 / u64::from(self.nodes);
+            let labels = [("zone", rack / 100), ("block", rack / 10 % 10), ("rack", rack % 10)];
+            let labels = labels.map(|(level, at)| (level.to_owned(), format!("{level}-{at}")));
+            self.cluster.set_labels(id, labels.into_iter().collect(), Vec::new());
+        }
+        let levels = ["zone", "block", "rack"].map(str::to_owned).to_vec();
+        let topology = self.cluster.add_topology("net", levels).expect("the first topology");
+        self.seq += 1;
+        let request = PodRequest { gpu: GpuRequest::Whole(1), cpu_millis: 0, memory_bytes: 0 };
+        let gang = PodSetSpec::gang(request, pods);
+        let mut spec = WorkloadSpec::new("gang", queue, self.seq, gang);
+        spec.topology = Some(TopologyConstraint { topology, required: Some(0), preferred: None });
+        self.add(spec);
     }
 
     /// A one-GPU job on this GPU.

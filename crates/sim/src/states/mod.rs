@@ -32,13 +32,16 @@ pub enum State {
     Fragmented,
     /// Empty; one gang of as many pods as nodes, each of 2 GPUs.
     WideGang,
+    /// Empty; 5 zones of 10 blocks of 10 racks. One gang of as many pods as nodes, each of 1 GPU,
+    /// which must be in one zone.
+    TopologyGang,
     /// Full of one-GPU jobs within their quota, nothing pending.
     Full,
 }
 
 impl State {
     /// Every state, in the order of the published table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Fill,
         Self::ReclaimGang,
         Self::ReclaimHalf,
@@ -47,6 +50,7 @@ impl State {
         Self::OneShortScattered,
         Self::Fragmented,
         Self::WideGang,
+        Self::TopologyGang,
         Self::Full,
     ];
 
@@ -62,6 +66,7 @@ impl State {
             Self::OneShortScattered => "one-short-scattered",
             Self::Fragmented => "fragmented",
             Self::WideGang => "wide-gang",
+            Self::TopologyGang => "topology-gang",
             Self::Full => "full",
         }
     }
@@ -111,6 +116,10 @@ impl State {
                 let queue = b.queue("q0", None, gpus, 1);
                 b.pending(queue, nodes, 2);
             }
+            Self::TopologyGang => {
+                let queue = b.queue("q0", None, gpus, 1);
+                b.pending_in_one_zone(queue, nodes);
+            }
             Self::Full => b.full_with_pending(gpus, 0, &[]),
         }
         b.cluster
@@ -129,6 +138,7 @@ mod tests {
             assert_eq!(cluster.capacity().gpu_millis, 160_000, "{}", state.name());
         }
         assert_eq!(State::OneShort.build(20).waiting().len(), 1);
+        assert_eq!(State::TopologyGang.build(1000).topologies()[0].domains_at(2).len(), 500);
         assert_eq!(State::Fill.build(20).waiting().len(), 160);
     }
 }
