@@ -131,7 +131,7 @@ impl State {
         let count = self.strays.len();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
-        for model in self.cluster.waiting() {
+        for model in self.cluster.waiting().collect::<Vec<_>>() {
             if let Some(&id) = self.by_model.get(&model) {
                 self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
             }

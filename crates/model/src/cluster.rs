@@ -154,8 +154,8 @@ impl Cluster {
 
     /// Workloads with pods that need a place, in id order.
     #[must_use]
-    pub fn waiting(&self) -> BTreeSet<WorkloadId> {
-        self.waiting.keys().copied().collect()
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = WorkloadId> + use<'_> {
+        self.waiting.keys().copied()
     }
 
     /// Nodes whose pods are to leave, in id order.

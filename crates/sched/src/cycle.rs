@@ -54,7 +54,7 @@ fn run(s: &mut Session<'_>, action: Action) {
 }
 
 fn finish(mut s: Session<'_>) -> Plan {
-    let held_back = s.cluster.waiting().into_iter();
+    let held_back = s.cluster.waiting();
     for due in held_back.map(|id| s.cluster.workloads()[id].not_before).collect::<Vec<_>>() {
         if due > s.now {
             s.wake(due);
@@ -62,7 +62,7 @@ fn finish(mut s: Session<'_>) -> Plan {
     }
     wake_when_safety_ends(&mut s);
     if let Some(window) = s.policy.usage
-        && !s.cluster.waiting().is_empty()
+        && s.cluster.waiting().len() > 0
     {
         // Then the queues have other figures, and perhaps other shares.
         s.wake(window.next_step(s.now));
@@ -89,7 +89,7 @@ fn finish(mut s: Session<'_>) -> Plan {
 fn wake_when_safety_ends(s: &mut Session<'_>) {
     let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
     let any = s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > 0);
-    if !any || s.waiting().is_empty() {
+    if !any || s.waiting().next().is_none() {
         return;
     }
     let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0).map(|(id, _)| id);

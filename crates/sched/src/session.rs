@@ -70,10 +70,9 @@ impl Session<'_> {
     }
 
     /// Workloads that need a place and may be considered now.
-    pub(crate) fn waiting(&self) -> BTreeSet<WorkloadId> {
-        let mut waiting = self.cluster.waiting();
-        waiting.retain(|&id| self.cluster.workloads()[id].not_before <= self.now);
-        waiting
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = WorkloadId> {
+        let waiting = self.cluster.waiting();
+        waiting.filter(|&id| self.cluster.workloads()[id].not_before <= self.now)
     }
 
     /// Projects that hold more or less than at a point of this cycle.

@@ -112,7 +112,7 @@ pub(crate) fn gpus(simulation: &Simulation, node: model::NodeId) -> String {
 
 fn waiting(simulation: &Simulation) -> Vec<String> {
     let ids = simulation.cluster().waiting();
-    let mut jobs: Vec<_> = ids.iter().filter_map(|id| simulation.by_model.get(id)).collect();
+    let mut jobs: Vec<_> = ids.filter_map(|id| simulation.by_model.get(&id)).collect();
     jobs.sort_unstable();
     jobs.iter().map(|&&job| simulation.label(&simulation.jobs[job])).collect()
 }

@@ -395,7 +395,7 @@ impl World {
     /// Names of the workloads that wait, in order of creation.
     #[must_use]
     pub fn waiting(&self) -> String {
-        let mut waiting: Vec<_> = self.cluster.waiting().into_iter().collect();
+        let mut waiting: Vec<_> = self.cluster.waiting().collect();
         waiting.sort_by_key(|&id| self.cluster.workloads()[id].spec.seq);
         let names = waiting.iter().map(|&id| self.cluster.workloads()[id].spec.name.as_str());
         names.collect::<Vec<_>>().join(" ")

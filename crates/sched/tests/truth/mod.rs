@@ -110,7 +110,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
 /// That room is kept for another.
 fn behind(w: &World, holder: model::WorkloadId, waited_ms: u64, gpu_millis: u64) -> Truth {
     let row = &w.cluster.workloads()[holder];
-    so(w.cluster.waiting().contains(&holder), "that its holder waits")?;
+    so(w.cluster.waiting().any(|id| id == holder), "that its holder waits")?;
     so(waited_ms >= w.policy.reserve_after_ms, "that it has waited long enough")?;
     let asked = row.sets().map(|(set, state)| u64::from(set.pods) * state.demand.gpu_millis);
     so(gpu_millis <= asked.sum(), "what its holder needs")
