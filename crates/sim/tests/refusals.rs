@@ -42,6 +42,7 @@ fn other_versions_and_files_that_are_no_scenario() {
 #[test]
 fn unknown_keys_and_words_name_the_nearest_one() {
     check(&[
+        ("nodes: [{name: n, gpus: -1}]", "whole number from 0 to 4294967295"),
         ("nods: []", "2:1: unknown key `nods`; did you mean `nodes`?"),
         ("nodes:\n  - nmae: n1\n", "3:5: unknown key `nmae`; did you mean `name`?"),
         ("nodes: [{name: n1, zzzzzz: 1}]", "unknown key `zzzzzz`; known are name, count, gpus"),

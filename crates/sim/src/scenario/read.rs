@@ -107,6 +107,10 @@ fn fault(error: &serde_saphyr::Error) -> Error {
         E::DuplicateMappingKey { key, .. } => {
             format!("key `{}` is given twice", key.as_deref().unwrap_or_default())
         }
+        E::InvalidScalar { ty: ty @ ("u32" | "u64" | "usize"), .. } => {
+            let most = if *ty == "u32" { u64::from(u32::MAX) } else { u64::MAX };
+            format!("this must be a whole number from 0 to {most}")
+        }
         E::NonFiniteFloat { value, .. } => {
             format!("`{value}` is not a number that can be counted with")
         }
