@@ -2,8 +2,6 @@
 //! is wrong, nothing is given out twice, equal input gives an equal plan, no gang starts in part
 //! and every waiting workload has a reason; and that the scheduler comes to rest.
 
-mod truth;
-
 use std::collections::BTreeMap;
 
 use model::{UsageWindow, WindowKind};
@@ -265,11 +263,11 @@ proptest! {
         for name in w.waiting().split_whitespace() {
             let reasons = &w.plan.pending[&w.id(name)];
             for reason in reasons {
-                prop_assert_eq!(truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+                prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
             if let Some(diagnosis) = w.diagnosis(name) {
                 let text = diagnosis.lines(w.now).join("\n");
-                prop_assert_eq!(truth::of_diagnosis(&w, &diagnosis), Ok(()), "{}: {}", name, text);
+                prop_assert_eq!(crate::truth::of_diagnosis(&w, &diagnosis), Ok(()), "{}: {}", name, text);
             }
         }
     }
@@ -288,7 +286,7 @@ proptest! {
         w.run("gone");
         let waiting = w.waiting();
         for name in waiting.split_whitespace() {
-            if !w.plan.pending[&w.id(name)].iter().all(truth::lacks_only_room) {
+            if !w.plan.pending[&w.id(name)].iter().all(crate::truth::lacks_only_room) {
                 continue;
             }
             let mut then = w.clone();
@@ -302,7 +300,7 @@ proptest! {
             let waits = then.waiting();
             let waits = waits.split_whitespace().any(|other| other == name);
             // A part of it that lost pods for good stays behind, whatever room there is.
-            let torn = || then.plan.pending[&then.id(name)].iter().all(truth::is_torn);
+            let torn = || then.plan.pending[&then.id(name)].iter().all(crate::truth::is_torn);
             prop_assert!(!waits || torn(), "{}: {}", name, then.why(name));
         }
     }

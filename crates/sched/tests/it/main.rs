@@ -1,0 +1,20 @@
+//! What the scheduler decides, by topic. One binary, because each would link the scheduler anew.
+
+mod advice;
+mod diagnosis;
+mod fair_share;
+mod gates;
+mod groups;
+mod kai;
+mod nodes_that_go;
+mod oracle;
+mod packing;
+mod pools;
+mod properties;
+mod reasons;
+mod reservation;
+mod rules;
+mod topology;
+mod truth;
+mod victims;
+mod walkthroughs;
