@@ -2,9 +2,11 @@
 //! conversion from the wire. Validation of values happens in `admission`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Share, WorkloadKind};
 
 /// A project to create.
@@ -175,13 +177,17 @@ pub(crate) enum Command {
     Suspend { by: String, id: Uuid },
     Resume { by: String, id: Uuid },
     StopEverything { by: String },
+    CreateObject { by: String, new: NewObject },
+    UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },
+    DeleteObject { by: String, kind: &'static str, id: String },
 }
 
 /// What a request was about, so that its newest view can be handed back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Project(u64),
     Workload(Uuid),
+    Object(Arc<Object>),
     Nothing,
     /// Everything is being stopped; answered when it is.
     Drain,

@@ -1,14 +1,16 @@
 //! What people ask for, done to the state. Owns: each command, checked whole before it changes
 //! anything, so that a refused one leaves no trace but its audit row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use engine::Engine;
-use store::{AuditRow, Change, Desired};
+use store::{AuditDetail, AuditRow, Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::command::{Command, ProjectChange, ProjectSpec, Subject, WorkloadSpec};
+use crate::objects::Scope;
 use crate::state::{News, Pod, Project, State, Workload, model_share};
 use crate::view::Phase;
 use crate::{Error, admission, persist};
@@ -23,12 +25,13 @@ impl State {
         let (who, what, target) = self.audited(&command);
         let outcome = self.carry_out(command, engine);
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
-        let row = AuditRow { at: self.now, who, what: what.to_owned(), target, result };
+        let detail = AuditDetail::default();
+        let row = AuditRow { at: self.now, who, what: what.into_owned(), target, result, detail };
         self.outbox.changes.push(Change::Audit(row));
         outcome
     }
 
-    fn audited(&self, command: &Command) -> (String, &'static str, String) {
+    fn audited(&self, command: &Command) -> (String, Cow<'static, str>, String) {
         let project = |id: &u64| {
             self.projects.get(id).map_or_else(|| id.to_string(), |project| project.name.clone())
         };
@@ -39,21 +42,32 @@ impl State {
                 |w| format!("{}/{}", project(&w.project_id), w.spec.name),
             )
         };
-        match command {
-            Command::CreateProject { by, spec } => {
-                (by.clone(), "project.create", spec.name.clone())
-            }
-            Command::UpdateProject { by, id, .. } => (by.clone(), "project.update", project(id)),
-            Command::DeleteProject { by, id } => (by.clone(), "project.delete", project(id)),
+        let object = |kind: &'static str, id: &str| {
+            self.objects.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
+        };
+        let (who, what, target) = match command {
+            Command::CreateProject { by, spec } => (by, "project.create", spec.name.clone()),
+            Command::UpdateProject { by, id, .. } => (by, "project.update", project(id)),
+            Command::DeleteProject { by, id } => (by, "project.delete", project(id)),
             Command::Submit { project_id, spec } => {
                 let target = format!("{}/{}", project(project_id), spec.name);
-                (spec.submitted_by.clone(), "workload.submit", target)
+                (&spec.submitted_by, "workload.submit", target)
             }
-            Command::Delete { by, id } => (by.clone(), "workload.delete", workload(id)),
-            Command::Suspend { by, id } => (by.clone(), "workload.suspend", workload(id)),
-            Command::Resume { by, id } => (by.clone(), "workload.resume", workload(id)),
-            Command::StopEverything { by } => (by.clone(), "server.down", String::new()),
-        }
+            Command::Delete { by, id } => (by, "workload.delete", workload(id)),
+            Command::Suspend { by, id } => (by, "workload.suspend", workload(id)),
+            Command::Resume { by, id } => (by, "workload.resume", workload(id)),
+            Command::StopEverything { by } => (by, "server.down", String::new()),
+            Command::CreateObject { by, new } => {
+                return (by.clone(), format!("{}.create", new.kind).into(), new.name.clone());
+            }
+            Command::UpdateObject { by, kind, id, .. } => {
+                return (by.clone(), format!("{kind}.update").into(), object(kind, id));
+            }
+            Command::DeleteObject { by, kind, id } => {
+                return (by.clone(), format!("{kind}.delete").into(), object(kind, id));
+            }
+        };
+        (who.clone(), what.into(), target)
     }
 
     fn carry_out(&mut self, command: Command, engine: &dyn Engine) -> Result<Subject, Error> {
@@ -64,11 +78,18 @@ impl State {
         match command {
             Command::CreateProject { by, spec } => self.create_project(by, spec),
             Command::UpdateProject { by, id, change } => self.update_project(by, id, change),
-            Command::DeleteProject { id, .. } => self.delete_project(id),
+            Command::DeleteProject { by, id } => self.delete_project(&by, id),
             Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
             Command::Delete { by, id } => self.delete(&by, id),
             Command::Suspend { by, id } => self.suspend(&by, id),
             Command::Resume { by, id } => self.resume(&by, id),
+            Command::CreateObject { by, new } => self.create_object(by, new).map(Subject::Object),
+            Command::UpdateObject { by, kind, id, edit } => {
+                self.update_object(by, (kind, &id), &edit).map(Subject::Object)
+            }
+            Command::DeleteObject { by, kind, id } => {
+                self.delete_object(&by, kind, &id).map(Subject::Object)
+            }
             Command::StopEverything { .. } => {
                 self.halt();
                 Ok(Subject::Drain)
@@ -161,7 +182,7 @@ impl State {
         Ok(Subject::Project(id))
     }
 
-    fn delete_project(&mut self, id: u64) -> Result<Subject, Error> {
+    fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
         let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
         if !project.names.is_empty() {
             let some: Vec<_> = project.names.keys().take(3).map(String::as_str).collect();
@@ -180,6 +201,7 @@ impl State {
         self.outbox.changes.push(Change::Project(row));
         self.say_of_project(id, "ProjectDeleted", "deleted".to_owned());
         self.projects.remove(&id);
+        self.delete_objects_of(by, Scope::Project(id));
         Ok(Subject::Nothing)
     }
 

@@ -246,6 +246,7 @@ impl Dispatcher {
                     self.draining.push(reply);
                     continue;
                 }
+                Ok(Subject::Object(object)) => Ok(Answer::Object(object)),
                 Ok(Subject::Nothing) => Ok(Answer::Done),
                 Ok(Subject::Project(id)) => {
                     let found = view.projects.get(&id).cloned().map(Answer::Project);

@@ -12,6 +12,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
 use crate::command::Command;
+use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Event, PodView, ProjectView, View, WorkloadView};
 use crate::{ClusterInfo, Error, EventFilter, ProjectChange, ProjectSpec, WorkloadSpec, persist};
 
@@ -20,6 +21,7 @@ use crate::{ClusterInfo, Error, EventFilter, ProjectChange, ProjectSpec, Workloa
 pub(crate) enum Answer {
     Project(Arc<ProjectView>),
     Workload(Arc<WorkloadView>),
+    Object(Arc<Object>),
     Done,
 }
 
@@ -180,6 +182,43 @@ impl Handle {
         self.ask(Command::StopEverything { by: by.to_owned() }).await.map(drop)
     }
 
+    /// Creates an object. It is on disk, and shown, when this returns.
+    ///
+    /// # Errors
+    /// The name is taken, or what it belongs to is not there.
+    pub async fn create_object(&self, by: &str, new: NewObject) -> Result<Arc<Object>, Error> {
+        self.object(Command::CreateObject { by: by.to_owned(), new }).await
+    }
+
+    /// Changes an object.
+    ///
+    /// # Errors
+    /// There is none, the name is taken, or the change refuses what is there.
+    pub async fn update_object(
+        &self,
+        by: &str,
+        kind: &'static str,
+        id: &str,
+        edit: Edit,
+    ) -> Result<Arc<Object>, Error> {
+        let (by, id) = (by.to_owned(), id.to_owned());
+        self.object(Command::UpdateObject { by, kind, id, edit }).await
+    }
+
+    /// Deletes an object and what ends with it; answers what it was.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn delete_object(
+        &self,
+        by: &str,
+        kind: &'static str,
+        id: &str,
+    ) -> Result<Arc<Object>, Error> {
+        let (by, id) = (by.to_owned(), id.to_owned());
+        self.object(Command::DeleteObject { by, kind, id }).await
+    }
+
     /// What the scheduler sees, as of the last decision. Nothing is changed or written.
     ///
     /// # Errors
@@ -300,6 +339,13 @@ impl Handle {
     async fn workload(&self, command: Command) -> Result<Arc<WorkloadView>, Error> {
         match self.ask(command).await? {
             Answer::Workload(view) => Ok(view),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn object(&self, command: Command) -> Result<Arc<Object>, Error> {
+        match self.ask(command).await? {
+            Answer::Object(object) => Ok(object),
             other => Err(unexpected(&other)),
         }
     }

@@ -130,6 +130,7 @@ impl State {
             event_seq: self.last_event_seq,
             projects: projects.collect(),
             workloads,
+            objects: self.objects.clone(),
             nodes: nodes.collect(),
             capacity: self.cluster.capacity(),
         }

@@ -31,6 +31,7 @@ impl State {
             nodes: BTreeMap::new(),
             projects: BTreeMap::new(),
             workloads: BTreeMap::new(),
+            objects: crate::Objects::default(),
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
             shares: BTreeMap::new(),
@@ -42,11 +43,13 @@ impl State {
             halted: false,
             last_project_id: snapshot.last_project_id,
             last_workload_seq: snapshot.last_workload_seq,
+            last_object_seq: snapshot.last_object_seq,
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),
         };
         state.add_nodes(nodes);
         state.add_projects(&snapshot)?;
+        state.objects = crate::Objects::from_rows(snapshot.objects)?;
         let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
         for pod in snapshot.pods {
             pods.entry(pod.workload_id).or_default().push(pod);

@@ -164,6 +164,8 @@ pub(crate) struct State {
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     pub(crate) projects: BTreeMap<u64, Project>,
     pub(crate) workloads: BTreeMap<Uuid, Workload>,
+    /// What the scheduler does not need.
+    pub(crate) objects: crate::Objects,
     /// Which workload a pod belongs to, and its number there.
     pub(crate) homes: BTreeMap<Uuid, (Uuid, usize)>,
     pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
@@ -184,6 +186,7 @@ pub(crate) struct State {
     pub(crate) halted: bool,
     pub(crate) last_project_id: u64,
     pub(crate) last_workload_seq: u64,
+    pub(crate) last_object_seq: u64,
     pub(crate) last_event_seq: u64,
     pub(crate) outbox: Outbox,
 }

@@ -16,6 +16,8 @@ pub struct View {
     pub projects: BTreeMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id.
     pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
+    /// What the scheduler does not need: users, rules, assets, ….
+    pub objects: crate::Objects,
     /// Nodes in their order.
     pub nodes: Vec<Arc<NodeView>>,
     /// How the cluster is used as a whole.

@@ -1,4 +1,5 @@
-//! What survives a restart: projects, workloads, pods, the event log, credentials, audit.
+//! What survives a restart: projects, workloads, pods, other objects, the event log,
+//! credentials, audit.
 //!
 //! Owns: the state directory, the database in it, and its schema. Every [`Store::apply`] is one
 //! transaction: all of it is on disk, or none. Refuses to know: what the rows mean, and who may
@@ -11,8 +12,8 @@ mod sqlite;
 
 pub use error::Error;
 pub use rows::{
-    AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, GpuBody,
-    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Snapshot, UsageRow,
-    WorkloadRow, WorkloadSpecBody, WorkloadState,
+    AuditDetail, AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow,
+    GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
+    Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 pub use sqlite::Store;

@@ -312,6 +312,67 @@ pub struct AuditRow {
     pub target: String,
     /// `ok`, or why not.
     pub result: String,
+    /// From where and how.
+    pub detail: AuditDetail,
+}
+
+/// From where and how something was asked. What is not known is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditDetail {
+    /// Whether a program asked, not a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_program: bool,
+    /// Address of the asker.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source_ip: String,
+    /// HTTP method.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub method: String,
+    /// Path, without the query.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// Id of the request.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+    /// HTTP status, where the request was refused before it was a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+/// A document that the scheduler does not need.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// Number in order of creation, over all kinds; never given out twice.
+    pub seq: u64,
+    /// What it is: `user`, `access-rule`, ….
+    pub kind: String,
+    /// Id, unique in its kind.
+    pub id: String,
+    /// Whose it is: `tenant`, `project/7`.
+    pub scope: String,
+    /// What it cannot outlive, `user/<id>`; empty for nothing.
+    pub owner: String,
+    /// Name, unique among the living of the kind, scope and owner.
+    pub name: String,
+    /// Everything else. May hold hashes of secrets.
+    pub body: serde_json::Value,
+    /// When it was made.
+    pub created_at: Instant,
+    /// By whom.
+    pub created_by: String,
+    /// Last change.
+    pub updated_at: Instant,
+    /// By whom.
+    pub updated_by: String,
+    /// When it was deleted.
+    pub deleted_at: Option<Instant>,
+}
+
+impl std::fmt::Debug for ObjectRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ObjectRow({} {} {} of {})", self.kind, self.id, self.name, self.scope)
+    }
 }
 
 /// What was held in a step of time, on average.
@@ -344,6 +405,8 @@ pub enum Change {
     Credential(CredentialRow),
     /// A client's credential is withdrawn.
     CredentialGone(String),
+    /// An object is new, changed or deleted.
+    Object(Box<ObjectRow>),
     /// A step of time has ended.
     Usage(UsageRow),
     /// Steps that began before this do not count any more.
@@ -361,12 +424,16 @@ pub struct Snapshot {
     pub workloads: Vec<WorkloadRow>,
     /// Their pods by workload and index.
     pub pods: Vec<PodRow>,
+    /// Objects in order of creation.
+    pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.
     pub usage: Vec<UsageRow>,
     /// Highest project id ever given out.
     pub last_project_id: u64,
     /// Highest workload `seq` ever given out.
     pub last_workload_seq: u64,
+    /// Highest object `seq` ever given out.
+    pub last_object_seq: u64,
     /// Last position of the event log.
     pub last_event_seq: u64,
 }

@@ -5,6 +5,7 @@
 mod chaos;
 mod fake;
 mod life;
+mod objects;
 mod refusals;
 mod restart;
 mod usage;

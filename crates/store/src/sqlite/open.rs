@@ -15,9 +15,10 @@ use uuid::Uuid;
 use crate::Error;
 
 /// Every schema change ever released, in order; an entry is never edited once released.
-const MIGRATIONS: [(i64, &str, &str); 2] = [
+const MIGRATIONS: [(i64, &str, &str); 3] = [
     (1, "first", include_str!("../migrations/sqlite/0001_first.sql")),
     (2, "usage", include_str!("../migrations/sqlite/0002_usage.sql")),
+    (3, "objects", include_str!("../migrations/sqlite/0003_objects.sql")),
 ];
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is

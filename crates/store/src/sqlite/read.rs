@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::fault::{Fault, Result};
 use super::write::int;
 use crate::{
-    AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, PodRow, ProjectRow,
-    Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, ObjectRow, PodRow,
+    ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -120,6 +120,13 @@ pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
             },
         )
         .await?,
+        objects: read(
+            db,
+            "objects",
+            "SELECT * FROM objects WHERE deleted_at IS NULL ORDER BY seq",
+            read_object,
+        )
+        .await?,
         usage: read(db, "usage", "SELECT * FROM usage ORDER BY step_start, project_id", |r| {
             Ok(UsageRow {
                 step_start: Instant(r.number("step_start")?),
@@ -134,6 +141,7 @@ pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
         .await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
+        last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
     })
 }
@@ -160,6 +168,24 @@ async fn cluster(db: &mut SqliteConnection) -> Result<ClusterRow> {
     Ok(ClusterRow {
         uuid: uuid.ok_or_else(|| missing("meta.cluster_uuid"))?,
         created_at: Instant(created_at.ok_or_else(|| missing("meta.created_at"))?),
+    })
+}
+
+fn read_object(r: &Reading<'_>) -> Result<ObjectRow> {
+    Ok(ObjectRow {
+        seq: r.number("seq")?,
+        kind: r.text("kind")?,
+        id: r.text("id")?,
+        scope: r.text("scope")?,
+        owner: r.text("owner")?,
+        name: r.text("name")?,
+        // Not shown in an error: it may hold hashes of secrets.
+        body: serde_json::from_str(&r.text("body")?).map_err(|error| r.bad("body", error))?,
+        created_at: Instant(r.number("created_at")?),
+        created_by: r.text("created_by")?,
+        updated_at: Instant(r.number("updated_at")?),
+        updated_by: r.text("updated_by")?,
+        deleted_at: r.maybe_number("deleted_at")?.map(Instant),
     })
 }
 
@@ -264,6 +290,7 @@ pub(super) async fn audit(db: &mut SqliteConnection, limit: u32) -> Result<Vec<A
             what: r.text("what")?,
             target: r.text("target")?,
             result: r.text("result")?,
+            detail: r.json("detail")?,
         })
     };
     rows.iter().map(convert).collect()

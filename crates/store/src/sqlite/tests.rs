@@ -243,6 +243,7 @@ async fn credentials_and_audit_are_kept() {
         what: what.to_owned(),
         target: "team-a".to_owned(),
         result: "ok".to_owned(),
+        detail: AuditDetail { source_ip: "10.0.0.1".to_owned(), ..AuditDetail::default() },
     };
     store
         .apply(&[
@@ -368,4 +369,38 @@ async fn a_full_disk_changes_nothing_and_passes() {
     assert_eq!(store.load().await.unwrap(), before);
     store.apply(&many).await.unwrap();
     assert_eq!(store.load().await.unwrap().last_event_seq, 1999);
+}
+
+fn object(seq: u64, name: &str) -> ObjectRow {
+    ObjectRow {
+        seq,
+        kind: "user".to_owned(),
+        id: format!("u{seq}"),
+        scope: "tenant".to_owned(),
+        owner: String::new(),
+        name: name.to_owned(),
+        body: serde_json::json!({"secrets": {"password": "hush"}, "n": [1, "ü"]}),
+        created_at: Instant(1),
+        created_by: "ada".to_owned(),
+        updated_at: Instant(2),
+        updated_by: "bob".to_owned(),
+        deleted_at: None,
+    }
+}
+
+#[tokio::test]
+async fn objects_come_back_and_their_names_are_free_after_deletion() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).await.unwrap();
+    let write = async |row: ObjectRow| store.apply(&[Change::Object(Box::new(row))]).await;
+    write(object(1, "ann")).await.unwrap();
+    assert!(write(object(2, "ann")).await.is_err(), "the name is taken");
+    let of_owner = ObjectRow { owner: "user/u1".to_owned(), ..object(2, "ann") };
+    write(of_owner.clone()).await.unwrap();
+    write(ObjectRow { deleted_at: Some(Instant(3)), ..object(1, "ann") }).await.unwrap();
+    write(object(3, "ann")).await.unwrap();
+    let snapshot = store.load().await.unwrap();
+    assert_eq!(snapshot.objects, [of_owner, object(3, "ann")]);
+    assert_eq!(snapshot.last_object_seq, 3);
+    assert!(!format!("{:?}", snapshot.objects).contains("hush"));
 }

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::fault::{Fault, Result};
 use crate::{
-    AuditRow, Change, CredentialRow, Desired, EventRow, PodRow, ProjectRow, UsageRow, WorkloadRow,
-    WorkloadState,
+    AuditRow, Change, CredentialRow, Desired, EventRow, ObjectRow, PodRow, ProjectRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 
 /// Integers are signed 64 bit in both databases; what is larger is as good as endless.
@@ -44,6 +44,7 @@ pub(super) async fn write(db: &mut SqliteConnection, change: &Change) -> Result<
                 .map(drop)
                 .map_err(Fault::during("delete a credential"))
         }
+        Change::Object(row) => object(db, row).await,
         Change::Usage(row) => usage(db, row).await,
         Change::UsageGone(before) => sqlx::query("DELETE FROM usage WHERE step_start < ?")
             .bind(int(before.0))
@@ -166,16 +167,19 @@ async fn event(db: &mut SqliteConnection, row: &EventRow) -> Result<()> {
 }
 
 async fn audit_row(db: &mut SqliteConnection, row: &AuditRow) -> Result<()> {
-    sqlx::query("INSERT INTO audit (at, who, what, target, result) VALUES (?, ?, ?, ?, ?)")
-        .bind(int(row.at.0))
-        .bind(&row.who)
-        .bind(&row.what)
-        .bind(&row.target)
-        .bind(&row.result)
-        .execute(db)
-        .await
-        .map(drop)
-        .map_err(Fault::during("write an audit row"))
+    sqlx::query(
+        "INSERT INTO audit (at, who, what, target, result, detail) VALUES (?, ?, ?, ?, ?, ?)",
+    )
+    .bind(int(row.at.0))
+    .bind(&row.who)
+    .bind(&row.what)
+    .bind(&row.target)
+    .bind(&row.result)
+    .bind(json(&row.detail)?)
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write an audit row"))
 }
 
 async fn credential(db: &mut SqliteConnection, row: &CredentialRow) -> Result<()> {
@@ -193,6 +197,33 @@ async fn credential(db: &mut SqliteConnection, row: &CredentialRow) -> Result<()
     .await
     .map(drop)
     .map_err(Fault::during("write a credential"))
+}
+
+async fn object(db: &mut SqliteConnection, row: &ObjectRow) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO objects (seq, kind, id, scope, owner, name, body, created_at, created_by,
+             updated_at, updated_by, deleted_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (seq) DO UPDATE SET name = excluded.name, body = excluded.body,
+             updated_at = excluded.updated_at, updated_by = excluded.updated_by,
+             deleted_at = excluded.deleted_at",
+    )
+    .bind(int(row.seq))
+    .bind(&row.kind)
+    .bind(&row.id)
+    .bind(&row.scope)
+    .bind(&row.owner)
+    .bind(&row.name)
+    .bind(json(&row.body)?)
+    .bind(int(row.created_at.0))
+    .bind(&row.created_by)
+    .bind(int(row.updated_at.0))
+    .bind(&row.updated_by)
+    .bind(at(row.deleted_at))
+    .execute(db)
+    .await
+    .map(drop)
+    .map_err(Fault::during("write an object"))
 }
 
 async fn usage(db: &mut SqliteConnection, row: &UsageRow) -> Result<()> {

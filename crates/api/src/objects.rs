@@ -1,0 +1,119 @@
+//! Families of objects: what a family of documents (users, rules, assets, templates, …) needs to
+//! be kept, found and changed. A new one is a storage type with a [`Family`] and its routes.
+//!
+//! Owns: between a typed body and the document that `control` keeps. Refuses to know: routes and
+//! who may do what.
+
+use std::sync::Arc;
+
+use control::{Edit, NewObject, Object, Scope};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::State;
+use crate::edge::Fault;
+
+/// A family of objects. The implementing type is what is stored of one, beside its id, name,
+/// scope, times and authors: a field may be added with a default, never renamed. Hashes of secrets
+/// lie under the field `secrets`, which ends with the object.
+pub(crate) trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What it is called in the database, the audit log and faults: `user`, `access-rule`.
+    const KIND: &'static str;
+    /// Whether ids are integers; else they are UUIDs.
+    const NUMBERED: bool = false;
+}
+
+/// An object with its body.
+#[derive(Debug)]
+pub(crate) struct Item<F> {
+    /// Id, name, scope, times and authors.
+    pub(crate) object: Arc<Object>,
+    /// Everything else.
+    pub(crate) body: F,
+}
+
+impl<F: Family> Item<F> {
+    /// From what is kept.
+    pub(crate) fn of(object: &Arc<Object>) -> Result<Self, control::Error> {
+        Ok(Self { object: object.clone(), body: body(object)? })
+    }
+}
+
+fn body<F: Family>(object: &Object) -> Result<F, control::Error> {
+    F::deserialize(&object.body).map_err(|error| control::Error::Internal {
+        message: format!("{} {} cannot be read: {error}", object.kind, object.id),
+    })
+}
+
+fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
+    serde_json::to_value(body).map_err(|error| control::Error::Internal {
+        message: format!("a {} cannot be written: {error}", F::KIND),
+    })
+}
+
+impl State {
+    /// All of a family, in order of creation.
+    pub(crate) fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
+        let all = self.control.view().objects.all(F::KIND);
+        Ok(all.iter().map(Item::of).collect::<Result<_, _>>()?)
+    }
+
+    /// The one with this id.
+    pub(crate) fn one<F: Family>(&self, id: &str) -> Result<Item<F>, Fault> {
+        let view = self.control.view();
+        let found = view.objects.get(F::KIND, id);
+        Ok(Item::of(found.ok_or_else(|| Fault::no_such(F::KIND, id))?)?)
+    }
+
+    /// Creates one. A name that is taken in its scope is a conflict.
+    pub(crate) async fn make<F: Family>(
+        &self,
+        by: &str,
+        scope: Scope,
+        name: &str,
+        body: &F,
+    ) -> Result<Item<F>, Fault> {
+        self.make_owned(by, scope, "", name, body).await
+    }
+
+    /// Creates one that ends with its owner, `<kind>/<id>`; names are taken within the owner.
+    pub(crate) async fn make_owned<F: Family>(
+        &self,
+        by: &str,
+        scope: Scope,
+        owner: &str,
+        name: &str,
+        body: &F,
+    ) -> Result<Item<F>, Fault> {
+        let new = NewObject {
+            kind: F::KIND,
+            numbered: F::NUMBERED,
+            scope,
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+            body: document(body)?,
+        };
+        Ok(Item::of(&self.control.create_object(by, new).await?)?)
+    }
+
+    /// Changes one: `edit` gets its name and body as they are when the change is made, and may
+    /// refuse. Of two changes at once none is lost.
+    pub(crate) async fn change<F: Family>(
+        &self,
+        by: &str,
+        id: &str,
+        edit: impl Fn(&mut String, &mut F) -> Result<(), control::Error> + Send + Sync + 'static,
+    ) -> Result<Item<F>, Fault> {
+        let edit = Edit::new(move |object| {
+            let (mut name, mut body) = (object.name.clone(), body::<F>(object)?);
+            edit(&mut name, &mut body)?;
+            Ok((name, document(&body)?))
+        });
+        Ok(Item::of(&self.control.update_object(by, F::KIND, id, edit).await?)?)
+    }
+
+    /// Deletes one and what ends with it; answers what it was.
+    pub(crate) async fn remove<F: Family>(&self, by: &str, id: &str) -> Result<Item<F>, Fault> {
+        Ok(Item::of(&self.control.delete_object(by, F::KIND, id).await?)?)
+    }
+}

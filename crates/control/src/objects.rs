@@ -1,0 +1,389 @@
+//! Documents that the scheduler does not need: users, rules, assets, templates, settings.
+//!
+//! Owns: their names (unique among the living of a kind, scope and owner), what they cannot
+//! outlive, and that a change is made to what is there now. Refuses to know: what is in them;
+//! whoever sends one has checked it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde_json::Value;
+use store::{Change, ObjectRow};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::state::State;
+
+/// Most living objects of a kind.
+const OBJECTS_MAX: usize = 50_000;
+/// Longest name, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+/// The part of a body that ends with the object; what is left of a deleted one is history.
+pub const SECRETS: &str = "secrets";
+
+/// Whose an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The program's own.
+    System,
+    /// Of the whole installation.
+    Tenant,
+    /// Of the cluster.
+    Cluster,
+    /// Of a department.
+    Department(u64),
+    /// Of a project; ends with it.
+    Project(u64),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("system"),
+            Self::Tenant => f.write_str("tenant"),
+            Self::Cluster => f.write_str("cluster"),
+            Self::Department(id) => write!(f, "department/{id}"),
+            Self::Project(id) => write!(f, "project/{id}"),
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (kind, id) = text.split_once('/').unwrap_or((text, ""));
+        match (kind, id.parse()) {
+            ("system", _) => Ok(Self::System),
+            ("tenant", _) => Ok(Self::Tenant),
+            ("cluster", _) => Ok(Self::Cluster),
+            ("department", Ok(id)) => Ok(Self::Department(id)),
+            ("project", Ok(id)) => Ok(Self::Project(id)),
+            _ => Err(Error::Internal { message: format!("`{text}` is no scope") }),
+        }
+    }
+}
+
+/// A living object.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Object {
+    /// Number in order of creation, over all kinds; never given out twice.
+    pub seq: u64,
+    /// What it is: `user`, `access-rule`, ….
+    pub kind: Arc<str>,
+    /// Id, unique in its kind.
+    pub id: String,
+    /// Whose it is.
+    pub scope: Scope,
+    /// The object it ends with, `user/<id>`; empty for none.
+    pub owner: String,
+    /// Name, unique among the living of the kind, scope and owner.
+    pub name: String,
+    /// Everything else, in the storage type of its kind.
+    pub body: Value,
+    /// When it was made.
+    pub created_at: Instant,
+    /// By whom.
+    pub created_by: String,
+    /// Last change.
+    pub updated_at: Instant,
+    /// By whom.
+    pub updated_by: String,
+}
+
+/// Without the body, which may hold hashes of secrets.
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({} {} {} of {})", self.kind, self.id, self.name, self.scope)
+    }
+}
+
+/// An object to create.
+#[derive(Clone)]
+pub struct NewObject {
+    /// What it is.
+    pub kind: &'static str,
+    /// Whether its id is its number, for families whose clients insist on integers.
+    pub numbered: bool,
+    /// Whose it is.
+    pub scope: Scope,
+    /// The object it ends with, `user/<id>`; empty for none.
+    pub owner: String,
+    /// Name.
+    pub name: String,
+    /// Everything else.
+    pub body: Value,
+}
+
+impl fmt::Debug for NewObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NewObject({} {} of {})", self.kind, self.name, self.scope)
+    }
+}
+
+/// A new name and body, from the object as it is when the change is made.
+type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
+
+/// A change of an object. It is made by the dispatcher, so that of two at once none is lost.
+#[derive(Clone)]
+pub struct Edit(Arc<EditFn>);
+
+impl Edit {
+    /// The change that this makes.
+    pub fn new(
+        edit: impl Fn(&Object) -> Result<(String, Value), Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(edit))
+    }
+}
+
+impl fmt::Debug for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Edit(..)")
+    }
+}
+
+/// The living objects by kind and id. Parts that did not change are shared with the ones before.
+#[derive(Debug, Clone, Default)]
+pub struct Objects(BTreeMap<Arc<str>, Arc<Shelf>>);
+
+/// The living objects of one kind, by id.
+pub type Shelf = BTreeMap<String, Arc<Object>>;
+
+impl Objects {
+    /// Those of a kind; the same allocation until one of them changes.
+    #[must_use]
+    pub fn shelf(&self, kind: &str) -> Option<&Arc<Shelf>> {
+        self.0.get(kind)
+    }
+
+    /// Those of a kind, in order of creation.
+    #[must_use]
+    pub fn all(&self, kind: &str) -> Vec<Arc<Object>> {
+        let mut all: Vec<_> = self.shelf(kind).into_iter().flat_map(|s| s.values()).collect();
+        all.sort_unstable_by_key(|object| object.seq);
+        all.into_iter().cloned().collect()
+    }
+
+    /// The one with this id.
+    #[must_use]
+    pub fn get(&self, kind: &str, id: &str) -> Option<&Arc<Object>> {
+        self.shelf(kind)?.get(id)
+    }
+
+    fn put(&mut self, object: Arc<Object>) {
+        let shelf = self.0.entry(object.kind.clone()).or_default();
+        Arc::make_mut(shelf).insert(object.id.clone(), object);
+    }
+
+    fn remove(&mut self, object: &Object) {
+        if let Some(shelf) = self.0.get_mut(&object.kind) {
+            Arc::make_mut(shelf).remove(&object.id);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.0.values().flat_map(|shelf| shelf.values())
+    }
+
+    /// From what is stored.
+    pub(crate) fn from_rows(rows: Vec<ObjectRow>) -> Result<Self, Error> {
+        let mut objects = Self::default();
+        for row in rows {
+            objects.put(Arc::new(Object {
+                seq: row.seq,
+                kind: row.kind.into(),
+                id: row.id,
+                scope: row.scope.parse()?,
+                owner: row.owner,
+                name: row.name,
+                body: row.body,
+                created_at: row.created_at,
+                created_by: row.created_by,
+                updated_at: row.updated_at,
+                updated_by: row.updated_by,
+            }));
+        }
+        Ok(objects)
+    }
+}
+
+impl Object {
+    /// The kind and id of it as an owner.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.kind, self.id)
+    }
+
+    fn row(&self, deleted_at: Option<Instant>) -> Change {
+        Change::Object(Box::new(ObjectRow {
+            seq: self.seq,
+            kind: self.kind.to_string(),
+            id: self.id.clone(),
+            scope: self.scope.to_string(),
+            owner: self.owner.clone(),
+            name: self.name.clone(),
+            body: self.body.clone(),
+            created_at: self.created_at,
+            created_by: self.created_by.clone(),
+            updated_at: self.updated_at,
+            updated_by: self.updated_by.clone(),
+            deleted_at,
+        }))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let allowed = !name.trim().is_empty() && !name.chars().any(char::is_control);
+    if allowed && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let shown = units::shown(name);
+    let why = format!("name `{shown}` is not allowed; 1 to {NAME_BYTES_MAX} bytes of text");
+    Err(Error::invalid("name", why))
+}
+
+impl State {
+    /// The object with this id.
+    pub(crate) fn object(&self, kind: &'static str, id: &str) -> Result<Arc<Object>, Error> {
+        let found = self.objects.get(kind, id).cloned();
+        found.ok_or_else(|| Error::NotFound {
+            what: kind,
+            name: id.to_owned(),
+            hint: "list them to see those there are".to_owned(),
+        })
+    }
+
+    fn object_name_is_free(&self, wanted: &Object) -> Result<(), Error> {
+        let taken = |other: &Arc<Object>| {
+            other.name == wanted.name
+                && other.scope == wanted.scope
+                && other.owner == wanted.owner
+                && other.id != wanted.id
+        };
+        let mut others = self.objects.shelf(&wanted.kind).into_iter().flat_map(|s| s.values());
+        if others.any(taken) {
+            let (kind, name) = (&wanted.kind, units::shown(&wanted.name));
+            return Err(Error::conflict(format!(
+                "{kind} `{name}` already exists; choose another name, or delete the one there is"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What an object belongs to and cannot outlive must be there.
+    fn belongings_exist(&self, new: &NewObject) -> Result<(), Error> {
+        if let Scope::Project(id) = new.scope
+            && !self.projects.contains_key(&id)
+        {
+            return Err(Error::no_project(id));
+        }
+        if let Some((kind, id)) = new.owner.split_once('/')
+            && self.objects.get(kind, id).is_none()
+        {
+            return Err(Error::NotFound {
+                what: "owner",
+                name: new.owner.clone(),
+                hint: "it was deleted".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn create_object(
+        &mut self,
+        by: String,
+        new: NewObject,
+    ) -> Result<Arc<Object>, Error> {
+        check_name(&new.name)?;
+        self.belongings_exist(&new)?;
+        let count = self.objects.shelf(new.kind).map_or(0, |shelf| shelf.len());
+        if count >= OBJECTS_MAX {
+            return Err(Error::conflict(format!(
+                "there are {count} of kind {}, and no more than {OBJECTS_MAX} are allowed; delete \
+                 some that are not used",
+                new.kind
+            )));
+        }
+        let seq = self.last_object_seq + 1;
+        let id = if new.numbered { seq.to_string() } else { Uuid::now_v7().to_string() };
+        let object = Object {
+            seq,
+            kind: new.kind.into(),
+            id,
+            scope: new.scope,
+            owner: new.owner,
+            name: new.name,
+            body: new.body,
+            created_at: self.now,
+            created_by: by.clone(),
+            updated_at: self.now,
+            updated_by: by,
+        };
+        self.object_name_is_free(&object)?;
+        self.last_object_seq = seq;
+        Ok(self.put_object(object))
+    }
+
+    pub(crate) fn update_object(
+        &mut self,
+        by: String,
+        (kind, id): (&'static str, &str),
+        edit: &Edit,
+    ) -> Result<Arc<Object>, Error> {
+        let before = self.object(kind, id)?;
+        let (name, body) = (edit.0)(&before)?;
+        check_name(&name)?;
+        let object =
+            Object { name, body, updated_at: self.now, updated_by: by, ..Object::clone(&before) };
+        self.object_name_is_free(&object)?;
+        Ok(self.put_object(object))
+    }
+
+    fn put_object(&mut self, object: Object) -> Arc<Object> {
+        let object = Arc::new(object);
+        self.outbox.changes.push(object.row(None));
+        self.objects.put(object.clone());
+        object
+    }
+
+    /// Deletes an object and what ends with it.
+    pub(crate) fn delete_object(
+        &mut self,
+        by: &str,
+        kind: &'static str,
+        id: &str,
+    ) -> Result<Arc<Object>, Error> {
+        let object = self.object(kind, id)?;
+        self.end_object(by, &object);
+        Ok(object)
+    }
+
+    /// Deletes what is a project's, when that is deleted.
+    pub(crate) fn delete_objects_of(&mut self, by: &str, scope: Scope) {
+        self.end_objects(by, |object| object.scope == scope);
+    }
+
+    fn end_object(&mut self, by: &str, object: &Object) {
+        self.objects.remove(object);
+        let mut last = object.clone();
+        if let Some(body) = last.body.as_object_mut() {
+            body.remove(SECRETS);
+        }
+        by.clone_into(&mut last.updated_by);
+        last.updated_at = self.now;
+        self.outbox.changes.push(last.row(Some(self.now)));
+        let key = object.key();
+        self.end_objects(by, |other| other.owner == key);
+    }
+
+    fn end_objects(&mut self, by: &str, ends: impl Fn(&Object) -> bool) {
+        let ending: Vec<_> = self.objects.iter().filter(|o| ends(o)).cloned().collect();
+        for object in ending {
+            self.end_object(by, &object);
+        }
+    }
+}
