@@ -39,6 +39,5 @@ pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use objects::{Edit, NewObject, Object, Objects, SECRETS, Scope, Shelf};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
-pub use reasons::CODES;
 pub use service::Service;
 pub use store::EventFilter;

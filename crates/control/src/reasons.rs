@@ -2,9 +2,6 @@
 
 use sched::Code;
 
-/// Every code this crate gives out beside [`sched::CODES`].
-pub const CODES: [Code; 3] = [CLEARING_UP, NODE_GONE, SERVER_STOPPED];
-
 /// Nothing is placed while runs exist that should not: what they hold is not in the books.
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The place of a pod does not exist any more.

@@ -49,5 +49,5 @@ pub use fair_share::fair_shares;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Fill, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use ranking::Ranking;
-pub use reasons::{CODES, Cause, Code, Lost, Pending, QueueNumbers, Strategy, WorkloadRef};
+pub use reasons::{Cause, Code, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

@@ -18,35 +18,6 @@ pub struct Code {
     pub name: &'static str,
 }
 
-/// Every code this crate gives out.
-pub const CODES: [Code; 25] = [
-    Code { code: "P101", name: "LargerThanAnyNode" },
-    Code { code: "P102", name: "NotEnoughGpus" },
-    Code { code: "P103", name: "NoGpuShareFree" },
-    Code { code: "P104", name: "NotEnoughCpu" },
-    Code { code: "P105", name: "NotEnoughMemory" },
-    Code { code: "P106", name: "GangIncomplete" },
-    Code { code: "P107", name: "NodesRuledOut" },
-    Code { code: "P201", name: "OverLimit" },
-    Code { code: "P202", name: "NonPreemptibleOverQuota" },
-    Code { code: "P203", name: "NotEntitledToMore" },
-    Code { code: "P301", name: "WaitingForRelease" },
-    Code { code: "P302", name: "BackingOff" },
-    Code { code: "P303", name: "SearchCutShort" },
-    Code { code: "E101", name: "Reclaimed" },
-    Code { code: "E102", name: "Preempted" },
-    Code { code: "E103", name: "Consolidated" },
-    Code { code: "E104", name: "Resized" },
-    Code { code: "E105", name: "StaleGang" },
-    Code { code: "P401", name: "NotConsolidated" },
-    Code { code: "P402", name: "NotReclaimed" },
-    Code { code: "P403", name: "NotPreempted" },
-    Code { code: "E106", name: "Drained" },
-    Code { code: "P305", name: "Gated" },
-    Code { code: "P306", name: "BehindReservation" },
-    Code { code: "P108", name: "NoTopologyDomain" },
-];
-
 /// Why a workload waits. Every number is of the moment of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pending {
@@ -121,24 +92,7 @@ pub enum Pending {
         pool: usize,
     },
     /// Its pods must be close together, and no domain of the topology has room for all of them.
-    NoTopologyDomain {
-        /// The topology.
-        topology: String,
-        /// The label of the level.
-        level: String,
-        /// The group or the pod set that must be in one domain; empty for the workload.
-        part: String,
-        /// Domains of this level that it may go to.
-        domains: usize,
-        /// The one with the most room; empty if there is none.
-        best: String,
-        /// Pods that it has room for.
-        room: u32,
-        /// Pods that must start together in one domain.
-        pods: u32,
-        /// Whether others of its pods are there already.
-        bound: bool,
-    },
+    NoTopologyDomain(NoDomain),
     /// The project, or one above it, would hold more than its limit.
     OverLimit {
         /// Which queue.
@@ -207,6 +161,27 @@ pub enum Pending {
         /// The bound, in trial placements.
         trials: u64,
     },
+}
+
+/// Which domains were looked at, and what the best of them lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoDomain {
+    /// The topology.
+    pub topology: String,
+    /// The label of the level.
+    pub level: String,
+    /// The group or the pod set that must be in one domain; empty for the workload.
+    pub part: String,
+    /// Domains of this level that it may go to.
+    pub domains: usize,
+    /// The one with the most room; empty if there is none.
+    pub best: String,
+    /// Pods that it has room for.
+    pub room: u32,
+    /// Pods that must start together in one domain.
+    pub pods: u32,
+    /// Whether others of its pods are there already.
+    pub bound: bool,
 }
 
 /// A workload, as people know it.
@@ -316,24 +291,26 @@ impl Pending {
     /// Code and name.
     #[must_use]
     pub const fn code(&self) -> Code {
-        CODES[match self {
-            Self::LargerThanAnyNode { .. } => 0,
-            Self::NotEnoughGpus { .. } => 1,
-            Self::NoGpuShareFree { .. } => 2,
-            Self::NotEnoughCpu { .. } => 3,
-            Self::NotEnoughMemory { .. } => 4,
-            Self::GangIncomplete { .. } => 5,
-            Self::NodesRuledOut { .. } => 6,
-            Self::NoTopologyDomain { .. } => 24,
-            Self::OverLimit { .. } => 7,
-            Self::NonPreemptibleOverQuota { .. } => 8,
-            Self::NotEntitledToMore { .. } => 9,
-            Self::WaitingForRelease { .. } => 10,
-            Self::Gated { .. } => 22,
-            Self::BackingOff { .. } => 11,
-            Self::SearchCutShort { .. } => 12,
-            Self::BehindReservation { .. } => 23,
-        }]
+        match self {
+            Self::LargerThanAnyNode { .. } => Code { code: "P101", name: "LargerThanAnyNode" },
+            Self::NotEnoughGpus { .. } => Code { code: "P102", name: "NotEnoughGpus" },
+            Self::NoGpuShareFree { .. } => Code { code: "P103", name: "NoGpuShareFree" },
+            Self::NotEnoughCpu { .. } => Code { code: "P104", name: "NotEnoughCpu" },
+            Self::NotEnoughMemory { .. } => Code { code: "P105", name: "NotEnoughMemory" },
+            Self::GangIncomplete { .. } => Code { code: "P106", name: "GangIncomplete" },
+            Self::NodesRuledOut { .. } => Code { code: "P107", name: "NodesRuledOut" },
+            Self::NoTopologyDomain(_) => Code { code: "P108", name: "NoTopologyDomain" },
+            Self::OverLimit { .. } => Code { code: "P201", name: "OverLimit" },
+            Self::NonPreemptibleOverQuota { .. } => {
+                Code { code: "P202", name: "NonPreemptibleOverQuota" }
+            }
+            Self::NotEntitledToMore { .. } => Code { code: "P203", name: "NotEntitledToMore" },
+            Self::WaitingForRelease { .. } => Code { code: "P301", name: "WaitingForRelease" },
+            Self::Gated { .. } => Code { code: "P305", name: "Gated" },
+            Self::BackingOff { .. } => Code { code: "P302", name: "BackingOff" },
+            Self::SearchCutShort { .. } => Code { code: "P303", name: "SearchCutShort" },
+            Self::BehindReservation { .. } => Code { code: "P306", name: "BehindReservation" },
+        }
     }
 }
 
@@ -341,14 +318,14 @@ impl Cause {
     /// Code and name.
     #[must_use]
     pub const fn code(&self) -> Code {
-        CODES[match self {
-            Self::Reclaimed { .. } => 13,
-            Self::Preempted { .. } => 14,
-            Self::Consolidated { .. } => 15,
-            Self::Resized { .. } => 16,
-            Self::StaleGang { .. } => 17,
-            Self::Drained { .. } => 21,
-        }]
+        match self {
+            Self::Reclaimed { .. } => Code { code: "E101", name: "Reclaimed" },
+            Self::Preempted { .. } => Code { code: "E102", name: "Preempted" },
+            Self::Consolidated { .. } => Code { code: "E103", name: "Consolidated" },
+            Self::Resized { .. } => Code { code: "E104", name: "Resized" },
+            Self::StaleGang { .. } => Code { code: "E105", name: "StaleGang" },
+            Self::Drained { .. } => Code { code: "E106", name: "Drained" },
+        }
     }
 
     /// Who got what was taken.

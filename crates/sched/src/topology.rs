@@ -17,9 +17,9 @@ use model::{
 use smallvec::SmallVec;
 use units::Resources;
 
-use crate::Pending;
 use crate::place::Ask;
 use crate::session::Session;
+use crate::{NoDomain, Pending};
 pub(crate) use free::Free;
 
 /// Nodes that lie in all of these domains; all nodes if there are none.
@@ -504,7 +504,7 @@ fn no_domain_for(
         return None;
     }
     let best = domains.iter().rev().max_by_key(|&&domain| tally.fitting(domain)).copied();
-    Some(Pending::NoTopologyDomain {
+    Some(Pending::NoTopologyDomain(NoDomain {
         topology: topology.name.clone(),
         level: topology.levels[level].clone(),
         part: match part {
@@ -517,7 +517,7 @@ fn no_domain_for(
         room: best.map_or(0, |best| tally.fitting(best)),
         pods: tally.wanted.iter().map(|(wanted, _)| wanted).sum(),
         bound: bound.is_some(),
-    })
+    }))
 }
 
 /// Whether a pod may go to a node for all that the places of the other pods demand.

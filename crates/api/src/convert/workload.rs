@@ -132,9 +132,12 @@ fn phase_message(view: &WorkloadView) -> Option<String> {
 /// The published reason, when it is one of those the interface knows.
 fn phase_reason(view: &WorkloadView) -> Option<String> {
     view.pending.iter().find_map(|reason| {
-        let code = sched::CODES.iter().find(|code| code.code == reason.code)?;
-        let published = matches!(code.name, "OverLimit" | "NonPreemptibleOverQuota");
-        published.then(|| code.name.to_owned())
+        let published = match reason.code.as_str() {
+            "P201" => "OverLimit",
+            "P202" => "NonPreemptibleOverQuota",
+            _ => return None,
+        };
+        Some(published.to_owned())
     })
 }
 

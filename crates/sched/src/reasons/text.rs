@@ -6,7 +6,7 @@ use std::fmt;
 use model::GpuRequest;
 use units::{Kind, Resources, format_bytes, format_millis};
 
-use super::{Cause, Lost, Pending, QueueNumbers, Strategy, WorkloadRef};
+use super::{Cause, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
 
 /// `1 GPU`, `2 GPUs`, `0.5 GPU`.
 fn gpus(millis: u64) -> String {
@@ -43,30 +43,11 @@ impl fmt::Display for Pending {
             Self::LargerThanAnyNode { request, demand, gpus_max, largest, nodes } => {
                 larger_than_any_node(f, *request, *demand, *gpus_max, *largest, *nodes)
             }
-            Self::NotEnoughGpus { gpus: need, nodes, free_total: 0, .. } => write!(
-                f,
-                "needs {}; every GPU of the {nodes} node(s) is in use",
-                gpus(u64::from(*need) * units::GPU_MILLIS)
-            ),
-            Self::NotEnoughGpus { gpus: need, nodes, free_on_one_node_max, free_total } => write!(
-                f,
-                "needs {} on one node; {free_total} are free on {nodes} node(s), at most \
-                 {free_on_one_node_max} on one",
-                gpus(u64::from(*need) * units::GPU_MILLIS)
-            ),
+            Self::NotEnoughGpus { gpus, nodes, free_on_one_node_max, free_total } => {
+                not_enough_gpus(f, *gpus, *nodes, *free_on_one_node_max, *free_total)
+            }
             Self::NoGpuShareFree { devices, millis, free_millis_max } => {
-                let (millis, most) = (format_millis(*millis), format_millis(*free_millis_max));
-                match devices {
-                    1 => write!(
-                        f,
-                        "needs {millis} of 1 GPU(s); the largest free share of a GPU is {most}"
-                    ),
-                    _ => write!(
-                        f,
-                        "needs {millis} of {devices} GPUs of one node each; at most {most} is free \
-                         on so many"
-                    ),
-                }
+                no_gpu_share_free(f, *devices, *millis, *free_millis_max)
             }
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
                 f,
@@ -80,38 +61,11 @@ impl fmt::Display for Pending {
                 format_bytes(*memory_bytes),
                 format_bytes(*free_bytes_max)
             ),
-            Self::GangIncomplete { .. }
-            | Self::NodesRuledOut { .. }
-            | Self::NoTopologyDomain { .. }
-            | Self::OverLimit { .. }
-            | Self::NonPreemptibleOverQuota { .. }
-            | Self::NotEntitledToMore { .. }
-            | Self::WaitingForRelease { .. }
-            | Self::Gated { .. }
-            | Self::BackingOff { .. }
-            | Self::BehindReservation { .. }
-            | Self::SearchCutShort { .. } => self.fmt_others(f),
-        }
-    }
-}
-
-impl Pending {
-    /// The reasons that have nothing to do with room on nodes.
-    fn fmt_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GangIncomplete { pods_min, pods } if pods < pods_min => {
-                write!(f, "{pods_min} pods must run together and only {pods} are left")
-            }
-            Self::GangIncomplete { pods_min: 1, .. } => {
-                write!(f, "no node takes another pod")
-            }
-            Self::GangIncomplete { pods_min, .. } => {
-                write!(f, "{pods_min} pods must start together; fewer fit at the moment")
-            }
+            Self::GangIncomplete { pods_min, pods } => gang_incomplete(f, *pods_min, *pods),
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
             }
-            Self::NoTopologyDomain { .. } => self.fmt_domain(f),
+            Self::NoTopologyDomain(best) => write!(f, "{best}"),
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
                 "{queue} may hold {} and holds {}; {} more would pass its limit",
@@ -119,15 +73,9 @@ impl Pending {
                 number(*kind, *allocated),
                 number(*kind, *requested)
             ),
-            Self::NonPreemptibleOverQuota { queue, kind, quota, allocated, requested } => write!(
-                f,
-                "non-preemptible workloads stay within the quota: {queue} has a quota of {}, its \
-                 non-preemptible workloads hold {}, this one asks for {}; submit it as preemptible \
-                 to go over quota",
-                of(*kind, *quota),
-                number(*kind, *allocated),
-                number(*kind, *requested)
-            ),
+            Self::NonPreemptibleOverQuota { queue, kind, quota, allocated, requested } => {
+                non_preemptible_over_quota(f, queue, *kind, [*quota, *allocated, *requested])
+            }
             Self::NotEntitledToMore { queue, requested } => {
                 write!(
                     f,
@@ -150,26 +98,61 @@ impl Pending {
             Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
                 behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
             }
-            Self::SearchCutShort { trials } => {
-                write!(
-                    f,
-                    "the search stopped after {trials} trial placements and goes on next time"
-                )
-            }
-            Self::LargerThanAnyNode { .. }
-            | Self::NotEnoughGpus { .. }
-            | Self::NoGpuShareFree { .. }
-            | Self::NotEnoughCpu { .. }
-            | Self::NotEnoughMemory { .. } => fmt::Display::fmt(self, f),
+            Self::SearchCutShort { trials } => write!(
+                f,
+                "the search stopped after {trials} trial placements and goes on next time"
+            ),
         }
     }
+}
 
-    fn fmt_domain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::NoTopologyDomain { topology, level, part, domains, best, room, pods, bound } =
-            self
-        else {
-            return Ok(());
-        };
+fn not_enough_gpus(
+    f: &mut fmt::Formatter<'_>,
+    need: u32,
+    nodes: usize,
+    free_on_one_node_max: u32,
+    free_total: u64,
+) -> fmt::Result {
+    let need = gpus(u64::from(need) * units::GPU_MILLIS);
+    match free_total {
+        0 => write!(f, "needs {need}; every GPU of the {nodes} node(s) is in use"),
+        _ => write!(
+            f,
+            "needs {need} on one node; {free_total} are free on {nodes} node(s), at most \
+             {free_on_one_node_max} on one"
+        ),
+    }
+}
+
+fn no_gpu_share_free(
+    f: &mut fmt::Formatter<'_>,
+    devices: u32,
+    millis: u64,
+    free_millis_max: u64,
+) -> fmt::Result {
+    let (millis, most) = (format_millis(millis), format_millis(free_millis_max));
+    match devices {
+        1 => write!(f, "needs {millis} of 1 GPU(s); the largest free share of a GPU is {most}"),
+        _ => write!(
+            f,
+            "needs {millis} of {devices} GPUs of one node each; at most {most} is free on so many"
+        ),
+    }
+}
+
+fn gang_incomplete(f: &mut fmt::Formatter<'_>, pods_min: u32, pods: u32) -> fmt::Result {
+    match pods_min {
+        _ if pods < pods_min => {
+            write!(f, "{pods_min} pods must run together and only {pods} are left")
+        }
+        1 => write!(f, "no node takes another pod"),
+        _ => write!(f, "{pods_min} pods must start together; fewer fit at the moment"),
+    }
+}
+
+impl fmt::Display for NoDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { topology, level, part, domains, best, room, pods, bound } = self;
         let of = if part.is_empty() { String::new() } else { format!(" of {part}") };
         if best.is_empty() {
             write!(f, "no node has every label of topology {topology}, or none in one {level}")
@@ -200,6 +183,23 @@ fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5])
     let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
     let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
     write!(f, "of {nodes} node(s) {}", said.join(", "))
+}
+
+fn non_preemptible_over_quota(
+    f: &mut fmt::Formatter<'_>,
+    queue: &str,
+    kind: Kind,
+    [quota, allocated, requested]: [u64; 3],
+) -> fmt::Result {
+    write!(
+        f,
+        "non-preemptible workloads stay within the quota: {queue} has a quota of {}, its \
+         non-preemptible workloads hold {}, this one asks for {}; submit it as preemptible to go \
+         over quota",
+        of(kind, quota),
+        number(kind, allocated),
+        number(kind, requested)
+    )
 }
 
 fn behind_reservation(

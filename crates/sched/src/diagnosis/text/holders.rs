@@ -5,7 +5,7 @@ use units::{Instant, Kind};
 use super::{are, span};
 use crate::Code;
 use crate::diagnosis::{Holder, Holders, HoldingQueue, Means, Outcome, Refusals, Search, Standing};
-use crate::reasons::{CODES, number, of};
+use crate::reasons::{number, of};
 
 impl Holders {
     /// A line for each queue and each workload.
@@ -79,11 +79,11 @@ impl Search {
     /// Code and name.
     #[must_use]
     pub const fn code(&self) -> Code {
-        CODES[match self.means {
-            Means::Consolidate => 18,
-            Means::Reclaim => 19,
-            Means::Preempt => 20,
-        }]
+        match self.means {
+            Means::Consolidate => Code { code: "P401", name: "NotConsolidated" },
+            Means::Reclaim => Code { code: "P402", name: "NotReclaimed" },
+            Means::Preempt => Code { code: "P403", name: "NotPreempted" },
+        }
     }
 
     /// One sentence.

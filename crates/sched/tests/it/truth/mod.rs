@@ -71,7 +71,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(*cordoned == closed, "the closed nodes")?;
             so(cordoned + selector + affinity + taint + pool <= *nodes, "the nodes ruled out")
         }
-        Pending::NoTopologyDomain { room, pods, .. } => so(room < pods, "that no domain has room"),
+        Pending::NoTopologyDomain(best) => so(best.room < best.pods, "that no domain has room"),
         Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {
             let row = queue(w, name);
             so(row.allocated[*kind] == *allocated, "what the queue holds")?;
