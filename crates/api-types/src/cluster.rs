@@ -1,12 +1,13 @@
 //! The cluster, its nodes and pools, and the one department.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::project::{Resources, TotalResources};
 use crate::scalar::{Millis, Time};
 
 /// A cluster. Lists of clusters are bare arrays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DisplayedCluster {
     /// Id.
@@ -26,7 +27,7 @@ pub struct DisplayedCluster {
 }
 
 /// How a cluster stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterDisplayedStatus {
     /// `Connected`: the server is the cluster.
     pub state: String,
@@ -36,7 +37,7 @@ pub struct ClusterDisplayedStatus {
 }
 
 /// What runs the pods; empty unless Kubernetes does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePlatform {
     /// Version of Kubernetes, if there is one.
@@ -45,7 +46,7 @@ pub struct NodePlatform {
 }
 
 /// A node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
     /// Id; the name, nodes are known by it.
@@ -77,7 +78,7 @@ pub struct Node {
 }
 
 /// GPUs of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuInfo {
     /// Product.
@@ -87,14 +88,14 @@ pub struct GpuInfo {
 }
 
 /// All nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Nodes {
     /// The nodes.
     pub nodes: Vec<Node>,
 }
 
 /// A node pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Nodepool {
     /// Id.
@@ -130,7 +131,7 @@ pub struct Nodepool {
 }
 
 /// How places are chosen: `binpack` or `spread`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlacementStrategies {
     /// For CPU work.
     pub cpu: String,
@@ -139,14 +140,14 @@ pub struct PlacementStrategies {
 }
 
 /// All node pools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Nodepools {
     /// The pools.
     pub nodepools: Vec<Nodepool>,
 }
 
 /// A department.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DepartmentForList {
     /// Id.
@@ -166,7 +167,7 @@ pub struct DepartmentForList {
 }
 
 /// A page of departments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DepartmentsPage {
     /// The departments.
     pub departments: Vec<DepartmentForList>,
@@ -176,7 +177,7 @@ pub struct DepartmentsPage {
 }
 
 /// Answer of every `…/count`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CountResponse {
     /// How many.
     pub count: u64,

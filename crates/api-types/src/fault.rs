@@ -1,9 +1,10 @@
 //! The body of every refusal.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What went wrong, in the form of the published interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Error {
     /// The HTTP status.
     pub code: u16,

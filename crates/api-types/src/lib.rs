@@ -20,8 +20,8 @@ pub use cluster::{
 };
 pub use fault::Error;
 pub use own::{
-    Advice, Diagnosis, Eviction, Explanation, LiveEvent, NodeStatus, PodStates, Reason, Search,
-    ShellInfo, Status, WorkloadExtras,
+    Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
+    Search, ShellInfo, Status, Stopped, WorkloadExtras,
 };
 pub use pod::{
     Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,

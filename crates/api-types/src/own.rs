@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::scalar::{Millis, Time};
 
 /// What a workload carries in `additionalFields`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkloadExtras {
     /// Nodes its pods are on, in pod order, each once.
@@ -50,7 +51,7 @@ pub struct WorkloadExtras {
 }
 
 /// Pods by state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStates {
     /// Wait for a place.
@@ -72,7 +73,7 @@ pub struct PodStates {
 }
 
 /// A coded reason; `docs/reference/codes/<code>.md` explains it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reason {
     /// Stable code.
     pub code: String,
@@ -86,7 +87,7 @@ pub struct Reason {
 pub type Eviction = Reason;
 
 /// Answer of `GET /elastane/v1/status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Version of the server.
@@ -117,8 +118,22 @@ pub struct Status {
     pub workloads: u64,
 }
 
+/// Answer of `GET /healthz`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: String,
+}
+
+/// Answer of `POST /elastane/v1/down`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Stopped {
+    /// Whether every workload has been stopped.
+    pub stopped: bool,
+}
+
 /// A node in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
     /// Name.
@@ -142,7 +157,7 @@ pub struct NodeStatus {
 }
 
 /// One event of the stream `GET /elastane/v1/events`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveEvent {
     /// Position in the log, from 1, without gaps.
@@ -171,7 +186,7 @@ pub struct LiveEvent {
 }
 
 /// Answer of `GET /elastane/v1/workloads/{id}/explain`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// Id.
@@ -203,7 +218,7 @@ pub struct Explanation {
 }
 
 /// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
     /// Where it does not fit: a sentence for each class of nodes.
@@ -221,7 +236,7 @@ pub struct Diagnosis {
 }
 
 /// A way to make room that did not help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Search {
     /// Stable code; `docs/reference/codes/<code>.md` explains it.
     pub code: String,
@@ -230,7 +245,7 @@ pub struct Search {
 }
 
 /// A change that would let a workload start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Advice {
     /// What kind of change.
     pub kind: String,
@@ -242,7 +257,7 @@ pub struct Advice {
 
 /// Answer of `GET /elastane/v1/workloads/{id}/shell`: what a shell on the server's machine needs
 /// to see what the workload sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellInfo {
     /// Name of the pod.

@@ -1,12 +1,13 @@
 //! Pods, events and history of workloads.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::scalar::Time;
 use crate::workload::{AllocatedResources, RequestResources};
 
 /// A pod.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pod1 {
     /// Id; the same for all runs of the pod.
@@ -66,7 +67,7 @@ pub struct Pod1 {
 }
 
 /// A container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Container1 {
     /// Name.
@@ -79,7 +80,7 @@ pub struct Container1 {
 }
 
 /// A page of pods.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PodsPage {
     /// The pods.
     pub pods: Vec<Pod1>,
@@ -89,7 +90,7 @@ pub struct PodsPage {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event2 {
     /// Its number in the log, as a string.
@@ -112,7 +113,7 @@ pub struct Event2 {
 }
 
 /// What an event is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvolvedObject {
     /// Id.
     pub uid: String,
@@ -125,7 +126,7 @@ pub struct InvolvedObject {
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventsPage {
     /// The events.
     pub events: Vec<Event2>,
@@ -135,7 +136,7 @@ pub struct EventsPage {
 }
 
 /// One line of a workload's history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryRecord1 {
     /// When and of what sort.
     pub meta: HistoryMeta,
@@ -144,7 +145,7 @@ pub struct HistoryRecord1 {
 }
 
 /// When, and of what sort.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryMeta {
     /// When.
@@ -155,7 +156,7 @@ pub struct HistoryMeta {
 }
 
 /// The event or the change of phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistorySpec {
     /// An event.
@@ -167,7 +168,7 @@ pub struct HistorySpec {
 }
 
 /// A change of phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseUpdate {
     /// The new phase.
@@ -177,7 +178,7 @@ pub struct PhaseUpdate {
 }
 
 /// A page of history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryPage {
     /// The records, newest last.
     pub records: Vec<HistoryRecord1>,

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+use utoipa::ToSchema;
 
 use crate::Time;
 use crate::scalar::Millis;
 use crate::submit::Later;
 
 /// Body of `POST /api/v1/org-unit/projects`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectCreationRequest {
     /// Name, unique.
@@ -33,17 +34,19 @@ pub struct ProjectCreationRequest {
     pub resources: Vec<ShareRequest>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub scheduling_rules: Later,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub node_types: Later,
 }
 
 /// Body of `PUT /api/v1/org-unit/projects/{id}`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectUpdateRequest {
     /// Free text.
@@ -56,18 +59,20 @@ pub struct ProjectUpdateRequest {
     pub resources: Vec<ShareRequest>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub scheduling_rules: Later,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub node_types: Later,
 }
 
 /// `ResourcesNullable`: the shares of a project in one node pool. What is left out keeps its
 /// value, or its default in a creation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShareRequest {
     /// Which pool; left out means the default one.
@@ -84,14 +89,16 @@ pub struct ShareRequest {
     pub memory: Option<ResourcesMemory>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub priority: Later,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub rank: Later,
 }
 
 /// A node pool, by id.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourcesNodePool {
     /// Id.
@@ -102,39 +109,45 @@ pub struct ResourcesNodePool {
 }
 
 /// Quota, limit and weight of one resource; a limit of null or -1 is none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourceShare {
     /// Quota; -1 is unlimited (CPU and memory only).
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub deserved: Option<Number>,
     /// Most it may hold.
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub limit: Option<Number>,
     /// Weight when left-over capacity is divided.
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub over_quota_weight: Option<Number>,
 }
 
 /// The same for memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourcesMemory {
     /// Quota; -1 is unlimited.
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub deserved: Option<Number>,
     /// Most it may hold.
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub limit: Option<Number>,
     /// Weight when left-over capacity is divided.
     #[serde(default)]
+    #[schema(value_type = Option<f64>)]
     pub over_quota_weight: Option<Number>,
     /// Unit of the numbers.
     pub units: Units,
 }
 
 /// Units of memory quotas, spelled as published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Units {
     /// Binary megabytes.
     Mib,
@@ -157,7 +170,7 @@ impl Units {
 }
 
 /// A project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
     /// Id, a string of digits.
@@ -196,7 +209,7 @@ pub struct Project {
 }
 
 /// What a project belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Parent {
     /// Id.
     pub id: String,
@@ -205,7 +218,7 @@ pub struct Parent {
 }
 
 /// How a project stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectStatus {
     /// Namespace.
@@ -226,7 +239,7 @@ pub struct ProjectStatus {
 }
 
 /// What is used and asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaStatus {
     /// Held now.
@@ -238,7 +251,7 @@ pub struct QuotaStatus {
 }
 
 /// Use in one node pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePoolQuota {
     /// Name of the pool.
@@ -251,7 +264,7 @@ pub struct NodePoolQuota {
 }
 
 /// Amounts: GPUs, CPU in thousandths of a core, memory in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuotaResource {
     /// GPUs.
     pub gpu: Millis,
@@ -262,7 +275,7 @@ pub struct QuotaResource {
 }
 
 /// Quotas over all node pools; CPU and memory are left out when unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TotalResources {
     /// GPUs.
@@ -276,7 +289,7 @@ pub struct TotalResources {
 }
 
 /// Shares in one node pool, as read back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
     /// The pool.
@@ -290,7 +303,7 @@ pub struct Resources {
 }
 
 /// What applies after inheritance.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectEffective {
     /// Limits in time.
@@ -300,11 +313,11 @@ pub struct ProjectEffective {
 }
 
 /// Limits in time; none are set yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SchedulingRules {}
 
 /// A page of projects.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectsPage {
     /// The projects.
     pub projects: Vec<Project>,

@@ -4,18 +4,20 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+use utoipa::ToSchema;
 
 /// A published field that this server does not act on yet. Accepted when it asks for nothing.
 pub type Later = Option<Value>;
 
 /// Body of a creation, one shape for trainings and workspaces.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreationRequest {
     /// Name, unique among the living workloads of the project.
     pub name: String,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub use_given_name_as_prefix: Later,
     /// Id of the project, a string of digits.
     pub project_id: String,
@@ -24,6 +26,7 @@ pub struct CreationRequest {
     pub cluster_id: Option<String>,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub template_id: Later,
     /// What to run and with what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +48,7 @@ macro_rules! with_later {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name {
             $( $(#[$doc])*
@@ -53,6 +56,7 @@ macro_rules! with_later {
                pub $field: Option<$kind>, )*
             $( /// Not acted on yet.
                #[serde(default, skip_serializing_if = "Option::is_none", rename = $wire)]
+               #[schema(value_type = Option<Value>)]
                pub $later: Later, )*
         }
 
@@ -169,14 +173,17 @@ with_later! {
     /// text, exactly.
     pub struct Compute {
         /// Whole devices, or devices of which a share is asked.
+        #[schema(value_type = Option<f64>)]
         pub gpu_devices_request: Number,
         /// Whether a share is a portion or an amount of memory.
         pub gpu_request_type: GpuRequestType,
         /// Share of each device, 0.001 to 1.
+        #[schema(value_type = Option<f64>)]
         pub gpu_portion_request: Number,
         /// Memory of each device, such as `8G`.
         pub gpu_memory_request: String,
         /// CPU cores.
+        #[schema(value_type = Option<f64>)]
         pub cpu_core_request: Number,
         /// Main memory, such as `500M`.
         pub cpu_memory_request: String,
@@ -209,7 +216,7 @@ with_later! {
 }
 
 /// A label or an annotation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NameValue {
     /// Name.
@@ -223,7 +230,7 @@ pub struct NameValue {
 }
 
 /// How a share of a GPU is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuRequestType {
     /// A share of the device.
@@ -233,7 +240,7 @@ pub enum GpuRequestType {
 }
 
 /// Whether a workload may be evicted for others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preemptibility {
     /// It may; it may also go over quota.
@@ -243,7 +250,7 @@ pub enum Preemptibility {
 }
 
 /// What happens when the main process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum RestartPolicy {
     /// Started again after any exit.
     Always,

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
 
 /// Asks for a token. Keys are matched whatever their case, and `appId`/`appSecret` are the same
 /// as `clientId`/`clientSecret`.
-#[derive(Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRequest {
     /// `client_credentials` or `app_token`.
@@ -48,7 +49,7 @@ impl<'de> Deserialize<'de> for TokenRequest {
 }
 
 /// A token.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenResponse {
     /// Goes into `Authorization: Bearer …`.

@@ -2,13 +2,14 @@
 //! resource `Training1` / `Workspace1`.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::own::WorkloadExtras;
 use crate::scalar::{Millis, Time};
 use crate::submit::{GpuRequestType, WorkloadSpec};
 
 /// A workload of any type, as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Workload {
     /// Id.
@@ -105,7 +106,7 @@ pub struct Workload {
 }
 
 /// A condition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition1 {
     /// Which.
@@ -122,14 +123,14 @@ pub struct Condition1 {
 }
 
 /// Pods asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedPods {
     /// How many.
     pub number: u64,
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestResources {
     /// Set when a share of a GPU was asked for.
@@ -150,21 +151,21 @@ pub struct RequestResources {
 }
 
 /// A count asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestCores {
     /// Guaranteed.
     pub request: Millis,
 }
 
 /// A quantity asked for, such as `500M` or `1Gi`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestQuantity {
     /// Guaranteed.
     pub request: String,
 }
 
 /// What is held.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AllocatedResources {
     /// GPUs.
@@ -179,7 +180,7 @@ pub struct AllocatedResources {
 }
 
 /// What can be done with a workload.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActionsSupport {
     /// Delete it.
     pub delete: bool,
@@ -188,7 +189,7 @@ pub struct ActionsSupport {
 }
 
 /// A page of workloads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WorkloadsPage {
     /// The workloads.
     pub workloads: Vec<Workload>,
@@ -198,7 +199,7 @@ pub struct WorkloadsPage {
 }
 
 /// A training as the typed routes show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Training1 {
     /// Name.
@@ -232,7 +233,7 @@ pub struct Training1 {
 pub type Workspace1 = Training1;
 
 /// Where the user wants a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum DesiredPhase {
     /// Running, or run to its end.
     Running,
@@ -243,7 +244,7 @@ pub enum DesiredPhase {
 }
 
 /// Body of `POST /api/v1/workloads/batch`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadBatch {
     /// Which workloads.
@@ -253,7 +254,7 @@ pub struct WorkloadBatch {
 }
 
 /// What to do with each workload of a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BatchAction {
     /// Stop it for good.
@@ -265,7 +266,7 @@ pub enum BatchAction {
 }
 
 /// What became of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchResponse {
     /// Id of the batch.
     pub id: String,
@@ -276,7 +277,7 @@ pub struct BatchResponse {
 }
 
 /// Why it was not done with one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchFailure {
     /// Id, as it was sent.
     pub id: String,

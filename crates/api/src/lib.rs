@@ -13,6 +13,7 @@ mod convert;
 mod edge;
 #[expect(dead_code, reason = "the families come one by one")]
 mod objects;
+mod openapi;
 mod routes;
 mod serve;
 

@@ -10,9 +10,11 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use units::Instant;
+use utoipa::openapi::schema;
 
 use super::body::nearest;
 use super::fault::Fault;
+use crate::openapi::{Description, Input};
 
 /// Most conditions in one filter.
 const CONDITIONS_MAX: usize = 10;
@@ -118,20 +120,31 @@ const OPERATORS: [(&str, Operator); 8] = [
     ("=$", Operator::EndsWith),
 ];
 
-/// Every parameter a list takes; some change nothing here.
-const PARAMETERS: [&str; 11] = [
-    "offset",
-    "limit",
-    "sortBy",
-    "sortOrder",
-    "search",
-    "filterBy",
-    "deleted",
-    "completed",
-    "verbosity",
-    "nodeName",
-    "includeRequestedForDelete",
-];
+/// Every parameter a list takes, and what it does; some change nothing here.
+const PARAMETERS: [(&str, schema::Type, &str); 11] = {
+    use schema::Type::{Boolean, Integer, String};
+    [
+        ("offset", Integer, "How many to leave out at the beginning"),
+        ("limit", Integer, "Most to answer, 1 to 500; 50 unless told"),
+        ("sortBy", String, "Field to sort by"),
+        ("sortOrder", String, "`asc` or `desc`"),
+        ("search", String, "Text that one of the main fields contains"),
+        ("filterBy", String, "Up to ten conditions, separated by commas: name==a1,phase!=Running"),
+        ("deleted", Boolean, "Those that were deleted, instead of the living"),
+        ("completed", Boolean, "Taken and ignored"),
+        ("verbosity", String, "Taken and ignored: answers are always full"),
+        ("nodeName", String, "Taken and ignored"),
+        ("includeRequestedForDelete", Boolean, "Taken and ignored"),
+    ]
+};
+
+impl Input for ListQuery {
+    fn describe(to: &mut Description) {
+        for (name, kind, about) in PARAMETERS {
+            to.parameter(name, kind, about);
+        }
+    }
+}
 
 impl ListQuery {
     /// Reads the parameters.
@@ -170,8 +183,10 @@ impl ListQuery {
                 "search" => query.search = Some(value.to_lowercase()).filter(|s| !s.is_empty()),
                 "filterBy" => query.conditions.extend(conditions(value)?),
                 "deleted" => query.deleted = flag()?,
-                known if PARAMETERS.contains(&known) => {}
-                unknown => return Err(unknown_word("parameter", unknown, &PARAMETERS)),
+                known if PARAMETERS.iter().any(|(name, ..)| *name == known) => {}
+                unknown => {
+                    return Err(unknown_word("parameter", unknown, &PARAMETERS.map(|row| row.0)));
+                }
             }
         }
         if query.conditions.len() > CONDITIONS_MAX {

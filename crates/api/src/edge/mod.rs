@@ -1,10 +1,12 @@
 //! What every request passes: reading, checking who and from where, and refusing.
 
+mod answer;
 mod body;
 mod fault;
 mod guard;
 mod list;
 
+pub(crate) use answer::{Accepted, Created, Html, JsonText, NoContent, PlainText};
 #[cfg(test)]
 pub(crate) use body::parse as parse_json;
 pub(crate) use body::{Body, read as read_body};

@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State as FromState;
+use axum::extract::{FromRequestParts, State as FromState};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use control::EventFilter;
@@ -15,10 +16,12 @@ use control::view::Event;
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use crate::convert;
 use crate::edge::{Fault, parameters};
+use crate::openapi::{Description, Input};
 
 /// How often a silent stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -38,10 +41,8 @@ struct Reader {
 
 pub(super) async fn stream(
     FromState(state): FromState<Shared>,
-    headers: HeaderMap,
-    uri: Uri,
+    After(asked): After,
 ) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, Fault> {
-    let asked = position(&headers, &uri)?;
     // Subscribed before the position is taken: what happens in between comes twice, not never.
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
@@ -54,6 +55,24 @@ pub(super) async fn stream(
     let stop = Box::pin(async move { shutdown.wait().await });
     let keep_alive = KeepAlive::new().interval(HEARTBEAT);
     Ok(Sse::new(events.take_until(stop)).keep_alive(keep_alive))
+}
+
+/// Where the reader wants to go on.
+pub(super) struct After(Option<u64>);
+
+impl Input for After {
+    fn describe(to: &mut Description) {
+        let about = "Number of the last event read; the header Last-Event-ID says the same";
+        to.parameter("after", Type::Integer, about);
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for After {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        position(&parts.headers, &parts.uri).map(Self)
+    }
 }
 
 /// The event after which the reader wants to go on; none = from now on.

@@ -8,37 +8,38 @@ mod token;
 mod typed;
 mod workloads;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
-use control::view::WorkloadKind;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::State;
 use crate::edge::{Fault, authenticate, check_host, limit_time, panicked};
+use crate::openapi::{self, Access, Route, get, post};
 
 type Shared = Arc<State>;
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
     let state = Arc::new(state);
-    let open = Router::new()
-        .route("/api/v1/token", post(token::grant))
-        .route("/healthz", get(own::health))
-        .layer(from_fn(limit_time));
-    let with_token = Router::new()
-        .merge(organisation())
-        .merge(workload_routes())
-        .merge(own_routes())
+    let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
+    for route in table() {
+        let group = match (route.access, route.patient) {
+            (Access::Open, _) => &mut open,
+            (Access::Token, false) => &mut with_token,
+            (Access::Token, true) => &mut patient,
+        };
+        *group = std::mem::take(group).route(route.path, route.serve);
+    }
+    let with_token = with_token
         .layer(from_fn(limit_time))
-        // Stopping takes as long as the workloads' grace periods.
-        .route("/elastane/v1/down", post(own::down))
+        .merge(patient)
         .method_not_allowed_fallback(wrong_method)
         .route_layer(from_fn_with_state(Arc::clone(&state), authenticate));
-    open.method_not_allowed_fallback(wrong_method)
+    open.layer(from_fn(limit_time))
+        .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
         .fallback(wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
@@ -46,50 +47,105 @@ pub fn router(state: State) -> Router {
         .with_state(state)
 }
 
-fn organisation() -> Router<Shared> {
-    let project = get(projects::get).put(projects::update).delete(projects::delete);
-    let shares = axum::routing::put(projects::replace_shares).patch(projects::change_shares);
-    Router::new()
-        .route("/api/v1/clusters", get(org::clusters))
-        .route("/api/v1/clusters/{id}", get(org::cluster))
-        .route("/api/v1/org-unit/departments", get(org::departments))
-        .route("/api/v1/org-unit/departments/count", get(org::one))
-        .route("/api/v1/org-unit/departments/{id}", get(org::department))
-        .route("/api/v1/node-pools", get(org::node_pools))
-        .route("/api/v1/node-pools/count", get(org::one))
-        .route("/api/v1/node-pools/{id}", get(org::node_pool))
-        .route("/api/v1/nodes", get(org::nodes))
-        .route("/api/v1/nodes/count", get(org::count_nodes))
-        .route("/api/v1/org-unit/projects", get(projects::list).post(projects::create))
-        .route("/api/v1/org-unit/projects/count", get(projects::count))
-        .route("/api/v1/org-unit/projects/{id}", project)
-        .route("/api/v1/org-unit/projects/{id}/resources", shares)
+/// Every route there is.
+fn table() -> Vec<Route<Shared>> {
+    let mut all = Vec::new();
+    all.extend(organisation());
+    all.extend(projects::routes());
+    all.extend(typed::routes());
+    all.extend(workloads::routes());
+    all.extend(own_routes());
+    all
 }
 
-fn workload_routes() -> Router<Shared> {
-    Router::new()
-        .nest("/api/v1/workloads/trainings", typed::routes(WorkloadKind::Training))
-        .nest("/api/v1/workloads/workspaces", typed::routes(WorkloadKind::Workspace))
-        // A published quickstart lists by POST with an empty body (curl --data '').
-        .route("/api/v1/workloads", get(workloads::list).post(workloads::list_by_post))
-        .route("/api/v1/workloads/count", get(workloads::count))
-        .route("/api/v1/workloads/batch", post(workloads::batch))
-        .route("/api/v1/workloads/pods", get(workloads::all_pods))
-        .route("/api/v1/workloads/pods/count", get(workloads::count_pods))
-        .route("/api/v1/workloads/{id}", get(workloads::get))
-        .route("/api/v1/workloads/{id}/pods", get(workloads::pods))
-        .route("/api/v1/workloads/{id}/events", get(workloads::events))
-        .route("/api/v1/workloads/{id}/history", get(workloads::history))
+fn organisation() -> impl Iterator<Item = Route<Shared>> {
+    let tokens = [post("/api/v1/token", "grant_token", "A token for credentials", token::grant)
+        .open()
+        .of("Tokens")];
+    let clusters = [
+        get("/api/v1/clusters", "get_clusters", "The clusters; there is one", org::clusters),
+        get("/api/v1/clusters/{clusterUuid}", "get_cluster_by_uuid", "A cluster", org::cluster),
+    ]
+    .map(|route| route.of("Clusters"));
+    let of_departments = "/api/v1/org-unit/departments";
+    let departments = [
+        get(of_departments, "get_departments", "The departments", org::departments),
+        get(
+            "/api/v1/org-unit/departments/count",
+            "count_departments",
+            "How many departments there are",
+            org::one,
+        ),
+        get(
+            "/api/v1/org-unit/departments/{departmentId}",
+            "get_department",
+            "A department",
+            org::department,
+        ),
+    ]
+    .map(|route| route.of("Departments"));
+    let pools = [
+        get("/api/v1/node-pools", "get_nodepools", "The node pools", org::node_pools),
+        get("/api/v1/node-pools/count", "count_nodepools", "How many node pools", org::one),
+        get("/api/v1/node-pools/{nodepoolId}", "get_nodepool", "A node pool", org::node_pool),
+    ]
+    .map(|route| route.of("NodePools"));
+    let nodes = [
+        get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),
+        get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
+    ]
+    .map(|route| route.of("Nodes"));
+    tokens.into_iter().chain(clusters).chain(departments).chain(pools).chain(nodes)
 }
 
-fn own_routes() -> Router<Shared> {
-    Router::new()
-        .route("/elastane/v1/status", get(own::status))
-        .route("/elastane/v1/snapshot", get(own::snapshot))
-        .route("/elastane/v1/events", get(events::stream))
-        .route("/elastane/v1/workloads/{id}/logs", get(own::logs))
-        .route("/elastane/v1/workloads/{id}/explain", get(own::explain))
-        .route("/elastane/v1/workloads/{id}/shell", get(own::shell))
+fn own_routes() -> impl Iterator<Item = Route<Shared>> {
+    let health = get("/healthz", "get_health", "Whether the server answers", own::health).open();
+    let document = "/elastane/v1/openapi.json";
+    let about = "This description, for programs";
+    let described = get(document, "get_openapi", about, own::openapi).open();
+    let about = "This description, for people";
+    let page = get("/elastane/v1/docs", "get_docs", about, own::docs).open();
+    let about = "Stops every workload, then the server";
+    let down = post("/elastane/v1/down", "stop_server", about, own::down).patient();
+    let status = get("/elastane/v1/status", "get_status", "The cluster in short", own::status);
+    let about = "What the scheduler sees, as a scenario for `elastane simulate`";
+    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, own::snapshot);
+    let about = "What happens, as it happens; resumable";
+    let stream = get("/elastane/v1/events", "stream_events", about, events::stream);
+    let of_workload = [
+        get(
+            "/elastane/v1/workloads/{workloadId}/logs",
+            "get_logs",
+            "What a pod has printed",
+            own::logs,
+        ),
+        get(
+            "/elastane/v1/workloads/{workloadId}/explain",
+            "explain_workload",
+            "Why a workload is where it is, and what would help",
+            own::explain,
+        ),
+        get(
+            "/elastane/v1/workloads/{workloadId}/shell",
+            "get_shell",
+            "What a shell needs to see what a pod sees",
+            own::shell,
+        ),
+    ];
+    let server = [health, described, page, down, status, snapshot, stream];
+    server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))
+}
+
+/// The description of every route, for programs and for people. Made once: it never changes.
+fn description() -> &'static (String, String) {
+    static MADE: OnceLock<(String, String)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let document = openapi::document(&table()).unwrap_or_else(|error| {
+            tracing::error!(%error, "the description of the interface cannot be written");
+            serde_json::Value::Null
+        });
+        (format!("{document:#}"), openapi::page(&document))
+    })
 }
 
 async fn wrong_path(uri: Uri) -> Fault {

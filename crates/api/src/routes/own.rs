@@ -1,26 +1,37 @@
 //! Our own routes beside the published ones.
 
-use api_types::{Explanation, Millis, ShellInfo, Status};
+use api_types::{Explanation, Health, Millis, ShellInfo, Status, Stopped};
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State as FromState};
-use axum::http::{Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::http::Uri;
+use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::EventFilter;
 use engine::{Enforcement, LogRange};
 use futures_util::StreamExt as _;
-use serde_json::{Value, json};
+use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use super::workloads::find;
 use crate::convert;
-use crate::edge::{Caller, Fault, parameters};
+use crate::edge::{Caller, Fault, Html, JsonText, PlainText, parameters};
+use crate::openapi::{Description, Input};
 
 /// Most events an explanation tells.
 const EXPLAINED_EVENTS_MAX: u32 = 50;
 
-pub(super) async fn health() -> Json<Value> {
-    Json(json!({"status": "ok"}))
+pub(super) async fn health() -> Json<Health> {
+    Json(Health { status: "ok".to_owned() })
+}
+
+/// The description of the interface, for programs.
+pub(super) async fn openapi() -> JsonText {
+    JsonText(super::description().0.clone())
+}
+
+/// The description of the interface, for people.
+pub(super) async fn docs() -> Html {
+    Html(super::description().1.clone())
 }
 
 pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> {
@@ -50,20 +61,36 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
 }
 
 /// What the scheduler sees, as a scenario that `elastane simulate` reads. Changes nothing.
-pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Response, Fault> {
+pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<JsonText, Fault> {
     let seen = state.control.scheduling_state().await?;
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
     let text = scenario
         .to_json()
         .map_err(|error| control::Error::Internal { message: error.to_string() })?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+    Ok(JsonText(text))
 }
 
 /// The parameters of `logs` and `shell`.
 #[derive(Default)]
-struct OutputQuery {
+pub(super) struct OutputQuery {
     pod: Option<String>,
     range: LogRange,
+}
+
+impl Input for OutputQuery {
+    fn describe(to: &mut Description) {
+        to.parameter("pod", Type::String, "Name of a pod; the first one unless told");
+        to.parameter("follow", Type::Boolean, "Go on with what is still to come");
+        to.parameter("tail", Type::Integer, "Begin with this many of the last lines");
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for OutputQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        output_query(&parts.uri)
+    }
 }
 
 fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
@@ -97,24 +124,22 @@ fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
 pub(super) async fn logs(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    uri: Uri,
-) -> Result<Response, Fault> {
-    let query = output_query(&uri)?;
+    query: OutputQuery,
+) -> Result<PlainText, Fault> {
     let id = convert::workload_id(&id)?;
     let chunks = state.control.logs(id, query.pod, query.range).await?;
     let chunks = chunks.map(|chunk| chunk.map(Bytes::from));
     let shutdown = state.shutdown.clone();
     let stop = Box::pin(async move { shutdown.wait().await });
     let body = Body::from_stream(chunks.take_until(stop));
-    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
+    Ok(PlainText(body))
 }
 
 pub(super) async fn shell(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    uri: Uri,
+    query: OutputQuery,
 ) -> Result<Json<ShellInfo>, Fault> {
-    let query = output_query(&uri)?;
     let workload = find(&state.control.view(), &id)?;
     let first = workload.pods.first().map(|pod| pod.name.clone());
     let pod_name = query.pod.or(first).unwrap_or_default();
@@ -149,7 +174,7 @@ pub(super) async fn explain(
 pub(super) async fn down(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Json<Stopped>, Fault> {
     let stopping = tokio::spawn(async move {
         state.control.stop_everything(&caller.subject).await?;
         state.shutdown.trigger();
@@ -159,5 +184,5 @@ pub(super) async fn down(
         message: format!("stopping did not come to its end: {cause}"),
     };
     stopping.await.map_err(internal)??;
-    Ok(Json(json!({"stopped": true})))
+    Ok(Json(Stopped { stopped: true }))
 }

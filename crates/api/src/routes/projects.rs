@@ -7,16 +7,36 @@ use api_types::{
     ShareRequest,
 };
 use axum::extract::{Path, State as FromState};
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::ProjectChange;
 use control::view::ProjectView;
 
 use super::Shared;
 use crate::convert;
-use crate::edge::{Body, Caller, Fault, ListQuery};
+use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
+use crate::openapi::{Route, delete as del, get, patch, post, put};
 
-pub(super) async fn list(
+/// The routes of projects.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) = ("/api/v1/org-unit/projects", "/api/v1/org-unit/projects/{projectId}");
+    let shares = "/api/v1/org-unit/projects/{projectId}/resources";
+    let count_all = "/api/v1/org-unit/projects/count";
+    let replace = "Sets all shares of a project; what is left out gets its default";
+    let change = "Sets some shares of a project; what is left out keeps its value";
+    let routes = [
+        get(all, "get_projects", "The projects", list),
+        post(all, "create_project", "Creates a project", create),
+        get(count_all, "count_projects", "How many projects there are", count),
+        get(one, "get_project", "A project", read),
+        put(one, "update_project", "Changes a project", update),
+        del(one, "delete_project", "Deletes a project without workloads", delete),
+        put(shares, "update_project_resources", replace, replace_shares),
+        patch(shares, "patch_project_resources", change, change_shares),
+    ];
+    routes.into_iter().map(|route| route.of("Projects"))
+}
+
+async fn list(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<ProjectsPage>, Fault> {
@@ -27,7 +47,7 @@ pub(super) async fn list(
     Ok(Json(ProjectsPage { projects, next }))
 }
 
-pub(super) async fn count(
+async fn count(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
@@ -41,26 +61,26 @@ fn find(state: &Shared, id: &str) -> Result<Arc<ProjectView>, Fault> {
     found.ok_or_else(|| Fault::no_such("project", id))
 }
 
-pub(super) async fn get(
+async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Project>, Fault> {
     Ok(Json(convert::project(&*find(&state, &id)?, &state.context())))
 }
 
-pub(super) async fn create(
+async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
-) -> Result<(StatusCode, Json<Project>), Fault> {
+) -> Result<Created<Project>, Fault> {
     let context = state.context();
     convert::check_cluster(request.cluster_id.as_deref(), &context)?;
     let spec = convert::creation(request)?;
     let made = state.control.create_project(&caller.subject, spec).await?;
-    Ok((StatusCode::CREATED, Json(convert::project(&made, &context))))
+    Ok(Created(convert::project(&made, &context)))
 }
 
-pub(super) async fn update(
+async fn update(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -71,7 +91,7 @@ pub(super) async fn update(
 }
 
 /// `PUT`: what is left out gets its default.
-pub(super) async fn replace_shares(
+async fn replace_shares(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -83,7 +103,7 @@ pub(super) async fn replace_shares(
 }
 
 /// `PATCH`: what is left out keeps its value.
-pub(super) async fn change_shares(
+async fn change_shares(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -104,12 +124,12 @@ async fn save(
     Ok(Json(convert::project(&saved, &state.context())))
 }
 
-pub(super) async fn delete(
+async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<StatusCode, Fault> {
+) -> Result<NoContent, Fault> {
     let project = find(&state, &id)?;
     state.control.delete_project(&caller.subject, project.id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

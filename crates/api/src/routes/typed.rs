@@ -4,25 +4,69 @@ use std::sync::Arc;
 
 use api_types::{CreationRequest, SOURCE_HEADER, Training1};
 use axum::extract::{Path, State as FromState};
-use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
 use control::view::{WorkloadKind, WorkloadView};
 
 use super::Shared;
 use crate::convert;
-use crate::edge::{Body, Caller, Fault};
+use crate::edge::{Accepted, Body, Caller, Fault};
+use crate::openapi::{Route, delete as del, get, post};
 
-type Answer = Result<(StatusCode, Json<Training1>), Fault>;
+type Answer = Result<Accepted<Training1>, Fault>;
 
-/// The routes of one kind, to be nested under its name.
-pub(super) fn routes(kind: WorkloadKind) -> Router<Shared> {
-    Router::new()
-        .route("/", post(create))
-        .route("/{id}", get(read).delete(delete))
-        .route("/{id}/suspend", post(suspend))
-        .route("/{id}/resume", post(resume))
-        .layer(Extension(kind))
+/// The routes of one kind.
+macro_rules! routes {
+    ($kind:expr, $path:literal, $family:literal, $one:literal, $shape:literal,
+     create: $create:literal, $request:literal) => {
+        [
+            post(
+                concat!("/api/v1/workloads/", $path),
+                $create,
+                concat!("Submits a ", $one),
+                create,
+            )
+            .naming("CreationRequest", $request),
+            get(
+                concat!("/api/v1/workloads/", $path, "/{workloadId}"),
+                concat!("get_", $one),
+                concat!("A ", $one, " as it was asked for"),
+                read,
+            ),
+            del(
+                concat!("/api/v1/workloads/", $path, "/{workloadId}"),
+                concat!("delete_", $one),
+                concat!("Stops a ", $one, " for good"),
+                delete,
+            ),
+            post(
+                concat!("/api/v1/workloads/", $path, "/{workloadId}/suspend"),
+                concat!("suspend_", $one),
+                concat!("Stops a ", $one, " and keeps it"),
+                suspend,
+            ),
+            post(
+                concat!("/api/v1/workloads/", $path, "/{workloadId}/resume"),
+                concat!("resume_", $one),
+                concat!("Queues a ", $one, " again"),
+                resume,
+            ),
+        ]
+        .map(|route| route.of($family).with($kind).naming("Training1", $shape))
+    };
+}
+
+/// The routes of both kinds.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let trainings = routes!(
+        WorkloadKind::Training, "trainings", "Trainings", "training", "Training1",
+        create: "create_training1", "TrainingCreationRequest"
+    );
+    let workspaces = routes!(
+        WorkloadKind::Workspace, "workspaces", "Workspaces", "workspace", "Workspace1",
+        create: "create_workspace1", "WorkspaceCreationRequest"
+    );
+    trainings.into_iter().chain(workspaces)
 }
 
 /// The source a client says it is.
@@ -47,7 +91,7 @@ async fn create(
 }
 
 fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
-    Ok((StatusCode::ACCEPTED, Json(convert::typed(view, &state.context()))))
+    Ok(Accepted(convert::typed(view, &state.context())))
 }
 
 /// The workload with this id, if it is of this kind.

@@ -15,6 +15,40 @@ use uuid::Uuid;
 use super::Shared;
 use crate::convert::{self, PodRow};
 use crate::edge::{Body, Caller, Fault, ListQuery, read_body};
+use crate::openapi::{Route, get, post};
+
+/// The routes of workloads of every type.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let all = "/api/v1/workloads";
+    // A published quickstart lists by POST with an empty body (curl --data '').
+    let by_post =
+        post(all, "get_workloads_by_post", "The workloads; the body is empty", list_by_post);
+    let one = "/api/v1/workloads/{workloadId}";
+    let about_batch = "Deletes, suspends or resumes many workloads";
+    let workloads = [
+        get(all, "get_workloads", "The workloads", list),
+        by_post,
+        get("/api/v1/workloads/count", "count_workloads", "How many workloads", count),
+        get(one, "get_workload", "A workload", read),
+        post("/api/v1/workloads/batch", "batch_workloads", about_batch, batch),
+    ]
+    .map(|route| route.of("Workloads"));
+    let of_one = "/api/v1/workloads/{workloadId}/pods";
+    let pods = [
+        get("/api/v1/workloads/pods", "list_pods", "The pods of all workloads", all_pods),
+        get("/api/v1/workloads/pods/count", "count_pods", "How many pods", count_pods),
+        get(of_one, "get_workload_pods", "The pods of a workload", pods),
+    ]
+    .map(|route| route.of("Pods"));
+    let (told, changes) =
+        ("/api/v1/workloads/{workloadId}/events", "/api/v1/workloads/{workloadId}/history");
+    let events = [
+        get(told, "get_workload_events", "What happened to a workload", events),
+        get(changes, "get_workload_history", "Events and changes of phase", history),
+    ]
+    .map(|route| route.of("Events"));
+    workloads.into_iter().chain(pods).chain(events)
+}
 
 /// Deleted workloads are kept as history and not listed yet.
 fn refuse_deleted(query: &ListQuery) -> Result<(), Fault> {
@@ -28,7 +62,7 @@ fn in_order(view: &View) -> Vec<&WorkloadView> {
     all
 }
 
-pub(super) async fn list(
+async fn list(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<WorkloadsPage>, Fault> {
@@ -40,7 +74,7 @@ pub(super) async fn list(
     Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
 }
 
-pub(super) async fn list_by_post(
+async fn list_by_post(
     state: FromState<Shared>,
     query: ListQuery,
     request: Request,
@@ -52,7 +86,7 @@ pub(super) async fn list_by_post(
     list(state, query).await
 }
 
-pub(super) async fn count(
+async fn count(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
@@ -68,7 +102,7 @@ pub(super) fn find(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
     view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
 }
 
-pub(super) async fn get(
+async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, Fault> {
@@ -76,7 +110,7 @@ pub(super) async fn get(
     Ok(Json(convert::workload(&*find(&view, &id)?, &view, &state.context())))
 }
 
-pub(super) async fn batch(
+async fn batch(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(batch): Body<WorkloadBatch>,
@@ -127,7 +161,7 @@ fn every_pod(view: &View) -> Vec<PodRow> {
     workloads.into_iter().flat_map(PodRow::of).collect()
 }
 
-pub(super) async fn all_pods(
+async fn all_pods(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<PodsPage>, Fault> {
@@ -135,7 +169,7 @@ pub(super) async fn all_pods(
     pods_page(&every_pod(&view), &view, &query, &state)
 }
 
-pub(super) async fn count_pods(
+async fn count_pods(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
@@ -145,7 +179,7 @@ pub(super) async fn count_pods(
     Ok(Json(CountResponse { count }))
 }
 
-pub(super) async fn pods(
+async fn pods(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,
@@ -182,7 +216,7 @@ async fn log_page(
     Ok(query.page_at_once(events))
 }
 
-pub(super) async fn events(
+async fn events(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,
@@ -193,7 +227,7 @@ pub(super) async fn events(
     Ok(Json(EventsPage { events: events.iter().map(one).collect(), next }))
 }
 
-pub(super) async fn history(
+async fn history(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,

@@ -1,0 +1,62 @@
+//! Answers whose type says their status or format.
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+/// 201: it exists now.
+pub(crate) struct Created<T>(pub(crate) T);
+/// 202: it will be done.
+pub(crate) struct Accepted<T>(pub(crate) T);
+/// 204: done, and nothing to say.
+pub(crate) struct NoContent;
+/// Text that may still be growing.
+pub(crate) struct PlainText(pub(crate) Body);
+/// A page.
+pub(crate) struct Html(pub(crate) String);
+/// JSON that is text already.
+pub(crate) struct JsonText(pub(crate) String);
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::CREATED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl IntoResponse for PlainText {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], self.0).into_response()
+    }
+}
+
+impl IntoResponse for Html {
+    fn into_response(self) -> Response {
+        // The page is text and styles of our own; nothing in it may run or be loaded.
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CONTENT_SECURITY_POLICY, policy),
+        ];
+        (headers, self.0).into_response()
+    }
+}
+
+impl IntoResponse for JsonText {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}

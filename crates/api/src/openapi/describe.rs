@@ -1,0 +1,189 @@
+//! What the types of a handler say about its operation. Owns: how extractors become parameters
+//! and bodies, and answers become responses. Refuses to know: which routes there are.
+//!
+//! A description is derived from the signature of the function that serves the request, so the
+//! two cannot come apart.
+
+use std::convert::Infallible;
+use std::future::Future;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, Uri};
+use axum::response::sse::Sse;
+use axum::{Extension, Json};
+use utoipa::ToSchema;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
+
+use crate::edge::{Accepted, Body, Created, Fault, Html, JsonText, NoContent, PlainText};
+
+/// What is known of an operation.
+#[derive(Default)]
+pub(crate) struct Description {
+    pub(crate) query: Vec<Parameter>,
+    pub(crate) body: Option<RequestBody>,
+    /// Status and answer when all goes well.
+    pub(crate) success: (u16, Response),
+    /// Schemas that are referred to, by name.
+    pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+impl Description {
+    /// Adds a parameter of the query.
+    pub(crate) fn parameter(&mut self, name: &str, kind: Type, about: &str) {
+        let schema = ObjectBuilder::new().schema_type(kind);
+        let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
+        let parameter = parameter.required(Required::False).description(Some(about));
+        self.query.push(parameter.schema(Some(schema)).build());
+    }
+
+    /// A reference to a type, whose schema is added.
+    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+        T::schemas(&mut self.schemas);
+        if T::name() == "Vec" {
+            // A list has no name of its own.
+            return T::schema();
+        }
+        self.schemas.push((T::name().into_owned(), T::schema()));
+        RefOr::Ref(Ref::from_schema_name(T::name()))
+    }
+
+    fn answers<T: ToSchema>(&mut self, status: u16, about: &str) {
+        let content = ContentBuilder::new().schema(Some(self.refer::<T>())).build();
+        let response = ResponseBuilder::new().description(about);
+        self.success = (status, response.content("application/json", content).build());
+    }
+
+    fn answers_text(&mut self, media_type: &str, about: &str) {
+        let schema = ObjectBuilder::new().schema_type(Type::String);
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        self.success =
+            (200, ResponseBuilder::new().description(about).content(media_type, content).build());
+    }
+}
+
+/// Something a handler takes.
+pub(crate) trait Input {
+    /// Adds what it says about the operation.
+    fn describe(_: &mut Description) {}
+}
+
+/// Something a handler answers.
+pub(crate) trait Output {
+    /// Adds what it says about the operation.
+    fn describe(to: &mut Description);
+}
+
+/// A handler that can be described; `A` are its arguments.
+pub(crate) trait Described<A> {
+    /// What its signature says.
+    fn description() -> Description;
+}
+
+impl<S> Input for State<S> {}
+impl<T> Input for Extension<T> {}
+// Its names are in the path itself.
+impl<T> Input for Path<T> {}
+impl Input for HeaderMap {}
+impl Input for Uri {}
+impl Input for Request {}
+
+impl<T: ToSchema> Input for Body<T> {
+    fn describe(to: &mut Description) {
+        let content = ContentBuilder::new().schema(Some(to.refer::<T>())).build();
+        let body = RequestBodyBuilder::new().required(Some(Required::True));
+        to.body = Some(body.content("application/json", content).build());
+    }
+}
+
+impl<T: ToSchema> Output for Json<T> {
+    fn describe(to: &mut Description) {
+        to.answers::<T>(200, "Done");
+    }
+}
+
+impl<T: ToSchema> Output for Created<T> {
+    fn describe(to: &mut Description) {
+        to.answers::<T>(201, "Created");
+    }
+}
+
+impl<T: ToSchema> Output for Accepted<T> {
+    fn describe(to: &mut Description) {
+        to.answers::<T>(202, "Accepted; it is done in the background");
+    }
+}
+
+impl Output for NoContent {
+    fn describe(to: &mut Description) {
+        to.success = (204, ResponseBuilder::new().description("Done").build());
+    }
+}
+
+impl Output for PlainText {
+    fn describe(to: &mut Description) {
+        to.answers_text("text/plain", "The text, as it comes");
+    }
+}
+
+impl Output for Html {
+    fn describe(to: &mut Description) {
+        to.answers_text("text/html", "A page");
+    }
+}
+
+impl Output for JsonText {
+    fn describe(to: &mut Description) {
+        let schema = ObjectBuilder::new().schema_type(Type::Object);
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new().description("Done");
+        to.success = (200, response.content("application/json", content).build());
+    }
+}
+
+impl<S> Output for Sse<S> {
+    fn describe(to: &mut Description) {
+        to.answers_text("text/event-stream", "Server-sent events, without end");
+    }
+}
+
+impl<T: Output> Output for Result<T, Fault> {
+    fn describe(to: &mut Description) {
+        T::describe(to);
+    }
+}
+
+impl<T: Output> Output for Result<T, Infallible> {
+    fn describe(to: &mut Description) {
+        T::describe(to);
+    }
+}
+
+macro_rules! described {
+    ($($input:ident)*) => {
+        impl<F, Fut, R, $($input),*> Described<($($input,)*)> for F
+        where
+            F: Fn($($input),*) -> Fut,
+            Fut: Future<Output = R>,
+            R: Output,
+            $($input: Input,)*
+        {
+            fn description() -> Description {
+                let mut to = Description::default();
+                $($input::describe(&mut to);)*
+                R::describe(&mut to);
+                to
+            }
+        }
+    };
+}
+
+described!();
+described!(A);
+described!(A B);
+described!(A B C);
+described!(A B C D);
+described!(A B C D E);
+described!(A B C D E G);

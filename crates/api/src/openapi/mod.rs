@@ -1,0 +1,12 @@
+//! The description of the interface (OpenAPI 3.1). Owns: the document, made from the table of
+//! routes, and a page of it for people. Refuses to know: which routes there are.
+
+mod describe;
+mod document;
+mod page;
+mod route;
+
+pub(crate) use describe::{Description, Input};
+pub(crate) use document::document;
+pub(crate) use page::page;
+pub(crate) use route::{Access, Route, delete, get, patch, post, put};

@@ -1,0 +1,116 @@
+//! A route. Owns: that what is served and what is said of it are one value.
+
+use axum::extract::Extension;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use super::describe::{Described, Description};
+
+/// What a request needs to bring along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing.
+    Open,
+    /// A token.
+    Token,
+}
+
+/// A route: one method of one path.
+pub(crate) struct Route<S> {
+    pub(crate) path: &'static str,
+    pub(crate) method: Method,
+    /// Name of the operation; the published one where there is one.
+    pub(crate) id: &'static str,
+    /// One line for people.
+    pub(crate) about: &'static str,
+    /// Family it belongs to.
+    pub(crate) family: &'static str,
+    pub(crate) access: Access,
+    /// Whether it may take longer than an answer usually may.
+    pub(crate) patient: bool,
+    pub(crate) description: Description,
+    /// Schemas shared with other families, and their published names in this one.
+    pub(crate) names: Vec<(&'static str, &'static str)>,
+    pub(crate) serve: MethodRouter<S>,
+}
+
+impl<S: Clone + Send + Sync + 'static> Route<S> {
+    fn new<H, T, A>(
+        (method, filter): (Method, MethodFilter),
+        (path, id, about): (&'static str, &'static str, &'static str),
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, S> + Described<A>,
+        T: 'static,
+    {
+        Self {
+            path,
+            method,
+            id,
+            about,
+            family: "",
+            access: Access::Token,
+            patient: false,
+            description: H::description(),
+            names: Vec::new(),
+            serve: on(filter, handler),
+        }
+    }
+
+    /// Needs no token.
+    pub(crate) fn open(mut self) -> Self {
+        self.access = Access::Open;
+        self
+    }
+
+    /// May take as long as it takes.
+    pub(crate) fn patient(mut self) -> Self {
+        self.patient = true;
+        self
+    }
+
+    /// One of this family.
+    pub(crate) fn of(mut self, family: &'static str) -> Self {
+        self.family = family;
+        self
+    }
+
+    /// Hands the handler a value that tells it from its siblings.
+    pub(crate) fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
+        self.serve = self.serve.layer(Extension(value));
+        self
+    }
+
+    /// Gives a schema that several families share its published name in this one.
+    pub(crate) fn naming(mut self, shared: &'static str, published: &'static str) -> Self {
+        self.names.push((shared, published));
+        self
+    }
+}
+
+macro_rules! method {
+    ($name:ident, $method:ident) => {
+        #[doc = concat!("A route that answers ", stringify!($method), ".")]
+        pub(crate) fn $name<S, H, T, A>(
+            path: &'static str,
+            id: &'static str,
+            about: &'static str,
+            handler: H,
+        ) -> Route<S>
+        where
+            S: Clone + Send + Sync + 'static,
+            H: Handler<T, S> + Described<A>,
+            T: 'static,
+        {
+            Route::new((Method::$method, MethodFilter::$method), (path, id, about), handler)
+        }
+    };
+}
+
+method!(get, GET);
+method!(post, POST);
+method!(put, PUT);
+method!(patch, PATCH);
+method!(delete, DELETE);
