@@ -30,33 +30,35 @@ pub enum Error {
     },
     /// The file is not a whole database.
     #[error(
-        "database {path} is damaged ({detail}) and was left as it is; restore it from a backup, \
+        "database {database} is damaged ({detail}) and was left as it is; restore it from a backup, \
          or move it away (with its -wal and -shm files) to start empty"
     )]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// What the check found.
         detail: String,
     },
     /// A newer program wrote the database.
     #[error(
-        "database {path} has schema version {found}, this program knows versions up to {known}; \
+        "database {database} has schema version {found}, this program knows versions up to {known}; \
          start the newer version of elastane that wrote it, or choose another --state-dir"
     )]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// Version in the file.
         found: i64,
         /// Newest version this program knows.
         known: i64,
     },
     /// No space for the transaction; nothing of it was written.
-    #[error("the disk that holds {path} is full; nothing was changed, free some space and retry")]
+    #[error(
+        "the disk that holds {database} is full; nothing was changed, free some space and retry"
+    )]
     Full {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
     },
     /// A row that does not say what its column should.
     #[error("row {row} holds `{value}`, which this program does not understand")]
@@ -67,10 +69,10 @@ pub enum Error {
         value: String,
     },
     /// Anything else the database refused.
-    #[error("database {path}: could not {what}: {cause}")]
+    #[error("database {database}: could not {what}: {cause}")]
     Database {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        database: String,
         /// What was tried.
         what: &'static str,
         /// The cause.
@@ -80,30 +82,26 @@ pub enum Error {
 
 impl Error {
     /// Sorts a database error by what can be done about it.
-    pub(crate) fn from_sqlx(
-        path: &std::path::Path,
-        what: &'static str,
-        cause: sqlx::Error,
-    ) -> Self {
+    pub(crate) fn from_sqlx(database: &str, what: &'static str, cause: sqlx::Error) -> Self {
         const SQLITE_CORRUPT: u32 = 11;
         const SQLITE_FULL: u32 = 13;
         const SQLITE_CANTOPEN: u32 = 14;
         const SQLITE_NOTADB: u32 = 26;
-        let path = path.to_owned();
-        let database = cause.as_database_error();
-        let code = database.and_then(|e| e.code()?.parse::<u32>().ok());
+        let refusal = cause.as_database_error();
+        let code = refusal.and_then(|e| e.code()?.parse::<u32>().ok());
+        let name = database.to_owned();
         // Extended codes carry the primary one in the low byte.
-        match (code.map(|code| code & 0xff), database) {
-            (Some(SQLITE_FULL), _) => Self::Full { path },
+        match (code.map(|code| code & 0xff), refusal) {
+            (Some(SQLITE_FULL), _) => Self::Full { database: name },
             (Some(SQLITE_CORRUPT | SQLITE_NOTADB), Some(e)) => {
-                Self::Damaged { path, detail: e.message().to_owned() }
+                Self::Damaged { database: name, detail: e.message().to_owned() }
             }
             (Some(SQLITE_CANTOPEN), Some(e)) => Self::Access {
                 what: "open database",
-                path,
+                path: name.into(),
                 cause: std::io::Error::other(e.message().to_owned()),
             },
-            _ => Self::Database { path, what, cause },
+            _ => Self::Database { database: name, what, cause },
         }
     }
 }

@@ -5,10 +5,16 @@
 //! transaction: all of it is on disk, or none. Refuses to know: what the rows mean, and who may
 //! write them.
 
+mod connection;
 mod error;
+mod fault;
 mod lock;
+mod read;
 mod rows;
 mod sqlite;
+mod statement;
+mod store;
+mod write;
 
 pub use error::Error;
 pub use rows::{
@@ -16,4 +22,4 @@ pub use rows::{
     GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
     Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
-pub use sqlite::Store;
+pub use store::Store;

@@ -1,80 +1,51 @@
-//! The store over SQLite. Owns: one writer connection, a few readers, and how a failed
-//! transaction is left behind. The statements are in `read` and `write`.
+//! SQLite, a file in the state directory. Owns: one writer connection, a few readers, and how a
+//! failed transaction is left behind. The statements are in `crate::read` and `crate::write`.
 
-mod fault;
 mod open;
-mod read;
 #[cfg(test)]
 mod tests;
-mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use sqlx::{Connection, SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, SqliteConnection, SqlitePool};
 use tokio::sync::Mutex;
 
-use self::fault::Fault;
-use crate::lock::Lock;
-use crate::{AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot};
+use crate::connection::{Connection, Reader};
+use crate::fault::Fault;
+use crate::store::write_all;
+use crate::{Change, Error, Snapshot, read};
 
 /// Name of the database file in the state directory.
 pub(crate) const FILE_NAME: &str = "elastane.db";
 /// Connections for reading beside the writer.
 const READERS: u32 = 3;
 
-/// The state directory and the database in it. Clones share it; it is released with the last.
-#[derive(Clone)]
-pub struct Store {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
+pub(crate) struct Sqlite {
     path: PathBuf,
     /// One writer: SQLite has one anyway, and waiting here is fair and cannot time out.
     /// None after a failed transaction; the next one opens a fresh connection.
     writer: Mutex<Option<SqliteConnection>>,
     readers: SqlitePool,
-    _lock: Lock,
 }
 
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("path", &self.shared.path).finish_non_exhaustive()
-    }
-}
-
-impl Store {
-    /// Opens the state directory for this process alone; what is missing is created.
-    ///
-    /// # Errors
-    /// Another server owns it, it cannot be used, its database is damaged or newer. An existing
-    /// database is only ever changed by a migration, after it was found whole.
-    pub async fn open(dir: &Path) -> Result<Self, Error> {
-        let lock = Lock::take(dir)?;
+impl Sqlite {
+    /// Opens the database of a state directory, which the caller owns; makes one if there is none.
+    pub(crate) async fn open(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(FILE_NAME);
         let writer = open::prepare(&path).await?;
         let readers = open::readers(&path, READERS);
-        let writer = Mutex::new(Some(writer));
-        Ok(Self { shared: Arc::new(Shared { path, writer, readers, _lock: lock }) })
+        Ok(Self { path, writer: Mutex::new(Some(writer)), readers })
     }
 
-    /// The database file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.shared.path
+    pub(crate) fn place(&self) -> String {
+        self.path.display().to_string()
     }
 
-    /// Writes all changes, in order, in one transaction.
-    ///
-    /// # Errors
-    /// Nothing was written. [`Error::Full`] goes away when there is space.
-    pub async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
-        let path = &self.shared.path;
-        let mut slot = self.shared.writer.lock().await;
+    pub(crate) async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
+        let mut slot = self.writer.lock().await;
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => open::writer(path).await?,
+            None => open::writer(&self.path).await?,
         };
         match transact(&mut writer, changes).await {
             Ok(()) => {
@@ -86,51 +57,23 @@ impl Store {
                 if let Err(error) = writer.close().await {
                     tracing::warn!(%error, "closing the writer after a failed transaction");
                 }
-                Err(fault.named(path))
+                Err(fault.named(&self.place()))
             }
         }
     }
 
-    /// Reads everything needed to go on after a restart.
-    ///
-    /// # Errors
-    /// The database cannot be read, or holds what this program does not understand.
-    pub async fn load(&self) -> Result<Snapshot, Error> {
-        let mut reader = self.reader().await?;
-        read::load(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
+    pub(crate) async fn load(&self) -> Result<Snapshot, Error> {
+        let load = async {
+            let mut reader = self.readers.acquire().await?;
+            let mut moment = reader.begin().await?;
+            read::load(&mut Connection::Sqlite(&mut moment)).await
+        };
+        load.await.map_err(|fault: Fault| fault.named(&self.place()))
     }
 
-    /// Reads events.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn events(&self, filter: &EventFilter) -> Result<Vec<EventRow>, Error> {
-        let mut reader = self.reader().await?;
-        read::events(&mut reader, filter).await.map_err(|fault| fault.named(&self.shared.path))
-    }
-
-    /// All clients that may ask for tokens.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn credentials(&self) -> Result<Vec<CredentialRow>, Error> {
-        let mut reader = self.reader().await?;
-        read::credentials(&mut reader).await.map_err(|fault| fault.named(&self.shared.path))
-    }
-
-    /// The newest rows of the audit log, newest first.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn audit(&self, limit: u32) -> Result<Vec<AuditRow>, Error> {
-        let mut reader = self.reader().await?;
-        read::audit(&mut reader, limit).await.map_err(|fault| fault.named(&self.shared.path))
-    }
-
-    async fn reader(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Sqlite>, Error> {
-        let shared = &self.shared;
-        let open = |source| Error::from_sqlx(&shared.path, "open", source);
-        shared.readers.acquire().await.map_err(open)
+    pub(crate) async fn reader(&self) -> Result<Reader, Fault> {
+        let reader = self.readers.acquire().await;
+        reader.map(Reader::Sqlite).map_err(Fault::during("open"))
     }
 }
 
@@ -139,8 +82,6 @@ async fn transact(writer: &mut SqliteConnection, changes: &[Change]) -> Result<(
     // IMMEDIATE: taking the write lock at once cannot fail half-way as an upgrade can.
     let mut transaction =
         writer.begin_with("BEGIN IMMEDIATE").await.map_err(Fault::during("begin"))?;
-    for change in changes {
-        write::write(&mut transaction, change).await?;
-    }
+    write_all(&mut Connection::Sqlite(&mut transaction), changes).await?;
     transaction.commit().await.map_err(Fault::during("commit"))
 }

@@ -25,6 +25,10 @@ const MIGRATIONS: [(i64, &str, &str); 3] = [
 /// found out when the damaged page is read, which `load` does for everything but history.
 const CHECKED_BYTES_MAX: u64 = 32 << 20;
 
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
 fn options(path: &Path) -> SqliteConnectOptions {
     // NORMAL under WAL: a killed process loses nothing, a power cut at most the last moments,
     // and never leaves half a transaction.
@@ -40,7 +44,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 /// A connection that may write.
 pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, Error> {
     let options = options(path).journal_mode(SqliteJournalMode::Wal);
-    options.connect().await.map_err(|source| Error::from_sqlx(path, "open", source))
+    options.connect().await.map_err(|source| Error::from_sqlx(&name(path), "open", source))
 }
 
 /// Connections that may only read, opened when needed.
@@ -91,11 +95,11 @@ async fn create(path: &Path) -> Result<(), Error> {
     let log = beside(path, "-wal");
     if log.exists() {
         let detail = format!("the file is missing, but its log {} is there", log.display());
-        return Err(Error::Damaged { path: path.to_owned(), detail });
+        return Err(Error::Damaged { database: name(path), detail });
     }
     // No log file beside this one: it is a single file, whole once it is closed.
     let options = options(&fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
-    let failed = |what| move |source| Error::from_sqlx(path, what, source);
+    let failed = |what| move |source| Error::from_sqlx(&name(path), what, source);
     let mut connection = options.connect().await.map_err(failed("create"))?;
     migrate(path, &mut connection).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -121,10 +125,9 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Looks at an existing file through a connection that cannot change it.
 async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
-    let damaged =
-        |detail: &str| Error::Damaged { path: path.to_owned(), detail: detail.to_owned() };
+    let damaged = |detail: &str| Error::Damaged { database: name(path), detail: detail.to_owned() };
     check_size(path, size_bytes)?;
-    let read = |source| Error::from_sqlx(path, "read", source);
+    let read = |source| Error::from_sqlx(&name(path), "read", source);
     let mut reader = options(path).read_only(true).connect().await.map_err(read)?;
     let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
     let found: Option<i64> = match sqlx::query_scalar(version).fetch_one(&mut reader).await {
@@ -135,7 +138,7 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     match found {
         None => return Err(damaged("it is not a database of elastane")),
         Some(found) if found > known => {
-            return Err(Error::Newer { path: path.to_owned(), found, known });
+            return Err(Error::Newer { database: name(path), found, known });
         }
         Some(_) => {}
     }
@@ -157,7 +160,7 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
 /// SQLite itself takes a last page cut in half for one filled up with zeros, and an empty file
 /// for a new database. With a log to replay the size may be behind the header; SQLite checks then.
 fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
-    let damaged = |detail: String| Error::Damaged { path: path.to_owned(), detail };
+    let damaged = |detail: String| Error::Damaged { database: name(path), detail };
     let mut header = [0; 100];
     let read = std::fs::File::open(path).and_then(|mut file| match size_bytes {
         100.. => file.read_exact(&mut header),
@@ -190,10 +193,10 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), E
     Migrator::with_migrations(migrations).run(connection).await.map_err(|error| match error {
         sqlx::migrate::MigrateError::Execute(source)
         | sqlx::migrate::MigrateError::ExecuteMigration(source, _) => {
-            Error::from_sqlx(path, "migrate", source)
+            Error::from_sqlx(&name(path), "migrate", source)
         }
         other => Error::Database {
-            path: path.to_owned(),
+            database: name(path),
             what: "migrate",
             cause: sqlx::Error::Migrate(Box::new(other)),
         },

@@ -7,7 +7,8 @@ use sqlx::Connection;
 use units::Instant;
 use uuid::Uuid;
 
-use super::{FILE_NAME, Store, open};
+use super::{FILE_NAME, open};
+use crate::store::Back;
 use crate::*;
 
 fn project(id: u64, name: &str) -> ProjectRow {
@@ -220,7 +221,7 @@ async fn the_event_log_only_grows() {
     let (store, _) = filled(dir.path()).await;
     let again = store.apply(&[Change::Event(event(4, None))]).await;
     assert!(again.is_err(), "a position is written once");
-    let mut other = open::writer(store.path()).await.unwrap();
+    let mut other = open::writer(&path(&store)).await.unwrap();
     for sql in ["UPDATE events SET message = 'x'", "DELETE FROM events WHERE seq = 1"] {
         let error = sqlx::query(sql).execute(&mut other).await.unwrap_err();
         assert!(error.to_string().contains("append-only"), "{error}");
@@ -274,7 +275,7 @@ async fn one_server_owns_a_state_directory() {
 async fn a_newer_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path()).await;
-    let mut writer = open::writer(store.path()).await.unwrap();
+    let mut writer = open::writer(&path(&store)).await.unwrap();
     sqlx::query(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
          VALUES (999, 'future', 1, x'00', 0)",
@@ -288,22 +289,27 @@ async fn a_newer_database_is_refused() {
     assert!(matches!(error, Error::Newer { found: 999, .. }), "{error}");
 }
 
+fn path(store: &Store) -> std::path::PathBuf {
+    let Back::Sqlite(db) = &store.shared.back;
+    db.path.clone()
+}
+
 /// Closes a store with everything in its main file and nothing in the log.
 async fn close_whole(store: Store) {
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-        .execute(&mut open::writer(store.path()).await.unwrap())
+        .execute(&mut open::writer(&path(&store)).await.unwrap())
         .await
         .unwrap();
-    let mut shared = std::sync::Arc::into_inner(store.shared).unwrap();
-    shared.writer.get_mut().take().unwrap().close().await.unwrap();
-    shared.readers.close().await;
+    let Back::Sqlite(mut db) = std::sync::Arc::into_inner(store.shared).unwrap().back;
+    db.writer.get_mut().take().unwrap().close().await.unwrap();
+    db.readers.close().await;
 }
 
 #[tokio::test]
 async fn a_file_cut_short_is_refused_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path()).await;
-    let path = store.path().to_owned();
+    let path = path(&store);
     // Everything into the main file, so that cutting it loses something.
     close_whole(store).await;
     let whole = std::fs::read(&path).unwrap();
@@ -360,7 +366,8 @@ async fn a_full_disk_changes_nothing_and_passes() {
     let (store, _) = filled(dir.path()).await;
     let before = store.load().await.unwrap();
     // The same fault as a full disk (SQLITE_FULL), without filling one.
-    let mut slot = store.shared.writer.lock().await;
+    let Back::Sqlite(db) = &store.shared.back;
+    let mut slot = db.writer.lock().await;
     sqlx::query("PRAGMA max_page_count = 1").execute(slot.as_mut().unwrap()).await.unwrap();
     drop(slot);
     let many: Vec<_> = (5..2000).map(|seq| Change::Event(event(seq, None))).collect();

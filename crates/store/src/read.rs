@@ -1,14 +1,13 @@
-//! Every SQL statement that reads, into the storage types. Keeps to what SQLite and PostgreSQL
-//! share, placeholders apart.
+//! Every SQL statement that reads, into the storage types. Refuses to know: which database it is
+//! for; it keeps to what SQLite and PostgreSQL share.
 
 use serde::de::DeserializeOwned;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row, SqliteConnection};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use super::fault::{Fault, Result};
-use super::write::int;
+use crate::connection::{Connection, Row};
+use crate::fault::{Fault, Result};
+use crate::statement::Statement;
 use crate::{
     AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, ObjectRow, PodRow,
     ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
@@ -16,7 +15,7 @@ use crate::{
 
 /// One row being read; its name makes the message about a value that makes no sense.
 struct Reading<'r> {
-    row: &'r SqliteRow,
+    row: &'r Row,
     table: &'static str,
 }
 
@@ -26,25 +25,24 @@ impl Reading<'_> {
     }
 
     fn text(&self, column: &str) -> Result<String> {
-        Ok(self.row.try_get(column)?)
+        self.maybe_text(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
     fn maybe_text(&self, column: &str) -> Result<Option<String>> {
-        Ok(self.row.try_get(column)?)
+        self.row.text(column)
     }
 
     fn number(&self, column: &str) -> Result<u64> {
-        let value: i64 = self.row.try_get(column)?;
-        u64::try_from(value).map_err(|_| self.bad(column, value))
+        self.maybe_number(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
     fn maybe_number(&self, column: &str) -> Result<Option<u64>> {
-        let value: Option<i64> = self.row.try_get(column)?;
+        let value = self.row.int(column)?;
         value.map(|v| u64::try_from(v).map_err(|_| self.bad(column, v))).transpose()
     }
 
     fn small(&self, column: &str) -> Result<u32> {
-        let value: i64 = self.row.try_get(column)?;
+        let value = self.number(column)?;
         u32::try_from(value).map_err(|_| self.bad(column, value))
     }
 
@@ -67,20 +65,26 @@ impl Reading<'_> {
 }
 
 async fn read<T>(
-    db: &mut SqliteConnection,
+    db: &mut Connection<'_>,
     table: &'static str,
     sql: &'static str,
     convert: impl Fn(&Reading<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let rows = sqlx::query(sql).fetch_all(db).await?;
+    read_with(db, table, Statement::new("read", sql), convert).await
+}
+
+async fn read_with<T>(
+    db: &mut Connection<'_>,
+    table: &'static str,
+    statement: Statement<'_>,
+    convert: impl Fn(&Reading<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let rows = db.read(statement).await?;
     rows.iter().map(|row| convert(&Reading { row, table })).collect()
 }
 
-/// Reads the living state, as of one moment.
-pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
-    use sqlx::Connection;
-    let mut moment = db.begin().await?;
-    let db = &mut *moment;
+/// Reads the living state; as of one moment if `db` is in a transaction.
+pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
     Ok(Snapshot {
         cluster: cluster(db).await?,
         projects: read(
@@ -146,14 +150,14 @@ pub(super) async fn load(db: &mut SqliteConnection) -> Result<Snapshot> {
     })
 }
 
-async fn last(db: &mut SqliteConnection, sql: &'static str) -> Result<u64> {
-    let row = sqlx::query(sql).fetch_one(db).await?;
-    Reading { row: &row, table: "counters" }.number("n")
+async fn last(db: &mut Connection<'_>, sql: &'static str) -> Result<u64> {
+    let highest = read(db, "counters", sql, |r| r.number("n")).await?;
+    Ok(highest.first().copied().unwrap_or(0))
 }
 
-async fn cluster(db: &mut SqliteConnection) -> Result<ClusterRow> {
+async fn cluster(db: &mut Connection<'_>) -> Result<ClusterRow> {
     let (mut uuid, mut created_at) = (None, None);
-    for row in sqlx::query("SELECT key, value FROM meta").fetch_all(db).await? {
+    for row in db.read(Statement::new("read", "SELECT key, value FROM meta")).await? {
         let row = Reading { row: &row, table: "meta" };
         let value = row.text("value")?;
         match row.text("key")?.as_str() {
@@ -218,31 +222,27 @@ fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
 }
 
 /// Reads events by a filter.
-pub(super) async fn events(
-    db: &mut SqliteConnection,
-    filter: &EventFilter,
-) -> Result<Vec<EventRow>> {
-    let mut sql = "SELECT * FROM events WHERE seq > ?".to_owned();
-    if filter.workload.is_some() {
-        sql.push_str(" AND workload_id = ?");
-    }
-    if filter.project.is_some() {
-        sql.push_str(" AND project_id = ?");
-    }
-    sql.push_str(if filter.newest_first { " ORDER BY seq DESC" } else { " ORDER BY seq" });
-    sql.push_str(" LIMIT ? OFFSET ?");
-    // Only fixed pieces were joined above; every value is bound.
-    let mut query = sqlx::query(AssertSqlSafe(sql)).bind(int(filter.after_seq.unwrap_or(0)));
+pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Result<Vec<EventRow>> {
+    let order = if filter.newest_first { "seq DESC" } else { "seq" };
+    let of = match (filter.workload, filter.project) {
+        (None, None) => "",
+        (Some(_), None) => " AND workload_id = $4",
+        (None, Some(_)) => " AND project_id = $4",
+        (Some(_), Some(_)) => " AND workload_id = $4 AND project_id = $5",
+    };
+    let sql =
+        format!("SELECT * FROM events WHERE seq > $1{of} ORDER BY {order} LIMIT $2 OFFSET $3");
+    let mut statement = Statement::new("read events", sql)
+        .int(filter.after_seq.unwrap_or(0))
+        .int(filter.limit.map_or(u64::MAX, u64::from))
+        .int(filter.skip);
     if let Some(id) = filter.workload {
-        query = query.bind(id.to_string());
+        statement = statement.text(id.to_string());
     }
     if let Some(id) = filter.project {
-        query = query.bind(int(id));
+        statement = statement.int(id);
     }
-    let query = query.bind(filter.limit.map_or(i64::MAX, i64::from)).bind(int(filter.skip));
-    let rows = query.fetch_all(db).await?;
-    let convert = |row| {
-        let r = Reading { row, table: "events" };
+    read_with(db, "events", statement, |r| {
         Ok(EventRow {
             seq: r.number("seq")?,
             at: Instant(r.number("at")?),
@@ -259,12 +259,12 @@ pub(super) async fn events(
             code: r.maybe_text("code")?,
             message: r.text("message")?,
         })
-    };
-    rows.iter().map(convert).collect()
+    })
+    .await
 }
 
 /// Reads all credentials.
-pub(super) async fn credentials(db: &mut SqliteConnection) -> Result<Vec<CredentialRow>> {
+pub(crate) async fn credentials(db: &mut Connection<'_>) -> Result<Vec<CredentialRow>> {
     read(db, "credentials", "SELECT * FROM credentials ORDER BY client_id", |r| {
         Ok(CredentialRow {
             client_id: r.text("client_id")?,
@@ -277,13 +277,9 @@ pub(super) async fn credentials(db: &mut SqliteConnection) -> Result<Vec<Credent
 }
 
 /// Reads the newest audit rows.
-pub(super) async fn audit(db: &mut SqliteConnection, limit: u32) -> Result<Vec<AuditRow>> {
-    let rows = sqlx::query("SELECT * FROM audit ORDER BY seq DESC LIMIT ?")
-        .bind(i64::from(limit))
-        .fetch_all(db)
-        .await?;
-    let convert = |row| {
-        let r = Reading { row, table: "audit" };
+pub(crate) async fn audit(db: &mut Connection<'_>, limit: u32) -> Result<Vec<AuditRow>> {
+    let newest = Statement::new("read", "SELECT * FROM audit ORDER BY seq DESC LIMIT $1");
+    read_with(db, "audit", newest.int(u64::from(limit)), |r| {
         Ok(AuditRow {
             at: Instant(r.number("at")?),
             who: r.text("who")?,
@@ -292,6 +288,6 @@ pub(super) async fn audit(db: &mut SqliteConnection, limit: u32) -> Result<Vec<A
             result: r.text("result")?,
             detail: r.json("detail")?,
         })
-    };
-    rows.iter().map(convert).collect()
+    })
+    .await
 }

@@ -1,12 +1,10 @@
-//! A failed statement, before the file it was about is named. Owns: what every statement has in
+//! A failed statement, before the database it was about is named. Owns: what every statement has in
 //! common when it fails.
-
-use std::path::Path;
 
 use crate::Error;
 
-/// What went wrong, before the file's name is known.
-pub(super) enum Fault {
+/// What went wrong, before the name of the database is known.
+pub(crate) enum Fault {
     /// The database refused.
     Sql(&'static str, sqlx::Error),
     /// A value is not what its column should hold.
@@ -14,13 +12,13 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn during(what: &'static str) -> impl Fn(sqlx::Error) -> Self {
+    pub(crate) fn during(what: &'static str) -> impl Fn(sqlx::Error) -> Self {
         move |source| Self::Sql(what, source)
     }
 
-    pub(super) fn named(self, path: &Path) -> Error {
+    pub(crate) fn named(self, database: &str) -> Error {
         match self {
-            Self::Sql(what, source) => Error::from_sqlx(path, what, source),
+            Self::Sql(what, source) => Error::from_sqlx(database, what, source),
             Self::Value { row, value } => Error::Row { row, value },
         }
     }
@@ -32,4 +30,4 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
-pub(super) type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type Result<T> = std::result::Result<T, Fault>;

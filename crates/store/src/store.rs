@@ -1,0 +1,120 @@
+//! The store as its users meet it. Owns: the state directory's lock, and which back end answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::connection::{Connection, Reader};
+use crate::fault::Fault;
+use crate::lock::Lock;
+use crate::sqlite::Sqlite;
+use crate::{AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot, read, write};
+
+/// The state directory and the database in it. Clones share it; it is released with the last.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) back: Back,
+    _lock: Lock,
+}
+
+/// Where the rows are.
+pub(crate) enum Back {
+    Sqlite(Sqlite),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("database", &self.shared.back.place()).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the state directory for this process alone; what is missing is created.
+    ///
+    /// # Errors
+    /// Another server owns it, it cannot be used, its database is damaged or newer. An existing
+    /// database is only ever changed by a migration, after it was found whole.
+    pub async fn open(dir: &Path) -> Result<Self, Error> {
+        let lock = Lock::take(dir)?;
+        let back = Back::Sqlite(Sqlite::open(dir).await?);
+        Ok(Self { shared: Arc::new(Shared { back, _lock: lock }) })
+    }
+
+    /// Writes all changes, in order, in one transaction.
+    ///
+    /// # Errors
+    /// Nothing was written. [`Error::Full`] goes away when there is space.
+    pub async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
+        match &self.shared.back {
+            Back::Sqlite(db) => db.apply(changes).await,
+        }
+    }
+
+    /// Reads everything needed to go on after a restart.
+    ///
+    /// # Errors
+    /// The database cannot be read, or holds what this program does not understand.
+    pub async fn load(&self) -> Result<Snapshot, Error> {
+        match &self.shared.back {
+            Back::Sqlite(db) => db.load().await,
+        }
+    }
+
+    /// Reads events.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn events(&self, filter: &EventFilter) -> Result<Vec<EventRow>, Error> {
+        let mut reader = self.reader().await?;
+        read::events(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
+    /// All clients that may ask for tokens.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn credentials(&self) -> Result<Vec<CredentialRow>, Error> {
+        let mut reader = self.reader().await?;
+        read::credentials(&mut reader.connection()).await.map_err(|fault| self.named(fault))
+    }
+
+    /// The newest rows of the audit log, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn audit(&self, limit: u32) -> Result<Vec<AuditRow>, Error> {
+        let mut reader = self.reader().await?;
+        read::audit(&mut reader.connection(), limit).await.map_err(|fault| self.named(fault))
+    }
+
+    async fn reader(&self) -> Result<Reader, Error> {
+        let reader = match &self.shared.back {
+            Back::Sqlite(db) => db.reader().await,
+        };
+        reader.map_err(|fault| self.named(fault))
+    }
+
+    fn named(&self, fault: Fault) -> Error {
+        fault.named(&self.shared.back.place())
+    }
+}
+
+impl Back {
+    /// The database, for people.
+    fn place(&self) -> String {
+        match self {
+            Self::Sqlite(db) => db.place(),
+        }
+    }
+}
+
+/// Writes all changes over a connection that is in a transaction.
+pub(crate) async fn write_all(db: &mut Connection<'_>, changes: &[Change]) -> Result<(), Fault> {
+    for change in changes {
+        db.write(write::statement(change)?).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Every SQL statement that writes, from the storage types. Refuses to know: which database it is
+//! for; it keeps to what SQLite and PostgreSQL share.
+
+use units::Instant;
+use uuid::Uuid;
+
+use crate::fault::Result;
+use crate::statement::Statement;
+use crate::{
+    AuditRow, Change, CredentialRow, Desired, EventRow, ObjectRow, PodRow, ProjectRow, UsageRow,
+    WorkloadRow, WorkloadState,
+};
+
+/// The statement that writes a change.
+pub(crate) fn statement(change: &Change) -> Result<Statement<'_>> {
+    match change {
+        Change::Project(row) => project(row),
+        Change::Workload(row) => workload(row),
+        Change::WorkloadState(id, state) => workload_state(*id, state),
+        Change::Pod(row) => pod(row),
+        Change::Event(row) => Ok(event(row)),
+        Change::Audit(row) => audit_row(row),
+        Change::Credential(row) => Ok(credential(row)),
+        Change::CredentialGone(client_id) => Ok(Statement::new(
+            "delete a credential",
+            "DELETE FROM credentials WHERE client_id = $1",
+        )
+        .text(client_id)),
+        Change::Object(row) => object(row),
+        Change::Usage(row) => Ok(usage(row)),
+        Change::UsageGone(before) => Ok(usage_gone(*before)),
+    }
+}
+
+fn project(row: &ProjectRow) -> Result<Statement<'_>> {
+    Ok(Statement::new(
+        "write a project",
+        "INSERT INTO projects (id, name, body, deleted_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, body = excluded.body,
+             deleted_at = excluded.deleted_at",
+    )
+    .int(row.id)
+    .text(&row.name)
+    .json(&row.body)?
+    .maybe_at(row.deleted_at))
+}
+
+fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
+    let statement = Statement::new(
+        "write a workload",
+        "INSERT INTO workloads (id, seq, project_id, name, spec, created_at, phase, phase_since,
+             desired, restarts, not_before, completed_at, waited_ms, ran_ms, eviction, deleted_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    )
+    .text(row.id.to_string())
+    .int(row.seq)
+    .int(row.project_id)
+    .text(&row.spec.name)
+    .json(&row.spec)?
+    .at(row.created_at);
+    state(statement, &row.state)
+}
+
+fn workload_state(id: Uuid, now: &WorkloadState) -> Result<Statement<'_>> {
+    let statement = Statement::new(
+        "change a workload",
+        "UPDATE workloads SET phase = $1, phase_since = $2, desired = $3, restarts = $4,
+             not_before = $5, completed_at = $6, waited_ms = $7, ran_ms = $8, eviction = $9,
+             deleted_at = $10
+         WHERE id = $11",
+    );
+    Ok(state(statement, now)?.text(id.to_string()).must_hit())
+}
+
+fn state<'a>(statement: Statement<'a>, now: &'a WorkloadState) -> Result<Statement<'a>> {
+    let statement = statement
+        .text(&now.phase)
+        .at(now.phase_since)
+        .text(desired_text(now.desired))
+        .int(u64::from(now.restarts))
+        .maybe_at(now.not_before)
+        .maybe_at(now.completed_at)
+        .int(now.waited_ms)
+        .int(now.ran_ms);
+    Ok(statement.maybe_json(now.eviction.as_ref())?.maybe_at(now.deleted_at))
+}
+
+fn pod(row: &PodRow) -> Result<Statement<'_>> {
+    Statement::new(
+        "write a pod",
+        "INSERT INTO pods (id, workload_id, pod_index, generation, body)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, body = excluded.body",
+    )
+    .text(row.id.to_string())
+    .text(row.workload_id.to_string())
+    .int(u64::from(row.index))
+    .int(u64::from(row.generation))
+    .json(&row.body)
+}
+
+fn event(row: &EventRow) -> Statement<'_> {
+    Statement::new(
+        "write an event",
+        "INSERT INTO events (seq, at, kind, warning, project_id, project_name, workload_id,
+             workload_name, pod_name, code, message)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .int(row.seq)
+    .at(row.at)
+    .text(&row.kind)
+    .int(u64::from(row.warning))
+    .maybe_int(row.project_id)
+    .text(&row.project_name)
+    .maybe_text(row.workload_id.map(|id| id.to_string()))
+    .text(&row.workload_name)
+    .maybe_text(row.pod_name.as_deref())
+    .maybe_text(row.code.as_deref())
+    .text(&row.message)
+}
+
+fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {
+    Statement::new(
+        "write an audit row",
+        "INSERT INTO audit (at, who, what, target, result, detail)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .at(row.at)
+    .text(&row.who)
+    .text(&row.what)
+    .text(&row.target)
+    .text(&row.result)
+    .json(&row.detail)
+}
+
+fn credential(row: &CredentialRow) -> Statement<'_> {
+    Statement::new(
+        "write a credential",
+        "INSERT INTO credentials (client_id, secret_sha256, subject, created_at)
+         VALUES ($1, $2, $3, $4)
+         ON CONFLICT (client_id) DO UPDATE SET secret_sha256 = excluded.secret_sha256,
+             subject = excluded.subject, created_at = excluded.created_at",
+    )
+    .text(&row.client_id)
+    .text(&row.secret_sha256)
+    .text(&row.subject)
+    .at(row.created_at)
+}
+
+fn object(row: &ObjectRow) -> Result<Statement<'_>> {
+    Ok(Statement::new(
+        "write an object",
+        "INSERT INTO objects (seq, kind, id, scope, owner, name, body, created_at, created_by,
+             updated_at, updated_by, deleted_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         ON CONFLICT (seq) DO UPDATE SET name = excluded.name, body = excluded.body,
+             updated_at = excluded.updated_at, updated_by = excluded.updated_by,
+             deleted_at = excluded.deleted_at",
+    )
+    .int(row.seq)
+    .text(&row.kind)
+    .text(&row.id)
+    .text(&row.scope)
+    .text(&row.owner)
+    .text(&row.name)
+    .json(&row.body)?
+    .at(row.created_at)
+    .text(&row.created_by)
+    .at(row.updated_at)
+    .text(&row.updated_by)
+    .maybe_at(row.deleted_at))
+}
+
+fn usage(row: &UsageRow) -> Statement<'static> {
+    Statement::new(
+        "write usage",
+        "INSERT INTO usage (step_start, project_id, gpu_millis, cpu_millis, memory_bytes)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (step_start, project_id) DO UPDATE SET gpu_millis = excluded.gpu_millis,
+             cpu_millis = excluded.cpu_millis, memory_bytes = excluded.memory_bytes",
+    )
+    .at(row.step_start)
+    .int(row.project_id.unwrap_or(0))
+    .int(row.held.gpu_millis)
+    .int(row.held.cpu_millis)
+    .int(row.held.memory_bytes)
+}
+
+fn usage_gone(before: Instant) -> Statement<'static> {
+    Statement::new("delete usage", "DELETE FROM usage WHERE step_start < $1").at(before)
+}
+
+fn desired_text(desired: Desired) -> &'static str {
+    match desired {
+        Desired::Run => "run",
+        Desired::Suspend => "suspend",
+        Desired::Delete => "delete",
+    }
+}
