@@ -127,6 +127,7 @@ impl State {
         self.touch(id);
         if let Some(model) = model {
             self.cluster.set_wants(model, false);
+            self.cluster.set_succeeded(model, ended == Ended::Succeeded);
             self.cluster.vacate(model);
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };

@@ -7,7 +7,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::reasons::SERVER_STOPPED;
-use crate::state::{Action, News, Pod, State, Workload, model_request, pod_name};
+use crate::state::{Action, Ended, News, Pod, State, Workload, model_request, pod_name};
 use crate::view::ReasonView;
 use crate::{Error, admission};
 
@@ -67,6 +67,8 @@ impl State {
                 && !self.has_stray(pod.id);
             if let Some(model) = pod.model {
                 self.cluster.set_wants(model, wants);
+                let succeeded = pod.ended == Some(Ended::Succeeded);
+                self.cluster.set_succeeded(model, succeeded);
             }
         }
     }

@@ -379,12 +379,21 @@ impl Cluster {
             restarts: 0,
             stale_since: None,
             placed: 0,
+            succeeded: 0,
             confined: None,
         });
         let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
         for (index, set) in (0..).zip(sets) {
             let occupancy = Occupancy::default();
-            let pod = Pod { workload: id, set, index, wants: false, gated: false, occupancy };
+            let pod = Pod {
+                workload: id,
+                set,
+                index,
+                wants: false,
+                gated: false,
+                succeeded: false,
+                occupancy,
+            };
             let pod = self.pods.insert(pod);
             self.workloads[id].pods.push(pod);
         }

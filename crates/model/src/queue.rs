@@ -48,10 +48,10 @@ pub struct Share {
     /// Queues of higher priority are served first.
     pub priority: u32,
     /// How long its workloads run, in milliseconds, before a higher priority of the same queue
-    /// may stop them.
-    pub preempt_min_runtime_ms: u64,
-    /// How long its workloads run, in milliseconds, before another queue may take from them.
-    pub reclaim_min_runtime_ms: u64,
+    /// may stop them; as long as those of the queue above if not given.
+    pub preempt_min_runtime_ms: Option<u64>,
+    /// The same before another queue may take from them.
+    pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl Share {
@@ -63,8 +63,8 @@ impl Share {
             limit,
             over_quota_weight: Weights::all(1),
             priority: 100,
-            preempt_min_runtime_ms: 0,
-            reclaim_min_runtime_ms: 0,
+            preempt_min_runtime_ms: None,
+            reclaim_min_runtime_ms: None,
         }
     }
 }

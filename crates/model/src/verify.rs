@@ -47,6 +47,7 @@ impl Cluster {
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
+            workload.succeeded = 0;
             workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
         }
         fresh.partial.clear();
@@ -61,6 +62,8 @@ impl Cluster {
             let pod = &mut fresh.pods[id];
             let occupancy = std::mem::take(&mut pod.occupancy);
             let wants = std::mem::take(&mut pod.wants);
+            let succeeded = std::mem::take(&mut pod.succeeded);
+            fresh.set_succeeded(id, succeeded);
             fresh.set_occupancy(id, occupancy);
             if wants {
                 fresh.set_wants(id, true);

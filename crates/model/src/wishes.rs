@@ -1,16 +1,33 @@
 //! Which pods are to run. Owns: what a queue's workloads ask for. Refuses to know: who gets it.
 
+use crate::cluster::keep;
 use crate::{Cluster, Pod, PodId};
 
 impl Cluster {
-    /// Says whether a pod should run. A pod that no longer should loses its reserved place.
+    /// Says whether a pod should run. A pod that no longer should loses its reserved place; one that
+    /// should has not ended.
     pub fn set_wants(&mut self, pod: PodId, wants: bool) {
+        if wants {
+            self.set_succeeded(pod, false);
+        }
         self.change_wish(pod, |pod| pod.wants = wants);
         if !wants && self.pods[pod].occupancy.next.is_some() {
             let mut occupancy = self.pods[pod].occupancy.clone();
             occupancy.next = None;
             self.set_occupancy(pod, occupancy);
         }
+    }
+
+    /// Says that a pod has ended well.
+    pub fn set_succeeded(&mut self, pod: PodId, succeeded: bool) {
+        if self.pods[pod].succeeded == succeeded {
+            return;
+        }
+        self.pods[pod].succeeded = succeeded;
+        let id = self.pods[pod].workload;
+        let row = &mut self.workloads[id];
+        row.succeeded = if succeeded { row.succeeded + 1 } else { row.succeeded - 1 };
+        keep(&mut self.partial, id, row.is_partial());
     }
 
     /// Holds a pod that has no place back, or no longer. It asks for nothing meanwhile.

@@ -110,6 +110,8 @@ pub struct Workload {
     pub stale_since: Option<Instant>,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
+    /// Pods that ended well.
+    pub succeeded: u32,
     /// The pool in which places are being sought.
     pub(crate) confined: Option<usize>,
 }
@@ -138,8 +140,10 @@ impl Workload {
         self.spec.is_whole(&pods)
     }
 
+    /// Whether it is a gang that lost pods. Where one has ended well, the others may be few: they
+    /// are about to end, too.
     pub(crate) fn is_partial(&self) -> bool {
-        self.placed > 0 && !self.enough(|set| self.pod_sets[set].placed)
+        self.placed > 0 && self.succeeded == 0 && !self.enough(|set| self.pod_sets[set].placed)
     }
 }
 
@@ -224,6 +228,8 @@ pub struct Pod {
     pub wants: bool,
     /// Whether something outside holds it back: it is not considered before that is taken away.
     pub gated: bool,
+    /// Whether it has ended well.
+    pub succeeded: bool,
     /// Where it is.
     pub occupancy: Occupancy,
 }

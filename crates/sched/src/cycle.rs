@@ -88,8 +88,8 @@ fn finish(mut s: Session<'_>) -> Plan {
 /// Somebody waits: when the next guaranteed run time ends, others may be asked again.
 fn wake_when_safety_ends(s: &mut Session<'_>) {
     let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
-    let any = s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > 0);
-    if !any || s.waiting().next().is_none() {
+    let any = s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > Some(0));
+    if !(any || guaranteed(&s.policy.usual_share()) > Some(0)) || s.waiting().next().is_none() {
         return;
     }
     let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0).map(|(id, _)| id);

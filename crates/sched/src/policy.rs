@@ -1,6 +1,7 @@
 //! Every knob of a decision, with its default. Owns no behaviour.
 
-use model::GpuRequest;
+use model::{GpuRequest, Share};
+use units::Resources;
 
 /// In which order nodes, or the GPUs of a node, fill up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +164,11 @@ pub struct Policy {
     /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
     /// stream of short ones would do nothing but restart.
     pub grow_interval_ms_min: u64,
+    /// How long workloads run before another queue may take from them, in milliseconds, where no
+    /// queue says anything.
+    pub reclaim_min_runtime_ms: u64,
+    /// The same before a higher priority of their own queue may stop them.
+    pub preempt_min_runtime_ms: u64,
     /// How long a gang may run with fewer pods than its minimum before the rest is stopped, in
     /// milliseconds. KAI: 60 s.
     pub stale_grace_ms: u64,
@@ -185,6 +191,15 @@ impl Policy {
             ..Self::default()
         }
     }
+
+    /// The run times guaranteed where no queue says anything.
+    pub(crate) fn usual_share(&self) -> Share {
+        Share {
+            reclaim_min_runtime_ms: Some(self.reclaim_min_runtime_ms),
+            preempt_min_runtime_ms: Some(self.preempt_min_runtime_ms),
+            ..Share::new(Resources::ZERO, Resources::ZERO)
+        }
+    }
 }
 
 impl Default for Policy {
@@ -200,6 +215,8 @@ impl Default for Policy {
             usage: None,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
+            reclaim_min_runtime_ms: 0,
+            preempt_min_runtime_ms: 0,
             stale_grace_ms: 60_000,
             reserve_after_ms: 300_000,
             reservations_max: 4,

@@ -247,7 +247,7 @@ impl Session<'_> {
     fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
         let workload = &self.cluster.workloads()[id];
         let guaranteed =
-            |what: fn(&Share) -> u64| self.guaranteed_ms(workload.spec.queue, what) > 0;
+            |what: fn(&Share) -> Option<u64>| self.guaranteed_ms(workload.spec.queue, what) > 0;
         match branches(self, kept.id, id) {
             None => {
                 is_below(self, kept.id, id) && !guaranteed(|share| share.preempt_min_runtime_ms)

@@ -391,17 +391,25 @@ impl Session<'_> {
 
     /// Until when a running workload is safe from `what` its queue, or the nearest one above that
     /// says anything, guarantees.
-    pub(crate) fn safe_until(&self, id: WorkloadId, what: impl Fn(&Share) -> u64) -> Instant {
+    pub(crate) fn safe_until(
+        &self,
+        id: WorkloadId,
+        what: impl Fn(&Share) -> Option<u64>,
+    ) -> Instant {
         let workload = &self.cluster.workloads()[id];
         let span_ms = self.guaranteed_ms(workload.spec.queue, what);
         workload.last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
-    /// What a queue, or the nearest one above that says anything, guarantees.
-    pub(crate) fn guaranteed_ms(&self, queue: QueueId, what: impl Fn(&Share) -> u64) -> u64 {
-        let lineage = self.cluster.lineage(queue);
-        let mut spans = lineage.map(|queue| what(&self.cluster.queues()[queue].share));
-        spans.find(|span_ms| *span_ms > 0).unwrap_or(0)
+    /// What a queue, or the nearest one above that says anything, or else the policy, guarantees.
+    pub(crate) fn guaranteed_ms(
+        &self,
+        queue: QueueId,
+        what: impl Fn(&Share) -> Option<u64>,
+    ) -> u64 {
+        let mut lineage = self.cluster.lineage(queue);
+        let given = lineage.find_map(|queue| what(&self.cluster.queues()[queue].share));
+        given.or_else(|| what(&self.policy.usual_share())).unwrap_or(0)
     }
 
     /// How much of a workload's running time would be lost if it stopped now: what has passed since

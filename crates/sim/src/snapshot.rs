@@ -61,6 +61,8 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
         usage: policy.usage.map(|window| usage_window(window, now)),
         consolidation_moves_max: Some(policy.consolidation_moves_max),
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
+        reclaim_min_runtime: Some(Span::new(policy.reclaim_min_runtime_ms)),
+        preempt_min_runtime: Some(Span::new(policy.preempt_min_runtime_ms)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),
         reserve_after: Some(Span::new(policy.reserve_after_ms)),
         reservations_max: Some(policy.reservations_max),
@@ -142,7 +144,6 @@ fn queue(cluster: &Cluster, row: &model::Queue) -> Queue {
     let mut queue = Queue::named(&row.name);
     let share = &row.share;
     let weight = |weight: u64| Some(u32::try_from(weight).unwrap_or(u32::MAX));
-    let span = |ms: u64| (ms > 0).then(|| Span::new(ms));
     queue.parent = row.parent.map(|above| cluster.queues()[above].name.clone());
     queue.quota = amounts(share.quota);
     queue.limit = amounts(share.limit);
@@ -155,8 +156,8 @@ fn queue(cluster: &Cluster, row: &model::Queue) -> Queue {
     let ppm = |kind| u32::try_from(row.usage.of(kind)).unwrap_or(u32::MAX);
     queue.usage_ppm =
         wire::UsagePpm { gpu: ppm(Kind::Gpu), cpu: ppm(Kind::Cpu), memory: ppm(Kind::Memory) };
-    queue.preempt_min_runtime = span(share.preempt_min_runtime_ms);
-    queue.reclaim_min_runtime = span(share.reclaim_min_runtime_ms);
+    queue.preempt_min_runtime = share.preempt_min_runtime_ms.map(Span::new);
+    queue.reclaim_min_runtime = share.reclaim_min_runtime_ms.map(Span::new);
     queue
 }
 
@@ -203,6 +204,7 @@ fn task(cluster: &Cluster, pod: &Pod, of: &Workload) -> Task {
     let state = match current {
         Some(_) if *releasing => TaskState::Releasing,
         Some(_) => TaskState::Running,
+        None if pod.succeeded => TaskState::Succeeded,
         None => TaskState::Pending,
     };
     let here = current.as_ref().map(place);
@@ -212,7 +214,7 @@ fn task(cluster: &Cluster, pod: &Pod, of: &Workload) -> Task {
         gpus: here.map(|place| place.gpus).unwrap_or_default(),
         next: next.as_ref().map(place),
         gated: pod.gated && !of.gated,
-        unwanted: !pod.wants && !of.suspended,
+        unwanted: !pod.wants && !of.suspended && state != TaskState::Succeeded,
     }
 }
 

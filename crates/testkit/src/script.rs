@@ -1,14 +1,14 @@
 //! The words of a script. Owns: parsing one step.
 
 use model::{
-    Constraints, Operator, PodSetSpec, Preference, QueueId, Requirement, Toleration, WorkloadSpec,
+    Cluster, Constraints, GroupSpec, Operator, PodSetSpec, Preference, QueueId, Requirement,
+    Toleration, TopologyConstraint, WorkloadSpec,
 };
 use units::{Instant, parse_bytes, parse_cpu_millis, parse_gpu_millis};
 
 /// A workload as a script submits it.
 #[derive(Debug, Clone)]
 pub(crate) struct Submit {
-    pub(crate) project: String,
     pub(crate) name: String,
     pub(crate) gpu: model::GpuRequest,
     pub(crate) cpu_millis: u64,
@@ -36,8 +36,65 @@ pub(crate) struct Near {
     pub(crate) preferred: Option<String>,
 }
 
+/// The project a workload is submitted to.
+pub(crate) fn project<'a>(words: &[&'a str]) -> &'a str {
+    words[0].split_once('/').expect("project/name").0
+}
+
+/// A workload with its parts: the words of [`submit`].
+pub(crate) fn workload(
+    cluster: &Cluster,
+    words: &[&str],
+    queue: QueueId,
+    seq: u64,
+    now: Instant,
+) -> (Submit, WorkloadSpec) {
+    let sections = sections(words);
+    let submit = submit(&sections[0]);
+    let mut spec = submit.spec(queue, seq, now);
+    spec.topology = submit.near.constraint(cluster);
+    if sections.len() > 1 {
+        spec.children_min = submit.pods_min;
+        spec.pod_sets.clear();
+    }
+    for section in &sections[1..] {
+        // The name stands where that of the workload stands in the first section.
+        let name = format!("/{}", section[1]);
+        let words: Vec<_> = [name.as_str()].into_iter().chain(section[2..].to_vec()).collect();
+        let part = self::submit(&words);
+        let (name, topology) = (part.name.clone(), part.near.constraint(cluster));
+        let above = part.group.as_ref().map(|group| {
+            let mut groups = spec.groups.iter();
+            groups.position(|other| other.name == *group).expect("a group listed before")
+        });
+        if section[0] == "--group" {
+            let children_min = part.pods_min;
+            spec.groups.push(GroupSpec { name, parent: above, children_min, topology });
+        } else {
+            let task_priority = part.task_priority;
+            let set = PodSetSpec { name, group: above, task_priority, ..part.pod_set() };
+            spec.pod_sets.push(PodSetSpec { topology, ..set });
+        }
+    }
+    (submit, spec)
+}
+
+impl Near {
+    fn constraint(&self, cluster: &Cluster) -> Option<TopologyConstraint> {
+        let Self { topology, required, preferred } = self;
+        let topology = match topology {
+            Some(name) => cluster.topology_named(name).expect("a topology of this name"),
+            None if required.is_none() && preferred.is_none() => return None,
+            None => cluster.topology_named("net").expect("a topology"),
+        };
+        let level = |label: &String| cluster.topology(topology).level(label).expect("a level");
+        let (required, preferred) = (required.as_ref().map(level), preferred.as_ref().map(level));
+        Some(TopologyConstraint { topology, required, preferred })
+    }
+}
+
 /// The words of a workload, those of each `--group NAME` and those of each `--set NAME`.
-pub(crate) fn sections<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
+fn sections<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut sections = vec![Vec::new()];
     for &word in words {
         if matches!(word, "--set" | "--group") {
@@ -84,10 +141,9 @@ impl Submit {
 /// [--topology NAME] [--limit MS]`; one GPU if not said. The pods of a workload may instead be in sections:
 /// `--set NAME` with the same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with
 /// `[--in GROUP]`, `[--min N]` and the last three. `--min` before them is the workload's own.
-pub(crate) fn submit(words: &[&str]) -> Submit {
-    let (project, name) = words[0].split_once('/').expect("project/name");
+fn submit(words: &[&str]) -> Submit {
+    let (_, name) = words[0].split_once('/').expect("project/name");
     let mut result = Submit {
-        project: project.into(),
         name: name.into(),
         gpu: model::GpuRequest::Whole(1),
         cpu_millis: 0,

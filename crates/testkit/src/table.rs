@@ -36,7 +36,7 @@ impl Table {
     /// `reclaim_min_runtime`, `t9` `preempt_min_runtime` in milliseconds, `c4` CPU quota, `C4`
     /// CPU limit, `u9` usage of GPUs in parts per million. Jobs one per line: `queue/name` and the flags
     /// of `submit`, then where its pods are: `@n1` runs, `!n1` is being stopped, `n1#0` on that
-    /// GPU, `x` has ended, `.` waits; what is not listed waits. `^9` was started so many
+    /// GPU, `x` has ended, `+` has ended well, `.` waits; what is not listed waits. `^9` was started so many
     /// milliseconds ago.
     ///
     /// # Panics
@@ -92,8 +92,8 @@ impl Table {
             match &option[..1] {
                 "w" => share.over_quota_weight = Weights::all(value),
                 "p" => share.priority = u32::try_from(value).expect("a priority"),
-                "r" => share.reclaim_min_runtime_ms = value,
-                "t" => share.preempt_min_runtime_ms = value,
+                "r" => share.reclaim_min_runtime_ms = Some(value),
+                "t" => share.preempt_min_runtime_ms = Some(value),
                 "c" => share.quota.cpu_millis = value * 1000,
                 "C" => share.limit.cpu_millis = value * 1000,
                 "u" => usage.gpu_ppm = value,
@@ -112,11 +112,12 @@ impl Table {
         queues: &BTreeMap<String, QueueId>,
         line: &str,
     ) {
-        let is_state = |word: &&str| word.starts_with(['@', '!', '^', '.']) || *word == "x";
+        let is_state =
+            |word: &&str| word.starts_with(['@', '!', '^', '.']) || ["x", "+"].contains(word);
         let (states, words): (Vec<_>, Vec<_>) = line.split_whitespace().partition(is_state);
-        let submit = script::submit(&words);
         let seq = self.jobs.len() as u64;
-        let spec = submit.spec(queues[&submit.project], seq, self.now);
+        let queue = queues[script::project(&words)];
+        let (_, spec) = script::workload(&self.cluster, &words, queue, seq, self.now);
         let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.jobs.push(id);
         let pods = self.cluster.workloads()[id].pods.clone();
@@ -133,7 +134,10 @@ impl Table {
             let pod = next.next().expect("as many states as pods");
             match state {
                 "." => {}
-                "x" => self.cluster.set_wants(pod, false),
+                "x" | "+" => {
+                    self.cluster.set_wants(pod, false);
+                    self.cluster.set_succeeded(pod, state == "+");
+                }
                 place => {
                     let (node, gpu) = match place[1..].split_once('#') {
                         Some((node, gpu)) => (node, Some(gpu.parse().expect("an index"))),
@@ -169,7 +173,7 @@ impl Table {
 
     /// One cycle of these actions, or of all of the policy's if none is named. Tells where every
     /// pod is then: `n1` runs, `n1!` is being stopped, `>n1` has a place there that is still being
-    /// freed, `n1>n2` both, `.` waits, `x` has ended; shares with the GPU: `n1#0`.
+    /// freed, `n1>n2` both, `.` waits, `x` has ended, `+` well; shares with the GPU: `n1#0`.
     ///
     /// # Panics
     /// When an invariant is broken or an action is not known.
@@ -218,6 +222,7 @@ impl Table {
             Occupancy { current: Some(here), .. } => place(here),
             Occupancy { next: Some(next), .. } => format!(">{}", place(next)),
             _ if pod.wants => ".".into(),
+            _ if pod.succeeded => "+".into(),
             _ => "x".into(),
         }
     }

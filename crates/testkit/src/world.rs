@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, GroupSpec, NodeSpec, Occupancy, PodSetSpec, QueueId, QueueSpec, Share, Taint,
-    TopologyConstraint, UsageLedger, Weights, WorkloadId,
+    Cluster, Effect, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
+    WorkloadId,
 };
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::near;
-use crate::script::{self, Near};
+use crate::script;
 
 const GIB: u64 = 1 << 30;
 
@@ -135,6 +135,7 @@ impl World {
                 "label" => self.label(words[1], &words[2..]),
                 "min-runtime" => self.min_runtime(words[1], words[2]),
                 "lose" => self.lose(words[1], words[2]),
+                "succeed" => self.succeed(words[1], words[2]),
                 "slow" => self.slow = true,
                 "gone" => self.vacate_all(),
                 other => panic!("unknown step {other}"),
@@ -226,34 +227,9 @@ impl World {
 
     fn submit(&mut self, words: &[&str]) {
         self.seq += 1;
-        let sections = script::sections(words);
-        let submit = script::submit(&sections[0]);
-        let queue = self.queues[&submit.project];
-        let mut spec = submit.spec(queue, self.seq, self.now);
-        spec.topology = self.near(&submit.near);
-        if sections.len() > 1 {
-            spec.children_min = submit.pods_min;
-            spec.pod_sets.clear();
-        }
-        for section in &sections[1..] {
-            // The name stands where that of the workload stands in the first section.
-            let name = format!("/{}", section[1]);
-            let words: Vec<_> = [name.as_str()].into_iter().chain(section[2..].to_vec()).collect();
-            let part = script::submit(&words);
-            let (name, topology) = (part.name.clone(), self.near(&part.near));
-            let above = part.group.as_ref().map(|group| {
-                let mut groups = spec.groups.iter();
-                groups.position(|other| other.name == *group).expect("a group listed before")
-            });
-            if section[0] == "--group" {
-                let children_min = part.pods_min;
-                spec.groups.push(GroupSpec { name, parent: above, children_min, topology });
-            } else {
-                let task_priority = part.task_priority;
-                let set = PodSetSpec { name, group: above, task_priority, ..part.pod_set() };
-                spec.pod_sets.push(PodSetSpec { topology, ..set });
-            }
-        }
+        let project = script::project(words);
+        let queue = self.queues[project];
+        let (submit, spec) = script::workload(&self.cluster, words, queue, self.seq, self.now);
         let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.names.insert(submit.name.clone(), id);
         if submit.gated {
@@ -267,18 +243,6 @@ impl World {
     fn topology(&mut self, words: &[&str]) {
         let levels = words[1..].iter().map(|&level| level.to_owned()).collect();
         self.cluster.add_topology(words[0], levels).expect("a sound topology");
-    }
-
-    fn near(&self, near: &Near) -> Option<TopologyConstraint> {
-        let Near { topology, required, preferred } = near;
-        let topology = match topology {
-            Some(name) => self.cluster.topology_named(name).expect("a topology of this name"),
-            None if required.is_none() && preferred.is_none() => return None,
-            None => self.cluster.topology_named("net").expect("a topology"),
-        };
-        let level = |label: &String| self.cluster.topology(topology).level(label).expect("a level");
-        let (required, preferred) = (required.as_ref().map(level), preferred.as_ref().map(level));
-        Some(TopologyConstraint { topology, required, preferred })
     }
 
     fn wants(&mut self, name: &str, wants: bool) {
@@ -307,7 +271,8 @@ impl World {
         let id = self.queues[project];
         let ms = ms.parse().expect("milliseconds");
         let share = self.cluster.queues()[id].share;
-        let share = Share { preempt_min_runtime_ms: ms, reclaim_min_runtime_ms: ms, ..share };
+        let share =
+            Share { preempt_min_runtime_ms: Some(ms), reclaim_min_runtime_ms: Some(ms), ..share };
         self.cluster.set_share(id, share).expect("a living queue");
     }
 
@@ -324,6 +289,13 @@ impl World {
         let pod = self.cluster.workloads()[self.names[name]].pods[index];
         self.cluster.set_wants(pod, false);
         self.cluster.vacate(pod);
+    }
+
+    fn succeed(&mut self, name: &str, index: &str) {
+        self.lose(name, index);
+        let index: usize = index.parse().expect("a number");
+        let pod = self.cluster.workloads()[self.names[name]].pods[index];
+        self.cluster.set_succeeded(pod, true);
     }
 
     fn cordon(&mut self, name: &str, schedulable: bool) {

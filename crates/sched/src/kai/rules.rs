@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GpuRequest, PodId, QueueId, Share, WorkloadId};
+use model::{GpuRequest, PodId, QueueId, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 use super::jobs::{self, Evicted};
@@ -195,7 +195,6 @@ fn branches(s: &Session<'_>, left: QueueId, right: QueueId) -> Option<(QueueId, 
 /// From when a victim may be reclaimed from: its guaranteed run time is that of the first queue
 /// that says anything, from its branch of the tree upwards, or from its own queue upwards.
 fn reclaim_from(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant {
-    let span = |share: &Share| share.reclaim_min_runtime_ms;
     let kai = match s.policy.profile {
         Profile::Kai(kai) => kai,
         Profile::Default => policy::Kai::default(),
@@ -205,8 +204,7 @@ fn reclaim_from(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant 
         RuntimeFrom::Leaf => leaf,
         RuntimeFrom::Branch => branches(s, queue_of(s, id), leaf).map_or(leaf, |(_, own)| own),
     };
-    let mut spans = s.cluster.lineage(first).map(|queue| span(&s.cluster.queues()[queue].share));
-    let span_ms = spans.find(|span_ms| *span_ms > 0).unwrap_or(0);
+    let span_ms = s.guaranteed_ms(first, |share| share.reclaim_min_runtime_ms);
     let start = s.cluster.workloads()[victim].last_start;
     start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
 }

@@ -32,7 +32,8 @@ pub(super) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// Whether some tasks are there, those that are being stopped too, but fewer than the minimum.
+/// Whether some tasks are there, those that are being stopped too, but fewer than the minimum, and
+/// none has ended well.
 fn is_stale(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let used = |set: usize| {
@@ -40,5 +41,5 @@ fn is_stale(s: &Session<'_>, id: WorkloadId) -> bool {
         let there = pods.filter(|place| place.current.is_some() || place.next.is_some()).count();
         u32::try_from(there).unwrap_or(u32::MAX)
     };
-    workload.placed > 0 && !workload.enough(used)
+    workload.placed > 0 && workload.succeeded == 0 && !workload.enough(used)
 }

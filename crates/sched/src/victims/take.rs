@@ -61,7 +61,7 @@ fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
 pub(crate) fn above_minimum_while_safe(
     s: &Session<'_>,
     victim: WorkloadId,
-    guaranteed: impl Fn(&Share) -> u64,
+    guaranteed: impl Fn(&Share) -> Option<u64>,
 ) -> Takings {
     let mut takings = whole_workload(s, victim);
     if s.safe_until(victim, guaranteed) > s.now {

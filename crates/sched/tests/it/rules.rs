@@ -307,6 +307,13 @@ fn what_is_left_of_a_gang_is_stopped_after_a_grace() {
 }
 
 #[test]
+fn what_is_left_of_a_gang_goes_on_if_one_of_it_has_ended_well() {
+    let mut w = World::new("n1:3", "a:3");
+    w.run("submit a/gang --pods 3; succeed gang 1; wait 60000");
+    assert_eq!(w.gpus(), "n1[gang . gang]");
+}
+
+#[test]
 fn an_elastic_gang_gives_up_pods_above_its_minimum_one_by_one() {
     let mut w = World::new("n1:4", "a:0 b:2");
     w.run("submit a/e --pods 4 --min 2");

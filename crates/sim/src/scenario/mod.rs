@@ -134,6 +134,8 @@ impl Scenario {
                 usage,
                 consolidation_moves_max,
                 grow_interval,
+                reclaim_min_runtime,
+                preempt_min_runtime,
                 stale_grace,
                 reserve_after,
                 reservations_max,
@@ -152,6 +154,8 @@ impl Scenario {
             policy.consolidation_moves_max =
                 consolidation_moves_max.or(policy.consolidation_moves_max);
             policy.grow_interval = grow_interval.or(policy.grow_interval);
+            policy.reclaim_min_runtime = reclaim_min_runtime.or(policy.reclaim_min_runtime);
+            policy.preempt_min_runtime = preempt_min_runtime.or(policy.preempt_min_runtime);
             policy.stale_grace = stale_grace.or(policy.stale_grace);
             policy.reserve_after = reserve_after.or(policy.reserve_after);
             policy.reservations_max = reservations_max.or(policy.reservations_max);

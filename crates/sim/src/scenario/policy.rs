@@ -46,6 +46,12 @@ pub struct Policy {
     /// Least time between two resizes of a workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grow_interval: Option<Span>,
+    /// How long workloads run before another queue may take from them, where no queue says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_min_runtime: Option<Span>,
+    /// The same before a higher priority of their own queue may stop them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_min_runtime: Option<Span>,
     /// How long a gang may run with fewer pods than its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_grace: Option<Span>,

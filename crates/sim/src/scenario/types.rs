@@ -416,6 +416,8 @@ pub enum TaskState {
     Releasing,
     /// Has ended, or is not wanted.
     Ended,
+    /// Has ended well: what is left of its gang is not stale.
+    Succeeded,
 }
 
 /// A node and GPUs of it.

@@ -46,6 +46,12 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     if let Some(weight) = wire.usage_weight {
         policy.usage_weight_millis = weight.0;
     }
+    if let Some(span) = wire.reclaim_min_runtime {
+        policy.reclaim_min_runtime_ms = span.0;
+    }
+    if let Some(span) = wire.preempt_min_runtime {
+        policy.preempt_min_runtime_ms = span.0;
+    }
     if let Some(grace) = wire.stale_grace {
         policy.stale_grace_ms = grace.0;
     }
@@ -176,8 +182,8 @@ pub(crate) fn share(wire: &wire::Queue) -> Share {
         Share::new(amounts(&wire.quota, none_of_gpus), amounts(&wire.limit, Resources::UNLIMITED));
     share.over_quota_weight = weights(&wire.weight, share.over_quota_weight);
     share.priority = wire.priority.unwrap_or(share.priority);
-    share.preempt_min_runtime_ms = wire.preempt_min_runtime.map_or(0, |span| span.0);
-    share.reclaim_min_runtime_ms = wire.reclaim_min_runtime.map_or(0, |span| span.0);
+    share.preempt_min_runtime_ms = wire.preempt_min_runtime.map(|span| span.0);
+    share.reclaim_min_runtime_ms = wire.reclaim_min_runtime.map(|span| span.0);
     share
 }
 

@@ -14,10 +14,15 @@ impl Simulation {
         let pods = self.cluster.workloads()[id].pods.clone();
         for (number, &pod) in pods.iter().enumerate() {
             let task = wire.tasks.get(number);
-            let ended = task.is_some_and(|task| task.unwanted || task.state == TaskState::Ended);
+            let has_ended = |task: &At<Task>| {
+                task.unwanted || matches!(task.state, TaskState::Ended | TaskState::Succeeded)
+            };
+            let ended = task.is_some_and(has_ended);
             let needed = wire.completions.is_none_or(|runs| number < runs as usize);
             self.cluster.set_gated(pod, wire.gated || task.is_some_and(|task| task.gated));
             self.cluster.set_wants(pod, !wire.suspended && !ended && needed);
+            let succeeded = task.is_some_and(|task| task.state == TaskState::Succeeded);
+            self.cluster.set_succeeded(pod, succeeded);
             if let Some(task) = task {
                 let name = &wire.name;
                 self.put(pod, task)

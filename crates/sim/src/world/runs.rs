@@ -76,6 +76,7 @@ impl Simulation {
         let wanted = pods.iter().filter(|pod| self.cluster.pods()[**pod].wants).count();
         if wanted > left as usize {
             self.cluster.set_wants(pod, false);
+            self.cluster.set_succeeded(pod, true);
         }
     }
 

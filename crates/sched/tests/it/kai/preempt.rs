@@ -115,6 +115,23 @@ fn a_guaranteed_run_time_protects() {
 }
 
 #[test]
+fn a_queue_may_say_that_it_guarantees_nothing() {
+    let jobs = "q/r ^5000 @n1\nq/p --priority 60";
+    assert_eq!(after("n1:1", "d:1,t9000 d/q:1,t0", jobs, "preempt"), "r n1! | p >n1");
+}
+
+#[test]
+fn where_no_queue_says_anything_the_usual_run_time_protects() {
+    let mut t = Table::new("n1:1", "q:1", "q/r ^5000 @n1\nq/p --priority 60");
+    t.policy.preempt_min_runtime_ms = 9000;
+    assert_eq!(t.run("preempt"), "r n1 | p .");
+    assert_eq!(t.plan.wake_at, Some(t.now.plus_ms(3999)));
+    let mut t = Table::new("n1:1", "q:1,t5000", "q/r ^5000 @n1\nq/p --priority 60");
+    t.policy.preempt_min_runtime_ms = 9000;
+    assert_eq!(t.run("preempt"), "r n1! | p >n1");
+}
+
+#[test]
 fn a_guaranteed_run_time_protects_the_minimum_only() {
     let jobs = "q/e --pods 2 --min 1 ^5000 @n1 @n1\nq/p --priority 60";
     assert_eq!(after("n1:2", "q:9,t9000", jobs, "preempt"), "e n1 n1! | p >n1");

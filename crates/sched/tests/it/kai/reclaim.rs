@@ -156,6 +156,24 @@ fn run_time_is_guaranteed_by_the_branch_of_the_victim_or_by_its_queue() {
 }
 
 #[test]
+fn a_queue_may_say_that_it_guarantees_nothing() {
+    let jobs = "a/r ^5000 @n1\na/t ^5000 @n1\nb/p";
+    let queues = "d:2,r9000 d/a:1,r0 d/b:1";
+    assert_eq!(after("n1:2", queues, jobs, "reclaim"), "r n1 | t n1! | p >n1");
+}
+
+#[test]
+fn where_no_queue_says_anything_the_usual_run_time_protects() {
+    let jobs = "a/r ^5000 @n1\na/t ^5000 @n1\nb/p";
+    let mut t = Table::new("n1:2", "a:1 b:1", jobs);
+    t.policy.reclaim_min_runtime_ms = 9000;
+    assert_eq!(t.run("reclaim"), "r n1 | t n1 | p .");
+    let mut t = Table::new("n1:2", "a:1,r5000 b:1", jobs);
+    t.policy.reclaim_min_runtime_ms = 9000;
+    assert_eq!(t.run("reclaim"), "r n1 | t n1! | p >n1");
+}
+
+#[test]
 fn a_guaranteed_run_time_protects_the_minimum_of_an_elastic_victim_only() {
     let jobs = "a/e --pods 2 --min 1 ^5000 @n1 @n1\nb/p";
     assert_eq!(after("n1:2", "a:1,r9000 b:1", jobs, "reclaim"), "e n1 n1! | p >n1");
