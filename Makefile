@@ -42,6 +42,7 @@ test: need ## Run every test, the walk-throughs included
 	@echo "cargo test --locked --workspace --no-fail-fast"; status=0; \
 	cargo test --locked --workspace --no-fail-fast 2>&1 | tee target/test.log || status=$$?; \
 	awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
+	  /^skipped: / { ignored += 1; passed -= 1; sub(/^skipped: /, ""); skipped = skipped "  " $$0 "\n" } \
 	  /^test .* \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
 	  END { printf "\n%d tests passed, %d failed, %d skipped\n%s", passed, failed, ignored, skipped }' \
 	  target/test.log; \

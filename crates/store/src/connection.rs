@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _, SqliteConnection};
 
 use crate::fault::{Fault, Result};
 use crate::statement::{Statement, Value};
@@ -13,17 +14,20 @@ use crate::statement::{Statement, Value};
 /// A connection for a while.
 pub(crate) enum Connection<'c> {
     Sqlite(&'c mut SqliteConnection),
+    Postgres(&'c mut PgConnection),
 }
 
 /// A connection of the pool that reads.
 pub(crate) enum Reader {
     Sqlite(PoolConnection<sqlx::Sqlite>),
+    Postgres(PoolConnection<sqlx::Postgres>),
 }
 
 impl Reader {
     pub(crate) fn connection(&mut self) -> Connection<'_> {
         match self {
             Self::Sqlite(db) => Connection::Sqlite(db),
+            Self::Postgres(db) => Connection::Postgres(db),
         }
     }
 }
@@ -31,6 +35,7 @@ impl Reader {
 /// A row as it was read.
 pub(crate) enum Row {
     Sqlite(SqliteRow),
+    Postgres(PgRow),
 }
 
 /// The query of a statement, with its values bound.
@@ -54,12 +59,15 @@ impl Connection<'_> {
     /// Runs a statement that writes.
     pub(crate) async fn write(&mut self, statement: Statement<'_>) -> Result<()> {
         let Statement { what, must_hit, .. } = statement;
-        let rows = match self {
+        let changed = match self {
             Self::Sqlite(db) => {
-                query!(statement).execute(&mut **db).await.map(|r| r.rows_affected())
+                query!(statement).execute(&mut **db).await.map(|done| done.rows_affected())
+            }
+            Self::Postgres(db) => {
+                query!(statement).execute(&mut **db).await.map(|done| done.rows_affected())
             }
         };
-        match rows.map_err(Fault::during(what))? {
+        match changed.map_err(Fault::during(what))? {
             0 if must_hit => Err(Fault::Sql(what, sqlx::Error::RowNotFound)),
             _ => Ok(()),
         }
@@ -73,6 +81,10 @@ impl Connection<'_> {
                 .fetch_all(&mut **db)
                 .await
                 .map(|rows| rows.into_iter().map(Row::Sqlite).collect()),
+            Self::Postgres(db) => query!(statement)
+                .fetch_all(&mut **db)
+                .await
+                .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
         };
         rows.map_err(Fault::during(what))
     }
@@ -82,12 +94,14 @@ impl Row {
     pub(crate) fn int(&self, column: &str) -> Result<Option<i64>> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
         }?)
     }
 
     pub(crate) fn text(&self, column: &str) -> Result<Option<String>> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
         }?)
     }
 }

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+use sqlx::error::DatabaseError;
+use sqlx::postgres::PgDatabaseError;
 use thiserror::Error;
+
+use crate::fault::is_broken;
 
 /// Why the store failed.
 #[derive(Debug, Error)]
@@ -17,6 +21,70 @@ pub enum Error {
         dir: PathBuf,
         /// The owner's process id, `unknown` if it has not written it yet.
         pid: String,
+    },
+    /// Another server has the database.
+    #[error(
+        "database {database} is in use by another server ({holder}); stop that server, or give this \
+         one a database of its own"
+    )]
+    InUse {
+        /// Which.
+        database: String,
+        /// What the other server calls itself.
+        holder: String,
+    },
+    /// Another server has written since the state was read.
+    #[error(
+        "another server has changed database {database} meanwhile; nothing was changed, the state \
+         is read again"
+    )]
+    Overtaken {
+        /// Which.
+        database: String,
+    },
+    /// The database holds something else.
+    #[error(
+        "database {database} is not one of elastane and was left as it is ({detail}); name an empty \
+         one, made with `CREATE DATABASE elastane TEMPLATE template0 ENCODING 'UTF8'`"
+    )]
+    Foreign {
+        /// Which.
+        database: String,
+        /// What is there.
+        detail: String,
+    },
+    /// The way to the database is broken.
+    #[error(
+        "database {database} cannot be reached ({cause}); nothing was changed, it goes on when the \
+         database is back"
+    )]
+    Unreachable {
+        /// Which.
+        database: String,
+        /// What was noticed.
+        cause: String,
+    },
+    /// The way to the database broke while it was writing.
+    #[error(
+        "database {database} cannot be reached ({cause}); whether this was written shows when it is \
+         back, so look before you ask again"
+    )]
+    InDoubt {
+        /// Which.
+        database: String,
+        /// What was noticed.
+        cause: String,
+    },
+    /// It can be read only.
+    #[error(
+        "database {database} can only be read ({detail}); nothing was changed, make it writable and \
+         retry"
+    )]
+    ReadOnly {
+        /// Which.
+        database: String,
+        /// What it says.
+        detail: String,
     },
     /// The directory or a file in it cannot be used.
     #[error("cannot {what} {path}: {cause}; check that you own it and may write it")]
@@ -83,25 +151,55 @@ pub enum Error {
 impl Error {
     /// Sorts a database error by what can be done about it.
     pub(crate) fn from_sqlx(database: &str, what: &'static str, cause: sqlx::Error) -> Self {
-        const SQLITE_CORRUPT: u32 = 11;
-        const SQLITE_FULL: u32 = 13;
-        const SQLITE_CANTOPEN: u32 = 14;
-        const SQLITE_NOTADB: u32 = 26;
-        let refusal = cause.as_database_error();
-        let code = refusal.and_then(|e| e.code()?.parse::<u32>().ok());
-        let name = database.to_owned();
-        // Extended codes carry the primary one in the low byte.
-        match (code.map(|code| code & 0xff), refusal) {
-            (Some(SQLITE_FULL), _) => Self::Full { database: name },
-            (Some(SQLITE_CORRUPT | SQLITE_NOTADB), Some(e)) => {
-                Self::Damaged { database: name, detail: e.message().to_owned() }
-            }
-            (Some(SQLITE_CANTOPEN), Some(e)) => Self::Access {
+        let database = database.to_owned();
+        if is_broken(&cause) {
+            return Self::Unreachable { database, cause: cause.to_string() };
+        }
+        let Some(refusal) = cause.as_database_error() else {
+            return Self::Database { database, what, cause };
+        };
+        let detail = refusal.message().to_owned();
+        match Kind::of(refusal) {
+            Kind::Full => Self::Full { database },
+            Kind::Damaged => Self::Damaged { database, detail },
+            Kind::ReadOnly => Self::ReadOnly { database, detail },
+            Kind::CannotOpen => Self::Access {
                 what: "open database",
-                path: name.into(),
-                cause: std::io::Error::other(e.message().to_owned()),
+                path: database.into(),
+                cause: std::io::Error::other(detail),
             },
-            _ => Self::Database { database: name, what, cause },
+            Kind::Other => Self::Database { database, what, cause },
+        }
+    }
+}
+
+/// What a refusal comes to.
+enum Kind {
+    Full,
+    Damaged,
+    ReadOnly,
+    CannotOpen,
+    Other,
+}
+
+impl Kind {
+    fn of(refusal: &dyn DatabaseError) -> Self {
+        let code = refusal.code().unwrap_or_default();
+        if refusal.try_downcast_ref::<PgDatabaseError>().is_some() {
+            return match &*code {
+                "53100" => Self::Full,
+                "XX001" | "XX002" => Self::Damaged,
+                "25006" => Self::ReadOnly,
+                _ => Self::Other,
+            };
+        }
+        // Extended codes carry the primary one in the low byte.
+        match code.parse::<u32>().map(|code| code & 0xff) {
+            Ok(8) => Self::ReadOnly,
+            Ok(11 | 26) => Self::Damaged,
+            Ok(13) => Self::Full,
+            Ok(14) => Self::CannotOpen,
+            _ => Self::Other,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A failed statement, before the database it was about is named. Owns: what every statement has in
-//! common when it fails.
+//! common when it fails, and which failures pass by themselves.
 
 use crate::Error;
 
@@ -9,6 +9,10 @@ pub(crate) enum Fault {
     Sql(&'static str, sqlx::Error),
     /// A value is not what its column should hold.
     Value { row: String, value: String },
+    /// Another server has the database.
+    InUse { holder: String },
+    /// Another server has written since the state was read.
+    Overtaken,
 }
 
 impl Fault {
@@ -17,10 +21,50 @@ impl Fault {
     }
 
     pub(crate) fn named(self, database: &str) -> Error {
+        let database = database.to_owned();
         match self {
-            Self::Sql(what, source) => Error::from_sqlx(database, what, source),
+            Self::Sql(what, source) => Error::from_sqlx(&database, what, source),
             Self::Value { row, value } => Error::Row { row, value },
+            Self::InUse { holder } => Error::InUse { database, holder },
+            Self::Overtaken => Error::Overtaken { database },
         }
+    }
+
+    /// Whether the session broke or could not be had: another one may do. A session whose server
+    /// has not yet noticed that it broke still has the lock for a moment.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Sql(_, cause) => is_broken(cause),
+            Self::InUse { .. } => true,
+            Self::Value { .. } | Self::Overtaken => false,
+        }
+    }
+
+    /// Names a fault that may have come after the commit.
+    pub(crate) fn in_doubt(self, database: &str) -> Error {
+        match self {
+            Self::Sql(_, cause) => {
+                Error::InDoubt { database: database.to_owned(), cause: cause.to_string() }
+            }
+            other => other.named(database),
+        }
+    }
+}
+
+/// Whether the way to the database is broken, not what was asked of it.
+pub(crate) fn is_broken(cause: &sqlx::Error) -> bool {
+    match cause {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        // Connection lost or refused; too many of them; being shut down, crashed, starting up.
+        sqlx::Error::Database(refusal) => refusal.code().is_some_and(|code| {
+            code.starts_with("08") || matches!(&*code, "53300" | "57P01" | "57P02" | "57P03")
+        }),
+        _ => false,
     }
 }
 

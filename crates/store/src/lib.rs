@@ -9,17 +9,25 @@ mod connection;
 mod error;
 mod fault;
 mod lock;
+mod postgres;
 mod read;
 mod rows;
+mod schema;
 mod sqlite;
 mod statement;
 mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use error::Error;
+pub use lock::Lock;
+pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow,
     GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
     Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
-pub use store::Store;
+pub use store::{Database, Store};

@@ -11,13 +11,16 @@ use crate::Error;
 
 /// Holds the state directory until it is dropped, or the process ends in whatever way.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Creates the directory if it is missing and takes its lock.
-    pub(crate) fn take(dir: &Path) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// Another process has it, or the directory cannot be used.
+    pub fn take(dir: &Path) -> Result<Self, Error> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|cause| {
             Error::Access { what: "create state directory", path: dir.to_owned(), cause }
         })?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::connection::{Connection, Reader};
 use crate::fault::Fault;
 use crate::lock::Lock;
+use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
 use crate::{AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot, read, write};
 
@@ -20,9 +21,31 @@ pub(crate) struct Shared {
     _lock: Lock,
 }
 
+/// Where the rows are to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Database {
+    /// In a file of the state directory.
+    #[default]
+    Sqlite,
+    /// In a PostgreSQL server.
+    Postgres(PostgresUrl),
+}
+
+impl std::str::FromStr for Database {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        match text {
+            "sqlite" => Ok(Self::Sqlite),
+            url => url.parse().map(Self::Postgres),
+        }
+    }
+}
+
 /// Where the rows are.
 pub(crate) enum Back {
     Sqlite(Sqlite),
+    Postgres(Postgres),
 }
 
 impl std::fmt::Debug for Store {
@@ -32,24 +55,38 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the state directory for this process alone; what is missing is created.
+    /// Opens the state directory and its database for this process alone; what is missing is
+    /// created.
     ///
     /// # Errors
     /// Another server owns it, it cannot be used, its database is damaged or newer. An existing
     /// database is only ever changed by a migration, after it was found whole.
-    pub async fn open(dir: &Path) -> Result<Self, Error> {
+    pub async fn open_in(dir: &Path, database: &Database) -> Result<Self, Error> {
         let lock = Lock::take(dir)?;
-        let back = Back::Sqlite(Sqlite::open(dir).await?);
+        let back = match database {
+            Database::Sqlite => Back::Sqlite(Sqlite::open(dir).await?),
+            Database::Postgres(url) => Back::Postgres(Postgres::open(url).await?),
+        };
         Ok(Self { shared: Arc::new(Shared { back, _lock: lock }) })
+    }
+
+    /// The same, with the rows in a file of the directory.
+    ///
+    /// # Errors
+    /// As of [`Self::open_in`].
+    pub async fn open(dir: &Path) -> Result<Self, Error> {
+        Self::open_in(dir, &Database::Sqlite).await
     }
 
     /// Writes all changes, in order, in one transaction.
     ///
     /// # Errors
-    /// Nothing was written. [`Error::Full`] goes away when there is space.
+    /// Nothing was written; only with [`Error::InDoubt`] that is not known, and what [`Self::load`]
+    /// says counts. [`Error::Full`] goes away when there is space.
     pub async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
         match &self.shared.back {
             Back::Sqlite(db) => db.apply(changes).await,
+            Back::Postgres(db) => db.apply(changes).await,
         }
     }
 
@@ -60,6 +97,7 @@ impl Store {
     pub async fn load(&self) -> Result<Snapshot, Error> {
         match &self.shared.back {
             Back::Sqlite(db) => db.load().await,
+            Back::Postgres(db) => db.load().await,
         }
     }
 
@@ -93,6 +131,7 @@ impl Store {
     async fn reader(&self) -> Result<Reader, Error> {
         let reader = match &self.shared.back {
             Back::Sqlite(db) => db.reader().await,
+            Back::Postgres(db) => db.reader().await,
         };
         reader.map_err(|fault| self.named(fault))
     }
@@ -107,6 +146,7 @@ impl Back {
     fn place(&self) -> String {
         match self {
             Self::Sqlite(db) => db.place(),
+            Self::Postgres(db) => db.place(),
         }
     }
 }

@@ -55,6 +55,12 @@ pub(crate) struct Up {
     /// Listen beyond this machine although the traffic is not encrypted
     #[arg(long)]
     pub(crate) insecure_listen: bool,
+    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// File with the password of the database, so that it is not in the URL
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database_password_file: Option<String>,
     /// Name of the cluster [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,

@@ -17,8 +17,10 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "cluster_name",
+    "database",
+    "database_password_file",
     "gpus",
     "insecure_listen",
     "listen",
@@ -71,6 +73,7 @@ pub(crate) struct Config {
     pub(crate) state_dir: PathBuf,
     pub(crate) listen: SocketAddr,
     pub(crate) cluster_name: String,
+    pub(crate) database: store::Database,
     pub(crate) log: LevelFilter,
     pub(crate) machines: Machines,
     /// Which past counts in fair shares.
@@ -133,6 +136,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         state_dir,
         listen: address(&listen, insecure.unwrap_or(false))?,
         cluster_name: cluster_name(find("cluster_name"))?,
+        database: database(find("database"), find("database_password_file"))?,
         log: find("log").map_or(Ok(LevelFilter::WARN), |given| {
             let allowed = "write off, error, warn, info, debug or trace";
             let level = given.text.parse();
@@ -147,6 +151,8 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let text = |flag: &Option<String>| flag.clone();
     let values = [
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
+        ("database", "--database", text(&flags.database)),
+        ("database_password_file", "--database-password-file", text(&flags.database_password_file)),
         ("gpus", "--gpus", text(&flags.gpus)),
         ("insecure_listen", "--insecure-listen", flags.insecure_listen.then(|| "true".to_owned())),
         ("listen", "--listen", text(&flags.listen)),
@@ -239,6 +245,21 @@ fn cluster_name(given: Option<Given>) -> Result<String, Error> {
     let Some(given) = given else { return Ok("default".to_owned()) };
     units::check_name(&given.text).map_err(|error| given.fault(error))?;
     Ok(given.text)
+}
+
+/// No text of this is repeated in an error: it may hold a password.
+fn database(url: Option<Given>, file: Option<Given>) -> Result<store::Database, Error> {
+    let database = match &url {
+        Some(given) => given.text.parse().map_err(|error: store::BadUrl| given.fault(error))?,
+        None => store::Database::default(),
+    };
+    let Some(file) = file else { return Ok(database) };
+    let store::Database::Postgres(url) = database else {
+        return Err(file.fault("there is no password without --database postgres://…"));
+    };
+    let text = fs::read_to_string(&file.text)
+        .map_err(|error| file.fault(format!("cannot read {}: {error}", file.text)))?;
+    Ok(store::Database::Postgres(url.with_password(text.trim_end_matches(['\r', '\n']))))
 }
 
 /// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, and each week anew.

@@ -57,8 +57,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     let state_dir = std::fs::canonicalize(state_dir)?;
     up::check_private(&state_dir)?;
     // Held until the end: no server may start while its runs are being stopped.
-    let _store =
-        store::Store::open(&state_dir).await.map_err(|error| Error::Failed(up::chain(&error)))?;
+    let _lock = store::Lock::take(&state_dir).map_err(|error| Error::Failed(up::chain(&error)))?;
     let engine = up::engine(&state_dir, None)?;
     let living = living(&engine).await?;
     for (key, _) in &living {

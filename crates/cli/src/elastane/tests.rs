@@ -32,6 +32,7 @@ fn without_a_word_everything_has_a_value() {
         state_dir: PathBuf::from("/h/.local/state/elastane"),
         listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
         cluster_name: "default".to_owned(),
+        database: store::Database::Sqlite,
         log: LevelFilter::WARN,
         machines: Machines::Found,
         usage: None,
@@ -49,6 +50,34 @@ fn flags_beat_the_environment_which_beats_the_file() {
     assert_eq!(config.listen.port(), 3);
     assert_eq!(config.cluster_name, "env");
     assert_eq!(config.log, LevelFilter::INFO);
+}
+
+#[test]
+fn a_database_is_a_url_and_its_password_may_be_in_a_file() {
+    let url = |text: &str| Up { database: Some(text.into()), ..Up::default() };
+    let shown = |config: Config| match config.database {
+        store::Database::Postgres(url) => url.to_string(),
+        store::Database::Sqlite => "sqlite".to_owned(),
+    };
+    let config = with(&url("postgres://ann:hush@db/gpus"), &[]).unwrap();
+    assert!(!format!("{config:?}").contains("hush"));
+    assert_eq!(shown(config), "postgres://ann@db:5432/gpus");
+    let env = [("ELASTANE_DATABASE", "sqlite")];
+    assert_eq!(shown(with(&Up::default(), &env).unwrap()), "sqlite");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("password").display().to_string();
+    std::fs::write(&path, "hush\n").unwrap();
+    let file = [("ELASTANE_DATABASE_PASSWORD_FILE", path.as_str())];
+    let config = with(&url("postgres://ann@db/gpus"), &file).unwrap();
+    assert!(!format!("{config:?}").contains("hush"));
+    assert!(with(&Up::default(), &file).unwrap_err().to_string().contains("no password without"));
+    let missing = [("ELASTANE_DATABASE_PASSWORD_FILE", "/nowhere")];
+    let error = with(&url("postgres://ann@db/gpus"), &missing).unwrap_err().to_string();
+    assert!(error.contains("cannot read /nowhere"), "{error}");
+    for wrong in ["mysql://ann:hush@db/gpus", "postgres://ann:hush@db/gpus?pasword=hush", "/hush"] {
+        let error = with(&url(wrong), &[]).unwrap_err().to_string();
+        assert!(error.starts_with("--database: ") && !error.contains("hush"), "{error}");
+    }
 }
 
 #[test]
@@ -88,7 +117,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
             "log = \"info\"\nstate-dir = \"x\"",
             "line 2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, gpus"),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, database"),
         ("log = 7", "line 1: `log` takes \"text\""),
         ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
         ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
@@ -196,19 +225,26 @@ fn help_of_up() {
         Usage: elastane up [OPTIONS]
 
         Options:
-              --gpus <COUNTxSIZE>         Simulate one machine with these GPUs, such as 4x16GiB
-              --state-dir <DIR>           Where the server keeps its state [default:
-                                          ~/.local/state/elastane]
-              --nodes <NODESxCOUNTxSIZE>  Simulate several machines, such as 2x2x16GiB
-              --listen <ADDRESS:PORT>     Where to listen [default: 127.0.0.1:7070]
-              --insecure-listen           Listen beyond this machine although the traffic is not encrypted
-              --cluster-name <NAME>       Name of the cluster [default: default]
-              --log <LEVEL>               What to log: off, error, warn, info, debug, trace [default: warn]
-              --usage-window <SPAN>       Fairness over time: the past that counts, such as 7d or
-                                          7d,tumbling [default: none]
-              --usage-half-life <SPAN>    After how long past use counts half, such as 1d [default: never]
-              --config <FILE>             Read values from this file (TOML)
-          -h, --help                      Print help
+              --gpus <COUNTxSIZE>              Simulate one machine with these GPUs, such as 4x16GiB
+              --state-dir <DIR>                Where the server keeps its state [default:
+                                               ~/.local/state/elastane]
+              --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB
+              --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
+              --insecure-listen                Listen beyond this machine although the traffic is not
+                                               encrypted
+              --database <URL>                 Where the state is: sqlite, or
+                                               postgres://USER@HOST:5432/DATABASE [default: sqlite]
+              --database-password-file <FILE>  File with the password of the database, so that it is not in
+                                               the URL
+              --cluster-name <NAME>            Name of the cluster [default: default]
+              --log <LEVEL>                    What to log: off, error, warn, info, debug, trace [default:
+                                               warn]
+              --usage-window <SPAN>            Fairness over time: the past that counts, such as 7d or
+                                               7d,tumbling [default: none]
+              --usage-half-life <SPAN>         After how long past use counts half, such as 1d [default:
+                                               never]
+              --config <FILE>                  Read values from this file (TOML)
+          -h, --help                           Print help
     "#]].assert_eq(&text);
 }
 

@@ -129,7 +129,8 @@ async fn open(
     umask: u32,
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
-    let store = store::Store::open(dir).await.map_err(|error| failed(&error))?;
+    let store = store::Store::open_in(dir, &config.database).await;
+    let store = store.map_err(|error| failed(&error))?;
     let listener = listen(config.listen).await?;
     let clock = Arc::new(SystemClock);
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;

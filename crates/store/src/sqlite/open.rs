@@ -3,23 +3,15 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqlitePool};
-use uuid::Uuid;
+use sqlx::{ConnectOptions, Connection, SqlitePool};
 
 use crate::Error;
-
-/// Every schema change ever released, in order; an entry is never edited once released.
-const MIGRATIONS: [(i64, &str, &str); 3] = [
-    (1, "first", include_str!("../migrations/sqlite/0001_first.sql")),
-    (2, "usage", include_str!("../migrations/sqlite/0002_usage.sql")),
-    (3, "objects", include_str!("../migrations/sqlite/0003_objects.sql")),
-];
+use crate::schema::{self, Dialect};
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
 /// found out when the damaged page is read, which `load` does for everything but history.
@@ -102,10 +94,7 @@ async fn create(path: &Path) -> Result<(), Error> {
     let failed = |what| move |source| Error::from_sqlx(&name(path), what, source);
     let mut connection = options.connect().await.map_err(failed("create"))?;
     migrate(path, &mut connection).await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    for (key, value) in
-        [("cluster_uuid", Uuid::new_v4().to_string()), ("created_at", now.to_string())]
-    {
+    for (key, value) in schema::identity() {
         sqlx::query("INSERT INTO meta (key, value) VALUES (?, ?)")
             .bind(key)
             .bind(value)
@@ -134,7 +123,7 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
         Err(sqlx::Error::Database(e)) if e.message().starts_with("no such table") => None,
         found => found.map_err(read)?,
     };
-    let known = MIGRATIONS[MIGRATIONS.len() - 1].0;
+    let known = schema::NEWEST;
     match found {
         None => return Err(damaged("it is not a database of elastane")),
         Some(found) if found > known => {
@@ -184,21 +173,6 @@ fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
 }
 
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
-    let migrations = MIGRATIONS
-        .iter()
-        .map(|&(version, name, sql)| {
-            Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
-        })
-        .collect();
-    Migrator::with_migrations(migrations).run(connection).await.map_err(|error| match error {
-        sqlx::migrate::MigrateError::Execute(source)
-        | sqlx::migrate::MigrateError::ExecuteMigration(source, _) => {
-            Error::from_sqlx(&name(path), "migrate", source)
-        }
-        other => Error::Database {
-            database: name(path),
-            what: "migrate",
-            cause: sqlx::Error::Migrate(Box::new(other)),
-        },
-    })
+    let migrated = schema::migrate(connection, Dialect::Sqlite, schema::NEWEST).await;
+    migrated.map_err(|cause| Error::from_sqlx(&name(path), "migrate", cause))
 }

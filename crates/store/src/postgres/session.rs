@@ -1,0 +1,137 @@
+//! Sessions of a PostgreSQL server. Owns: their settings, the lock that only one server may hold,
+//! the checks before a database is used, and its migration.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::PostgresUrl;
+use crate::Error;
+use crate::fault::{Fault, Result};
+use crate::schema::{self, Dialect};
+
+/// Longest wait for a session.
+const CONNECT_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Longest wait for the lock of a server that may just have ended.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
+/// A statement that takes longer is as good as hanging. The server lets go of a session whose
+/// program or network is gone within half a minute, and so of the lock it holds.
+const SETTINGS: &str = "SET statement_timeout = '15s'; SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '25s';
+    SET client_min_messages = 'warning'; SET standard_conforming_strings = on;
+    SELECT set_config('synchronous_commit', 'on', false)
+        WHERE current_setting('synchronous_commit') = 'off'";
+/// The lock: one server in each schema of a database, for as long as its session lives.
+const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(1701601651, hashtext(current_schema()))";
+const WHO_LOCKED: &str =
+    "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.classid::bigint = 1701601651 AND l.granted
+        AND l.objid::bigint = hashtext(current_schema())::bigint & 4294967295
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+fn options(url: &PostgresUrl) -> PgConnectOptions {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // What is longer than 63 bytes is cut off by the server.
+    let name = format!("elastane, process {} on {host}", std::process::id());
+    url.options().clone().application_name(&name).disable_statement_logging()
+}
+
+/// A session that may write: the only one of its kind.
+pub(super) async fn writer(url: &PostgresUrl) -> Result<PgConnection> {
+    let options = options(url);
+    let connect = timeout(CONNECT_WAIT_MAX, options.connect()).await;
+    let mut db = connect.map_err(|_| sqlx::Error::PoolTimedOut).flatten()?;
+    sqlx::raw_sql(SETTINGS).execute(&mut db).await?;
+    if !sqlx::query_scalar(TRY_LOCK).fetch_one(&mut db).await? {
+        let holder: Option<String> = sqlx::query_scalar(WHO_LOCKED).fetch_optional(&mut db).await?;
+        let holder = holder.unwrap_or_else(|| "another session".to_owned());
+        return Err(Fault::InUse { holder });
+    }
+    Ok(db)
+}
+
+/// Sessions that may only read, opened when needed.
+pub(super) fn readers(url: &PostgresUrl, count: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(count)
+        .acquire_timeout(CONNECT_WAIT_MAX)
+        .after_connect(|db, _| {
+            Box::pin(async move {
+                let read_only = "SET default_transaction_read_only = on";
+                sqlx::raw_sql(SETTINGS).execute(&mut *db).await?;
+                sqlx::raw_sql(read_only).execute(db).await.map(drop)
+            })
+        })
+        .connect_lazy_with(options(url))
+}
+
+/// The first session of a server. One that was killed a moment ago may still seem to be there.
+async fn first(url: &PostgresUrl) -> Result<PgConnection> {
+    let deadline = Instant::now() + LOCK_WAIT_MAX;
+    loop {
+        match writer(url).await {
+            Err(Fault::InUse { .. }) if Instant::now() < deadline => {
+                sleep(Duration::from_millis(50)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Checks the database, then brings it to the newest schema; an empty one becomes ours.
+pub(super) async fn prepare(url: &PostgresUrl) -> std::result::Result<PgConnection, Error> {
+    let name = url.to_string();
+    let mut db = first(url).await.map_err(|fault| fault.named(&name))?;
+    check(&mut db, &name).await?;
+    let failed = |what| {
+        let name = name.clone();
+        move |cause| Error::from_sqlx(&name, what, cause)
+    };
+    // Building an index of a large table may take its time.
+    sqlx::raw_sql("SET statement_timeout = 0").execute(&mut db).await.map_err(failed("open"))?;
+    schema::migrate(&mut db, Dialect::Postgres, schema::NEWEST).await.map_err(failed("migrate"))?;
+    sqlx::raw_sql(SETTINGS).execute(&mut db).await.map_err(failed("open"))?;
+    let mut transaction = db.begin().await.map_err(failed("begin"))?;
+    for (key, value) in schema::identity().into_iter().chain([(super::MARK, String::new())]) {
+        sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(key)
+            .bind(value)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed("create"))?;
+    }
+    transaction.commit().await.map_err(failed("create"))?;
+    Ok(db)
+}
+
+async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<(), Error> {
+    let read = |cause| Error::from_sqlx(name, "read", cause);
+    let foreign =
+        |detail: &str| Error::Foreign { database: name.to_owned(), detail: detail.to_owned() };
+    let encoding: String =
+        sqlx::query_scalar("SHOW server_encoding").fetch_one(&mut *db).await.map_err(read)?;
+    if encoding != "UTF8" {
+        return Err(foreign(&format!("its encoding is {encoding}, not UTF8")));
+    }
+    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *db).await.map_err(read)?;
+    let has = |table: &str| tables.iter().any(|known| known == table);
+    match (has("_sqlx_migrations"), has("meta")) {
+        (true, true) => {}
+        _ if tables.is_empty() => return Ok(()),
+        // Nothing but an empty list of migrations: the first one was cut off.
+        (true, false) if tables.len() == 1 => return Ok(()),
+        _ => return Err(foreign("it has tables of another program")),
+    }
+    let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
+    let found: Option<i64> = sqlx::query_scalar(version).fetch_one(&mut *db).await.map_err(read)?;
+    match found {
+        Some(found) if found > schema::NEWEST => {
+            let database = name.to_owned();
+            Err(Error::Newer { database, found, known: schema::NEWEST })
+        }
+        _ => Ok(()),
+    }
+}

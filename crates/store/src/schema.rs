@@ -1,0 +1,71 @@
+//! Every schema change ever released. Owns: their numbers, which both databases share, and how
+//! they are applied. An entry is never edited once released.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
+use uuid::Uuid;
+
+/// Number, name, and the words for either database.
+struct Step {
+    version: i64,
+    name: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+macro_rules! step {
+    ($version:literal, $name:literal, $file:literal) => {
+        Step {
+            version: $version,
+            name: $name,
+            sqlite: include_str!(concat!("migrations/sqlite/", $file)),
+            postgres: include_str!(concat!("migrations/postgres/", $file)),
+        }
+    };
+}
+
+const STEPS: [Step; 3] = [
+    step!(1, "first", "0001_first.sql"),
+    step!(2, "usage", "0002_usage.sql"),
+    step!(3, "objects", "0003_objects.sql"),
+];
+
+/// The newest version this program knows.
+pub(crate) const NEWEST: i64 = STEPS[STEPS.len() - 1].version;
+
+/// Whose words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+/// The rows of `meta` that a new database begins with: who it is, and since when.
+pub(crate) fn identity() -> [(&'static str, String); 2] {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    [("cluster_uuid", Uuid::new_v4().to_string()), ("created_at", now.to_string())]
+}
+
+/// Applies what is missing, up to `newest`.
+pub(crate) async fn migrate<C: Migrate>(
+    db: &mut C,
+    dialect: Dialect,
+    newest: i64,
+) -> Result<(), sqlx::Error> {
+    let migration = |step: &Step| {
+        let sql = match dialect {
+            Dialect::Sqlite => step.sqlite,
+            Dialect::Postgres => step.postgres,
+        };
+        let kind = MigrationType::Simple;
+        Migration::new(step.version, step.name.into(), kind, sql.into_sql_str(), false)
+    };
+    let steps = STEPS.iter().filter(|step| step.version <= newest);
+    let migrator = Migrator::with_migrations(steps.map(migration).collect());
+    migrator.run_direct(None, db, false).await.map_err(|error| match error {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause,
+        other => sqlx::Error::Migrate(Box::new(other)),
+    })
+}

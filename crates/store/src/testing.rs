@@ -1,0 +1,178 @@
+//! A PostgreSQL server of a test's own. Owns: finding the programs, starting and ending it without
+//! leaving anything behind, also when the test is killed.
+
+#![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::{Connection as _, PgConnection};
+
+use crate::PostgresUrl;
+
+/// PostgreSQL refuses to run as root; then it runs as this user, which every Linux has.
+const NOBODY: u32 = 65_534;
+
+/// A running server. It listens on a socket in a directory of its own, and nowhere else.
+#[derive(Debug)]
+pub struct PgServer {
+    dir: PathBuf,
+    programs: PathBuf,
+    databases: AtomicU32,
+    /// Stops the server and deletes the directory when its input ends: when this is dropped, or
+    /// this process has ended in whatever way.
+    _keeper: Child,
+}
+
+impl PgServer {
+    /// The one server that tests of this process share; none, and a line that says so, on a
+    /// machine without PostgreSQL.
+    ///
+    /// # Panics
+    /// It is installed and cannot be started.
+    #[must_use]
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<PgServer>> = OnceLock::new();
+        SHARED.get_or_init(Self::start).as_ref().or_else(skip)
+    }
+
+    /// A server for one test, which may stop it.
+    ///
+    /// # Panics
+    /// It is installed and cannot be started.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        Self::start().or_else(skip)
+    }
+
+    fn start() -> Option<Self> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let programs = programs()?;
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        // A socket's path may not be long.
+        let dir = std::env::temp_dir().join(format!("pg-{}-{number}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        if rustix::process::getuid().is_root() {
+            chown(&dir, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let keeper = "cat > /dev/null; \"$1\" -D \"$0/data\" -m immediate stop; rm -rf \"$0\"";
+        let mut keeper = command(&dir, Path::new("sh"), &["-c", keeper]);
+        let keeper = keeper.arg(&dir).arg(programs.join("pg_ctl"));
+        let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let keeper = keeper.spawn().unwrap();
+        let server = Self { dir, programs, databases: AtomicU32::new(0), _keeper: keeper };
+        let settings = format!(
+            "listen_addresses=''\nunix_socket_directories='{}'\nfsync=off\n",
+            server.dir.display()
+        );
+        let data = server.dir.join("data");
+        let data = data.to_str().unwrap();
+        let same = ["-U", "elastane", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+        server.call("initdb", &[&["-D", data], &same[..]].concat());
+        let file = server.dir.join("data/postgresql.conf");
+        fs::OpenOptions::new()
+            .append(true)
+            .open(file)
+            .and_then(|mut file| file.write_all(settings.as_bytes()))
+            .unwrap();
+        server.up();
+        Some(server)
+    }
+
+    /// Starts it again.
+    pub fn up(&self) {
+        self.call("pg_ctl", &["-D", "data", "-l", "log", "-w", "start"]);
+    }
+
+    /// Kills it, as a crash would; what it committed is in its log.
+    pub fn down(&self) {
+        self.call("pg_ctl", &["-D", "data", "-m", "immediate", "-w", "stop"]);
+    }
+
+    /// An empty database.
+    ///
+    /// # Panics
+    /// It cannot be made.
+    pub async fn database(&self) -> PostgresUrl {
+        let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.run("postgres", &format!("CREATE DATABASE {name}")).await;
+        self.url(&name)
+    }
+
+    /// Runs SQL in a database.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub async fn run(&self, database: &str, sql: &str) {
+        let mut db = PgConnection::connect(&self.text(database)).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut db).await.unwrap();
+        db.close().await.unwrap();
+    }
+
+    /// Where a database is.
+    ///
+    /// # Panics
+    /// Never, if the name needs no quotes.
+    #[must_use]
+    pub fn url(&self, database: &str) -> PostgresUrl {
+        self.text(database).parse().unwrap()
+    }
+
+    /// Where its socket is.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The same as text.
+    #[must_use]
+    pub fn text(&self, database: &str) -> String {
+        format!("postgres:///{database}?host={}&user=elastane", self.dir.display())
+    }
+
+    fn call(&self, program: &str, args: &[&str]) {
+        let mut command = command(&self.dir, &self.programs.join(program), args);
+        let out = command.stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+        assert!(out.status.success(), "{program} {args:?}: {said}\n{log}");
+    }
+}
+
+/// Tells that a test was left out; past the test harness, which shows nothing of a test that passes.
+fn skip<T>() -> Option<T> {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a test");
+    // Nobody may be listening.
+    let _ = writeln!(std::io::stderr(), "skipped: {test} (no PostgreSQL: initdb was not found)");
+    None
+}
+
+/// Where `initdb` and `pg_ctl` are.
+fn programs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let debian = debian.map(|version| version.path().join("bin"));
+    let mut found = std::env::split_paths(&path).chain(debian);
+    let dir = found.find(|dir| dir.join("initdb").is_file() && dir.join("pg_ctl").is_file())?;
+    // The programs look for each other beside themselves, not beside a link to them.
+    fs::canonicalize(dir.join("initdb")).ok()?.parent().map(Path::to_owned)
+}
+
+fn command(dir: &Path, program: &Path, args: &[&str]) -> Command {
+    let mut command = match rustix::process::getuid().is_root() {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
+            command
+        }
+        false => Command::new(program),
+    };
+    command.args(args).current_dir(dir).env("LC_ALL", "C");
+    command
+}

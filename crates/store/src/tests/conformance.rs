@@ -1,0 +1,217 @@
+//! What every database has to do, each test once for each of them.
+
+use units::Instant;
+use uuid::Uuid;
+
+use super::lab::Lab;
+use super::samples::{event, object, pod, project, workload};
+use crate::*;
+
+pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
+    let (store, mut workloads) = lab.filled().await;
+    let cluster = store.load().await.unwrap().cluster;
+    workloads[0].state = WorkloadState {
+        phase: "Running".to_owned(),
+        desired: Desired::Suspend,
+        restarts: 3,
+        not_before: Some(Instant(9)),
+        completed_at: Some(Instant(10)),
+        eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
+        ..workloads[0].state.clone()
+    };
+    let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
+    store.apply(&[changed]).await.unwrap();
+    drop(store);
+
+    let snapshot = lab.open().await.unwrap().load().await.unwrap();
+    assert_eq!(snapshot.cluster, cluster);
+    assert_eq!(snapshot.projects, [project(1, "team-a")]);
+    assert_eq!(snapshot.pods, workloads.iter().map(pod).collect::<Vec<_>>());
+    assert_eq!(snapshot.workloads, workloads);
+    assert_eq!(
+        (snapshot.last_project_id, snapshot.last_workload_seq, snapshot.last_event_seq),
+        (1, 2, 4)
+    );
+}
+
+pub(super) async fn deleted_things_are_history_and_their_numbers_stay_used(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let gone = |w: &WorkloadRow| {
+        let state = WorkloadState { deleted_at: Some(Instant(20)), ..w.state.clone() };
+        Change::WorkloadState(w.id, state)
+    };
+    let mut changes: Vec<_> = workloads.iter().map(gone).collect();
+    let dead = ProjectRow { deleted_at: Some(Instant(20)), ..project(1, "team-a") };
+    changes.push(Change::Project(dead));
+    // The name is free again in the same transaction.
+    changes.push(Change::Project(project(2, "team-a")));
+    store.apply(&changes).await.unwrap();
+
+    let snapshot = store.load().await.unwrap();
+    assert_eq!(snapshot.projects, [project(2, "team-a")]);
+    assert!(snapshot.workloads.is_empty() && snapshot.pods.is_empty());
+    assert_eq!((snapshot.last_project_id, snapshot.last_workload_seq), (2, 2));
+}
+
+pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let before = store.load().await.unwrap();
+    let changes = [
+        Change::Workload(Box::new(workload(3, "c"))),
+        Change::Workload(Box::new(workload(4, "a"))),
+    ];
+    let error = store.apply(&changes).await.unwrap_err();
+    assert!(matches!(error, Error::Database { .. }), "{error}");
+    assert_eq!(store.load().await.unwrap(), before);
+    store.apply(&changes[..1]).await.unwrap();
+    assert_eq!(store.load().await.unwrap().workloads.len(), 3);
+}
+
+pub(super) async fn a_change_of_an_unknown_workload_is_an_error(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let change = Change::WorkloadState(Uuid::nil(), workloads[0].state.clone());
+    assert!(store.apply(&[change]).await.is_err());
+}
+
+pub(super) async fn events_are_filtered_and_ordered(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let seqs = async |filter: EventFilter| -> Vec<u64> {
+        store.events(&filter).await.unwrap().iter().map(|e| e.seq).collect()
+    };
+    let all = EventFilter::default();
+    assert_eq!(seqs(all.clone()).await, [1, 2, 3, 4]);
+    assert_eq!(seqs(EventFilter { after_seq: Some(2), ..all.clone() }).await, [3, 4]);
+    let newest = EventFilter { newest_first: true, limit: Some(2), ..all.clone() };
+    assert_eq!(seqs(newest.clone()).await, [4, 3]);
+    assert_eq!(seqs(EventFilter { skip: 1, ..newest }).await, [3, 2]);
+    assert_eq!(seqs(EventFilter { skip: 3, ..all.clone() }).await, [4]);
+    assert_eq!(seqs(EventFilter { skip: u64::MAX, ..all.clone() }).await, [0_u64; 0]);
+    let of_b = EventFilter { workload: Some(workloads[1].id), ..all.clone() };
+    assert_eq!(seqs(of_b).await, [1, 3]);
+    assert_eq!(seqs(EventFilter { project: Some(2), ..all.clone() }).await, [0_u64; 0]);
+    assert_eq!(store.events(&all).await.unwrap()[3], event(4, workloads.first()));
+}
+
+pub(super) async fn credentials_and_audit_are_kept(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let credential = |client: &str, secret: &str| CredentialRow {
+        client_id: client.to_owned(),
+        secret_sha256: secret.to_owned(),
+        subject: "admin".to_owned(),
+        created_at: Instant(1),
+    };
+    let audit = |what: &str| AuditRow {
+        at: Instant(3),
+        who: "alice".to_owned(),
+        what: what.to_owned(),
+        target: "team-a".to_owned(),
+        result: "ok".to_owned(),
+        detail: AuditDetail { source_ip: "10.0.0.1".to_owned(), ..AuditDetail::default() },
+    };
+    store
+        .apply(&[
+            Change::Credential(credential("cli", "old")),
+            Change::Credential(credential("ui", "x")),
+            Change::Credential(credential("cli", "new")),
+            Change::CredentialGone("ui".to_owned()),
+            Change::Audit(audit("project.create")),
+            Change::Audit(audit("project.delete")),
+        ])
+        .await
+        .unwrap();
+    assert_eq!(store.credentials().await.unwrap(), [credential("cli", "new")]);
+    assert_eq!(store.audit(1).await.unwrap(), [audit("project.delete")]);
+}
+
+pub(super) async fn one_server_owns_a_state_directory(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let error = lab.open().await.unwrap_err();
+    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+    drop(store);
+    lab.open().await.unwrap();
+}
+
+pub(super) async fn objects_come_back_and_their_names_are_free_after_deletion(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let write = async |row: ObjectRow| store.apply(&[Change::Object(Box::new(row))]).await;
+    write(object(1, "ann")).await.unwrap();
+    assert!(write(object(2, "ann")).await.is_err(), "the name is taken");
+    let of_owner = ObjectRow { owner: "user/u1".to_owned(), ..object(2, "ann") };
+    write(of_owner.clone()).await.unwrap();
+    write(ObjectRow { deleted_at: Some(Instant(3)), ..object(1, "ann") }).await.unwrap();
+    write(object(3, "ann")).await.unwrap();
+    let snapshot = store.load().await.unwrap();
+    assert_eq!(snapshot.objects, [of_owner, object(3, "ann")]);
+    assert_eq!(snapshot.last_object_seq, 3);
+    assert!(!format!("{:?}", snapshot.objects).contains("hush"));
+}
+pub(super) async fn the_event_log_only_grows(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let again = store.apply(&[Change::Event(event(4, None))]).await;
+    assert!(again.is_err(), "a position is written once");
+    let row = AuditRow {
+        at: Instant(3),
+        who: "alice".to_owned(),
+        what: "project.create".to_owned(),
+        target: "team-a".to_owned(),
+        result: "ok".to_owned(),
+        detail: AuditDetail::default(),
+    };
+    store.apply(&[Change::Audit(row)]).await.unwrap();
+    for sql in [
+        "UPDATE events SET message = 'x'",
+        "DELETE FROM events WHERE seq = 1",
+        "UPDATE audit SET who = 'x'",
+        "DELETE FROM audit",
+    ] {
+        let refused = lab.sql(sql).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains("append-only")), "{sql}");
+    }
+}
+
+pub(super) async fn a_text_with_a_nul_is_kept_without_it(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let row = EventRow { message: "a\0b".to_owned(), ..event(5, None) };
+    store.apply(&[Change::Event(row)]).await.unwrap();
+    let last = EventFilter { after_seq: Some(4), ..EventFilter::default() };
+    assert_eq!(store.events(&last).await.unwrap()[0].message, "a\u{fffd}b");
+}
+
+pub(super) async fn a_newer_database_is_refused(lab: &Lab) {
+    drop(lab.filled().await);
+    lab.sql(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (999, 'future', 1 = 1, '00', 0)",
+    )
+    .await
+    .unwrap();
+    let error = lab.open().await.unwrap_err();
+    assert!(matches!(error, Error::Newer { found: 999, .. }), "{error}");
+}
+
+pub(super) async fn many_writers_take_turns(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let one = async |seq: u64| store.apply(&[Change::Event(event(seq, None))]).await.unwrap();
+    tokio::join!(one(5), one(6), one(7), one(8));
+    assert_eq!(store.load().await.unwrap().last_event_seq, 8);
+    assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 8);
+}
+
+pub(super) async fn who_gives_up_leaves_the_next_one_a_way(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    for seq in (5..200).step_by(10) {
+        let changes: Vec<_> = (seq..seq + 10).map(|seq| Change::Event(event(seq, None))).collect();
+        let wait = std::time::Duration::from_micros(seq * 20);
+        // Whether it was written before it was given up is a matter of luck; half is not.
+        let _ = tokio::time::timeout(wait, store.apply(&changes)).await;
+    }
+    let after = 1000;
+    store.apply(&[Change::Event(event(after, None))]).await.unwrap();
+    let seqs: Vec<_> =
+        store.events(&EventFilter::default()).await.unwrap().iter().map(|e| e.seq).collect();
+    assert_eq!(seqs.last(), Some(&after));
+    for batch in (5..200).step_by(10) {
+        let there = seqs.iter().filter(|seq| (batch..batch + 10).contains(*seq)).count();
+        assert!(there == 0 || there == 10, "{there} of batch {batch}");
+    }
+}

@@ -1,0 +1,110 @@
+//! From every schema that was ever released to the newest, on both databases.
+
+use sqlx::Connection as _;
+
+use super::lab::Lab;
+use crate::schema::{self, Dialect};
+use crate::*;
+
+/// Rows that each version added.
+const RELEASED: [&str; 3] = [
+    include_str!("released/0001.sql"),
+    include_str!("released/0002.sql"),
+    include_str!("released/0003.sql"),
+];
+
+/// A database as the program of that version left it.
+async fn left_by(lab: &Lab, version: usize) {
+    let newest = i64::try_from(version).unwrap();
+    match &lab.database {
+        Database::Sqlite => {
+            let file = lab.dir.path().join("elastane.db");
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file);
+            let options = options.create_if_missing(true);
+            let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+            schema::migrate(&mut db, Dialect::Sqlite, newest).await.unwrap();
+            db.close().await.unwrap();
+        }
+        Database::Postgres(url) => {
+            let mut db = sqlx::PgConnection::connect_with(url.options()).await.unwrap();
+            schema::migrate(&mut db, Dialect::Postgres, newest).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+    for rows in &RELEASED[..version] {
+        lab.sql(rows).await.unwrap();
+    }
+}
+
+async fn comes_up_whole(lab: &Lab, version: usize) {
+    left_by(lab, version).await;
+    let store = lab.open().await.unwrap();
+    let state = store.load().await.unwrap();
+    assert_eq!(state.cluster.created_at.0, 1_700_000_000_000, "{version}");
+    assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
+    assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
+    assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
+    assert_eq!(state.usage.len(), if version < 2 { 0 } else { 2 }, "{version}");
+    assert_eq!(state.last_object_seq, if version < 3 { 0 } else { 2 }, "{version}");
+    assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
+    assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");
+    assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");
+    store.apply(&[Change::Event(super::samples::event(3, None))]).await.unwrap();
+    drop(store);
+    // And once more, with nothing left to migrate.
+    assert_eq!(lab.open().await.unwrap().load().await.unwrap().last_event_seq, 3, "{version}");
+}
+
+#[tokio::test]
+async fn sqlite_of_every_version_comes_up_whole() {
+    assert_eq!(RELEASED.len(), usize::try_from(schema::NEWEST).unwrap(), "a version has no rows");
+    for version in 1..=RELEASED.len() {
+        comes_up_whole(&Lab::sqlite(), version).await;
+    }
+}
+
+#[tokio::test]
+async fn postgresql_of_every_version_comes_up_whole() {
+    for version in 1..=RELEASED.len() {
+        let Some(lab) = Lab::postgres().await else { return };
+        comes_up_whole(&lab, version).await;
+    }
+}
+
+/// Table, column, whether it is a number, whether it may be empty; and what is unique.
+type Schema = Vec<String>;
+
+async fn schema_of(lab: &Lab) -> Schema {
+    drop(lab.open().await.unwrap());
+    let columns = match &lab.database {
+        Database::Sqlite => {
+            "SELECT t.name || '.' || c.name || CASE c.type WHEN 'INTEGER' THEN ' int' ELSE ' text' END
+                || CASE WHEN c.\"notnull\" = 1 OR c.pk = 1 THEN '' ELSE ' or null' END
+             FROM sqlite_schema t, pragma_table_info(t.name) c
+             WHERE t.type = 'table' AND t.name NOT LIKE '\\_sqlx%' ESCAPE '\\'
+             UNION ALL
+             SELECT 'index ' || name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+        }
+        Database::Postgres(_) => {
+            "SELECT table_name || '.' || column_name
+                || CASE data_type WHEN 'bigint' THEN ' int' ELSE ' ' || data_type END
+                || CASE is_nullable WHEN 'NO' THEN '' ELSE ' or null' END
+             FROM information_schema.columns
+             WHERE table_schema = current_schema() AND table_name <> '_sqlx_migrations'
+             UNION ALL
+             SELECT 'index ' || indexname FROM pg_indexes WHERE schemaname = current_schema()
+                AND indexname NOT LIKE '%\\_pkey' AND indexname NOT LIKE '%\\_key'"
+        }
+    };
+    let mut rows = lab.texts(columns).await;
+    rows.sort();
+    rows
+}
+
+#[tokio::test]
+async fn both_databases_have_the_same_schema() {
+    let Some(postgres) = Lab::postgres().await else { return };
+    let sqlite = schema_of(&Lab::sqlite()).await;
+    assert!(sqlite.contains(&"workloads.eviction text or null".to_owned()), "{sqlite:#?}");
+    assert_eq!(sqlite, schema_of(&postgres).await);
+}

@@ -1,0 +1,44 @@
+//! The store as its users meet it: real files, real servers, real faults.
+
+mod conformance;
+mod faults;
+mod lab;
+mod migrations;
+pub(crate) mod samples;
+
+/// Each of these for each database.
+macro_rules! for_both {
+    ($($test:ident),+ $(,)?) => {
+        mod sqlite {
+            use super::{conformance, lab::Lab};
+            $(#[tokio::test]
+            async fn $test() {
+                conformance::$test(&Lab::sqlite()).await;
+            })+
+        }
+        mod postgres {
+            use super::{conformance, lab::Lab};
+            $(#[tokio::test]
+            async fn $test() {
+                let Some(lab) = Lab::postgres().await else { return };
+                conformance::$test(&lab).await;
+            })+
+        }
+    };
+}
+
+for_both!(
+    everything_comes_back_after_reopening,
+    deleted_things_are_history_and_their_numbers_stay_used,
+    a_batch_is_written_whole_or_not_at_all,
+    a_change_of_an_unknown_workload_is_an_error,
+    events_are_filtered_and_ordered,
+    credentials_and_audit_are_kept,
+    one_server_owns_a_state_directory,
+    objects_come_back_and_their_names_are_free_after_deletion,
+    the_event_log_only_grows,
+    a_text_with_a_nul_is_kept_without_it,
+    a_newer_database_is_refused,
+    many_writers_take_turns,
+    who_gives_up_leaves_the_next_one_a_way,
+);

@@ -1,0 +1,135 @@
+//! Rows for tests, and a store that has some.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use units::Instant;
+use uuid::Uuid;
+
+use crate::*;
+
+pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
+    ProjectRow {
+        id,
+        name: name.to_owned(),
+        body: ProjectBody {
+            description: String::new(),
+            created_by: "alice".to_owned(),
+            updated_by: None,
+            created_at_ms: 1,
+            updated_at_ms: 2,
+            gpu_quota_millis: 2000,
+            gpu_limit_millis: Some(u64::MAX),
+            over_quota_weight: 2,
+            cpu_quota_millis: None,
+            memory_quota_bytes: Some(1 << 40),
+        },
+        deleted_at: None,
+    }
+}
+
+pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
+    WorkloadRow {
+        id: Uuid::from_u128(u128::from(seq)),
+        seq,
+        project_id: 1,
+        created_at: Instant(5),
+        spec: WorkloadSpecBody {
+            name: name.to_owned(),
+            kind: "training".to_owned(),
+            submitted_by: "bob".to_owned(),
+            source: "CLI".to_owned(),
+            image: "ubuntu".to_owned(),
+            command: Some(vec!["sleep".to_owned(), "it's \"quoted\"\n".to_owned()]),
+            args: vec![],
+            env: BTreeMap::from([("K".to_owned(), "ü".to_owned())]),
+            working_dir: None,
+            gpu: GpuBody::Share { devices: 1, millis: 500 },
+            cpu_millis: 100,
+            memory_bytes: 1 << 20,
+            elastic: true,
+            priority: 50,
+            priority_class: "train".to_owned(),
+            preemptible: true,
+            backoff_limit: 6,
+            restart: "never".to_owned(),
+            grace_ms: 30_000,
+            command_line: None,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+        },
+        state: WorkloadState {
+            phase: "Pending".to_owned(),
+            phase_since: Instant(5),
+            desired: Desired::Run,
+            restarts: 0,
+            not_before: None,
+            completed_at: None,
+            waited_ms: 0,
+            ran_ms: 0,
+            eviction: None,
+            deleted_at: None,
+        },
+    }
+}
+
+pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
+    PodRow {
+        id: Uuid::from_u128(1000 + u128::from(workload.seq)),
+        workload_id: workload.id,
+        index: 0,
+        generation: 1,
+        body: PodBody {
+            current: Some(PlacementBody { node: "n1".to_owned(), devices: vec![(0, 500)] }),
+            placed_at_ms: Some(7),
+            ..PodBody::default()
+        },
+    }
+}
+
+pub(crate) fn event(seq: u64, workload: Option<&WorkloadRow>) -> EventRow {
+    EventRow {
+        seq,
+        at: Instant(seq * 10),
+        kind: "Submitted".to_owned(),
+        warning: seq.is_multiple_of(2),
+        project_id: Some(1),
+        project_name: "team-a".to_owned(),
+        workload_id: workload.map(|w| w.id),
+        workload_name: workload.map(|w| w.spec.name.clone()).unwrap_or_default(),
+        pod_name: None,
+        code: Some("P001".to_owned()),
+        message: format!("event {seq}"),
+    }
+}
+
+pub(crate) async fn filled(dir: &Path, database: &Database) -> (Store, Vec<WorkloadRow>) {
+    let store = Store::open_in(dir, database).await.unwrap();
+    let workloads = vec![workload(1, "a"), workload(2, "b")];
+    let mut changes = vec![Change::Project(project(1, "team-a"))];
+    changes.extend(workloads.iter().map(|w| Change::Workload(Box::new(w.clone()))));
+    changes.extend(workloads.iter().map(|w| Change::Pod(pod(w))));
+    changes
+        .extend((1..=4).map(|seq| {
+            Change::Event(event(seq, workloads.get(usize::try_from(seq).unwrap() % 2)))
+        }));
+    store.apply(&changes).await.unwrap();
+    (store, workloads)
+}
+
+pub(crate) fn object(seq: u64, name: &str) -> ObjectRow {
+    ObjectRow {
+        seq,
+        kind: "user".to_owned(),
+        id: format!("u{seq}"),
+        scope: "tenant".to_owned(),
+        owner: String::new(),
+        name: name.to_owned(),
+        body: serde_json::json!({"secrets": {"password": "hush"}, "n": [1, "ü"]}),
+        created_at: Instant(1),
+        created_by: "ada".to_owned(),
+        updated_at: Instant(2),
+        updated_by: "bob".to_owned(),
+        deleted_at: None,
+    }
+}
