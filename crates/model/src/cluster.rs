@@ -404,12 +404,13 @@ impl Cluster {
     /// What a pod asks for before it has a place. A memory request is valued on the smallest GPU
     /// that can hold it, and stays at that even when nodes come and go: accounts must balance.
     fn demand(&self, request: PodRequest) -> Resources {
-        let memories = self.nodes.iter().flat_map(|(_, node)| &node.gpus).map(|g| g.memory_bytes);
+        let gpus = self.nodes.iter().flat_map(|(_, node)| &node.gpus);
+        let memories = gpus.filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes);
         let device = match request.gpu {
             GpuRequest::Memory { bytes, .. } => {
                 memories.filter(|&memory| memory >= bytes).min().unwrap_or(bytes)
             }
-            GpuRequest::Whole(_) | GpuRequest::Share { .. } => 1,
+            _ => 1,
         };
         request.resources(device)
     }
@@ -556,7 +557,8 @@ impl Cluster {
             for place in occupancy.current.iter().chain(&occupancy.next) {
                 let node = &self.nodes[place.node];
                 // CPU and memory may be short for what already ran when the machine shrank.
-                let sound = node.gpus.iter().all(|gpu| gpu.committed_millis <= units::GPU_MILLIS);
+                let sound =
+                    node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());
                 assert!(sound, "node {} was given out beyond its capacity", node.name);
             }
         }

@@ -12,6 +12,7 @@ mod eligible;
 mod free;
 mod group;
 mod machines;
+mod mig;
 mod node;
 mod pod_set;
 mod pool;
@@ -31,6 +32,9 @@ pub use constraint::{
 };
 pub use eligible::ConstraintsId;
 pub use group::{Child, GroupSpec, ShapeId, Standing};
+pub use mig::{
+    MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,
+};
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};

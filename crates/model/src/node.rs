@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, Effect, PodId, Taint};
+use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, Taint};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct NodeSpec {
     pub name: String,
     /// Memory of each GPU in bytes; as many entries as GPUs.
     pub gpu_memory_bytes: Vec<u64>,
+    /// The MIG instances each GPU is divided into; a GPU beyond the list, or with none, is whole.
+    pub mig: Vec<Vec<MigProfile>>,
     /// Allocatable thousandths of cores.
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
@@ -38,6 +40,7 @@ impl NodeSpec {
         Self {
             name: name.into(),
             gpu_memory_bytes,
+            mig: Vec::new(),
             cpu_millis,
             memory_bytes,
             pods_max: u32::MAX,
@@ -47,11 +50,13 @@ impl NodeSpec {
     }
 }
 
-/// One GPU.
+/// One GPU, or one MIG instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gpu {
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// The instance, if it is only that: given out whole, and to none but those who ask for it.
+    pub mig: Option<MigInstance>,
     /// Thousandths physically in use, by pods that are being stopped too.
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
@@ -59,24 +64,48 @@ pub struct Gpu {
 }
 
 impl Gpu {
+    const fn new(memory_bytes: u64, mig: Option<MigInstance>) -> Self {
+        Self { memory_bytes, mig, used_millis: 0, committed_millis: 0 }
+    }
+
+    /// The kind of MIG instance it is; none for a GPU.
+    #[must_use]
+    pub fn profile(&self) -> Option<MigProfile> {
+        self.mig.map(|instance| instance.profile)
+    }
+
+    /// Thousandths of a GPU that it is.
+    #[must_use]
+    pub fn capacity_millis(&self) -> u64 {
+        self.profile().map_or(GPU_MILLIS, MigProfile::millis)
+    }
+
+    /// Whether it is a GPU of which nothing is given out.
+    #[must_use]
+    pub fn is_whole(&self, now: bool) -> bool {
+        self.mig.is_none() && self.free_millis(now) == GPU_MILLIS
+    }
+
     /// Thousandths that can be given out: at once (`now`), or when what is being released is gone.
     #[must_use]
     pub fn free_millis(&self, now: bool) -> u64 {
         // While a rollback is half done a device can be over-committed for a moment.
-        let soon = GPU_MILLIS.saturating_sub(self.committed_millis);
-        if now { soon.min(GPU_MILLIS.saturating_sub(self.used_millis)) } else { soon }
+        let all = self.capacity_millis();
+        let soon = all.saturating_sub(self.committed_millis);
+        if now { soon.min(all.saturating_sub(self.used_millis)) } else { soon }
     }
 }
 
-/// What a machine is made of: thousandths of cores, bytes of main memory, bytes of each GPU.
-pub(crate) type Hardware = (u64, u64, Vec<u64>);
+/// What a machine is made of: thousandths of cores, bytes of main memory, bytes of each GPU and
+/// whether it is a MIG instance.
+pub(crate) type Hardware = (u64, u64, Vec<(u64, Option<MigProfile>)>);
 
 /// A machine and its accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// Name.
     pub name: String,
-    /// GPUs in their order on the machine.
+    /// GPUs in their order on the machine; for one that is divided, its MIG instances.
     pub gpus: Vec<Gpu>,
     /// Everything it has.
     pub capacity: Resources,
@@ -105,14 +134,21 @@ pub struct Node {
 
 impl Node {
     pub(crate) fn new(spec: NodeSpec) -> Self {
-        let gpu = |memory_bytes| Gpu { memory_bytes, used_millis: 0, committed_millis: 0 };
-        let gpus: Vec<_> = spec.gpu_memory_bytes.into_iter().map(gpu).collect();
-        let count = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
+        let mut gpus = Vec::with_capacity(spec.gpu_memory_bytes.len());
+        for (gpu, memory_bytes) in (0_u32..).zip(spec.gpu_memory_bytes) {
+            match spec.mig.get(gpu as usize).filter(|parts| !parts.is_empty()) {
+                None => gpus.push(Gpu::new(memory_bytes, None)),
+                Some(parts) => gpus.extend(parts.iter().map(|&profile| {
+                    Gpu::new(profile.memory_bytes(), Some(MigInstance { gpu, profile }))
+                })),
+            }
+        }
         let capacity = Resources {
-            gpu_millis: gpus.len() as u64 * GPU_MILLIS,
+            gpu_millis: gpus.iter().map(Gpu::capacity_millis).sum(),
             cpu_millis: spec.cpu_millis,
             memory_bytes: spec.memory_bytes,
         };
+        let count = whole_count(&gpus);
         Self {
             name: spec.name,
             gpus,
@@ -148,9 +184,10 @@ impl Node {
 
     /// What it is made of; none without GPUs.
     pub(crate) fn hardware(&self) -> Option<Hardware> {
-        let memories: Vec<_> = self.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());
+        let gpus: Vec<_> = self.gpus.iter().map(kind).collect();
         let Resources { cpu_millis, memory_bytes, .. } = self.capacity;
-        (!memories.is_empty()).then_some((cpu_millis, memory_bytes, memories))
+        (!gpus.is_empty()).then_some((cpu_millis, memory_bytes, gpus))
     }
 
     pub(crate) fn has_soft_taint(&self) -> bool {
@@ -166,7 +203,7 @@ impl Node {
     /// Changes a device's accounts, and with them the counts of free devices.
     pub(crate) fn change_gpu(&mut self, at: usize, change: impl FnOnce(&mut Gpu)) {
         let gpu = &mut self.gpus[at];
-        let whole = |gpu: &Gpu, now| u32::from(gpu.free_millis(now) == GPU_MILLIS);
+        let whole = |gpu: &Gpu, now| u32::from(gpu.is_whole(now));
         self.whole_free_now -= whole(gpu, true);
         self.whole_free_soon -= whole(gpu, false);
         change(gpu);
@@ -185,8 +222,34 @@ impl Node {
     pub fn has_room_now(&self, devices: &[DeviceShare], other: Resources) -> bool {
         let host = Resources { gpu_millis: 0, ..other };
         (self.used + host).fits_in(self.capacity)
-            && devices
-                .iter()
-                .all(|share| self.gpus[share.index()].used_millis + share.millis <= GPU_MILLIS)
+            && devices.iter().all(|share| {
+                let gpu = &self.gpus[share.index()];
+                gpu.used_millis + share.millis <= gpu.capacity_millis()
+            })
     }
+
+    /// The memory of each GPU, and the MIG instances it is divided into: what [`NodeSpec`] says.
+    /// The memory of a divided one is that of its instances.
+    #[must_use]
+    pub fn as_built(&self) -> (Vec<u64>, Vec<Vec<MigProfile>>) {
+        let together = |left: &Gpu, right: &Gpu| match (left.mig, right.mig) {
+            (Some(left), Some(right)) => left.gpu == right.gpu,
+            _ => false,
+        };
+        let built = self.gpus.chunk_by(together).map(|parts| {
+            let memory_bytes: u64 = parts.iter().map(|gpu| gpu.memory_bytes).sum();
+            (memory_bytes, parts.iter().filter_map(Gpu::profile).collect())
+        });
+        let (memories, mut mig): (_, Vec<Vec<_>>) = built.unzip();
+        if mig.iter().all(Vec::is_empty) {
+            mig.clear();
+        }
+        (memories, mig)
+    }
+}
+
+/// How many of these are whole while nothing is given out.
+pub(crate) fn whole_count(gpus: &[Gpu]) -> u32 {
+    let whole = gpus.iter().filter(|gpu| gpu.mig.is_none()).count();
+    u32::try_from(whole).unwrap_or(u32::MAX)
 }

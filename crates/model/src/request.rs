@@ -2,6 +2,8 @@
 
 use units::{GPU_MILLIS, Resources};
 
+use crate::{Gpu, MigRequest};
+
 /// GPUs of one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GpuRequest {
@@ -21,23 +23,48 @@ pub enum GpuRequest {
         /// Bytes on each.
         bytes: u64,
     },
+    /// MIG instances.
+    Mig(MigRequest),
 }
 
 impl GpuRequest {
-    /// Number of devices.
+    /// Number of devices; each MIG instance is one.
     #[must_use]
-    pub const fn devices(self) -> u32 {
+    pub fn devices(self) -> u32 {
         match self {
             Self::Whole(devices) | Self::Share { devices, .. } | Self::Memory { devices, .. } => {
                 devices
             }
+            Self::Mig(instances) => instances.instances(),
+        }
+    }
+
+    /// The request in parts that are for different devices: one, but for several MIG profiles.
+    pub fn parts(self) -> impl Iterator<Item = Self> + Clone {
+        let count = match self {
+            Self::Mig(instances) => instances.profiles(),
+            _ => 1,
+        };
+        (0..count).map(move |at| match self {
+            Self::Mig(instances) => Self::Mig(instances.part(at)),
+            whole => whole,
+        })
+    }
+
+    /// Thousandths needed of this device, all of it free; none when it does not fit there. MIG
+    /// instances are for those who ask for them, and other devices for those who do not.
+    #[must_use]
+    pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
+        match (self, gpu.profile()) {
+            (Self::Mig(wanted), Some(here)) => wanted.has(here).then(|| here.millis()),
+            (Self::Mig(_), None) | (_, Some(_)) => None,
+            (_, None) => self.millis_on(gpu.memory_bytes),
         }
     }
 
     /// Thousandths needed of a device with this much memory; none when the device is too small.
     /// A memory request is rounded up to the next thousandth.
-    #[must_use]
-    pub fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
+    fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
         match self {
             Self::Whole(_) => Some(GPU_MILLIS),
             Self::Share { millis, .. } => Some(millis),
@@ -45,7 +72,7 @@ impl GpuRequest {
                 let scaled = u128::from(bytes) * u128::from(GPU_MILLIS);
                 u64::try_from(scaled.div_ceil(u128::from(device_memory_bytes.max(1)))).ok()
             }
-            Self::Memory { .. } => None,
+            Self::Memory { .. } | Self::Mig(_) => None,
         }
     }
 }
@@ -65,9 +92,12 @@ impl PodRequest {
     /// The request as amounts, valued on devices with this much memory.
     #[must_use]
     pub fn resources(self, device_memory_bytes: u64) -> Resources {
-        let each = self.gpu.millis_on(device_memory_bytes).unwrap_or(GPU_MILLIS);
+        let each = || self.gpu.millis_on(device_memory_bytes).unwrap_or(GPU_MILLIS);
         Resources {
-            gpu_millis: each.saturating_mul(u64::from(self.gpu.devices())),
+            gpu_millis: match self.gpu {
+                GpuRequest::Mig(instances) => instances.millis(),
+                other => each().saturating_mul(u64::from(other.devices())),
+            },
             cpu_millis: self.cpu_millis,
             memory_bytes: self.memory_bytes,
         }

@@ -1,7 +1,7 @@
 //! The accounts, computed anew. Owns: the check that the incremental state equals the rebuilt
 //! one, for tests, fault runs and start-up.
 
-use units::{GPU_MILLIS, Resources};
+use units::Resources;
 
 use crate::Cluster;
 use crate::free::FreeIndex;
@@ -22,7 +22,7 @@ impl Cluster {
             for gpu in &mut node.gpus {
                 (gpu.used_millis, gpu.committed_millis) = (0, 0);
             }
-            let count = u32::try_from(node.gpus.len()).unwrap_or(u32::MAX);
+            let count = crate::node::whole_count(&node.gpus);
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
@@ -115,7 +115,7 @@ impl Cluster {
             let devices = node
                 .gpus
                 .iter()
-                .all(|gpu| gpu.used_millis <= GPU_MILLIS && gpu.committed_millis <= GPU_MILLIS);
+                .all(|gpu| gpu.used_millis.max(gpu.committed_millis) <= gpu.capacity_millis());
             if !devices {
                 return Err(format!("node {} is given out beyond its capacity", node.name));
             }

@@ -96,17 +96,23 @@ impl Shapes {
 /// What is free on the devices that have room for a request, and what one pod takes; zero if
 /// there are too few of them.
 fn fitting(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
-    let (mut devices, mut free_millis, mut each_millis) = (0, 0, 0);
-    for (device, &millis) in node.gpus.iter().zip(&free.devices_millis) {
-        if let Some(needed) = gpu.millis_on(device.memory_bytes).filter(|&needed| needed <= millis)
-        {
-            devices += 1;
-            free_millis += millis;
-            each_millis = needed;
+    let (mut free_millis, mut pod_millis) = (0, 0);
+    for part in gpu.parts() {
+        let (mut devices, mut each_millis) = (0, 0);
+        for (device, &millis) in node.gpus.iter().zip(&free.devices_millis) {
+            if let Some(needed) = part.needs_of(device).filter(|&needed| needed <= millis) {
+                devices += 1;
+                free_millis += millis;
+                each_millis = needed;
+            }
         }
+        let wanted = part.devices();
+        if devices < wanted {
+            return (0, 0);
+        }
+        pod_millis += each_millis * u64::from(wanted);
     }
-    let wanted = gpu.devices();
-    if devices < wanted { (0, 0) } else { (free_millis, each_millis * u64::from(wanted)) }
+    (free_millis, pod_millis)
 }
 
 /// GPU thousandths that one and a half times the pods of a shape that the host has room for would

@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 
-use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodId, PodRequest};
+use model::{
+    Cluster, ConstraintsId, DeviceShare, Gpu, GpuRequest, Node, NodeId, PodId, PodRequest,
+};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
@@ -28,6 +30,9 @@ impl Ask {
         Self { request, constraints: cluster.constraints_of(pod) }
     }
 }
+
+/// Shares of the devices of a node.
+type Devices = SmallVec<[DeviceShare; 2]>;
 
 /// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
 /// released is gone.
@@ -80,34 +85,52 @@ pub(crate) fn on_node(
         return None;
     }
     let devices = devices(node, ask.request, now, fill)?;
-    Some(model::Placement { node: id, devices: devices.into_iter().collect() })
+    Some(model::Placement { node: id, devices })
 }
 
 /// The devices of this node the pod would get; none when it does not fit.
-fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<Vec<DeviceShare>> {
+fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<Devices> {
     let host = Resources { gpu_millis: 0, ..request.resources(1) };
     if !host.fits_in(Resources { gpu_millis: u64::MAX, ..node.free(now) }) {
         return None;
     }
-    let wanted = request.gpu.devices() as usize;
-    if wanted == 0 {
-        return Some(Vec::new());
+    if request.gpu.devices() == 0 {
+        return Some(Devices::new());
     }
-    let mut fitting: Vec<(u64, DeviceShare)> = (0..)
-        .zip(&node.gpus)
-        .filter_map(|(gpu, device)| {
-            let millis = request.gpu.millis_on(device.memory_bytes)?;
-            let free = device.free_millis(now);
-            (free >= millis).then_some((free, DeviceShare { gpu, millis }))
-        })
-        .collect();
-    // Whole requests need all of a device, so order matters to shared ones only.
-    match fill {
-        Fill::BinPack => fitting.sort_by_key(|(free, share)| (*free, share.gpu)),
-        Fill::Spread => fitting.sort_by_key(|(free, share)| (Reverse(*free), share.gpu)),
+    let mut chosen = Devices::new();
+    for part in request.gpu.parts() {
+        let mut fitting: Vec<(u64, DeviceShare)> = (0..)
+            .zip(&node.gpus)
+            .filter_map(|(gpu, device)| {
+                let millis = part.needs_of(device)?;
+                let free = device.free_millis(now);
+                (free >= millis).then_some((free, DeviceShare { gpu, millis }))
+            })
+            .collect();
+        // Whole requests need all of a device, so order matters to shared ones only.
+        match fill {
+            Fill::BinPack => fitting.sort_by_key(|(free, share)| (*free, share.gpu)),
+            Fill::Spread => fitting.sort_by_key(|(free, share)| (Reverse(*free), share.gpu)),
+        }
+        let wanted = part.devices() as usize;
+        if fitting.len() < wanted {
+            return None;
+        }
+        chosen.extend(fitting.into_iter().take(wanted).map(|(_, share)| share));
     }
-    (fitting.len() >= wanted)
-        .then(|| fitting.into_iter().take(wanted).map(|(_, share)| share).collect())
+    Some(chosen)
+}
+
+/// Whether a request fits on devices with so much free.
+pub(crate) fn fits_on<'a>(
+    request: GpuRequest,
+    gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
+) -> bool {
+    request.parts().all(|part| {
+        let fitting =
+            gpus.clone().filter(|(gpu, free)| part.needs_of(gpu).is_some_and(|need| need <= *free));
+        fitting.count() >= part.devices() as usize
+    })
 }
 
 /// How many pods of this kind a node takes, beside what is there.
@@ -118,28 +141,37 @@ pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: Ask, now: bool) -> u32 {
     }
     let used = if now { node.pods_committed.max(node.pods_used) } else { node.pods_committed };
     let pods = u64::from(node.pods_max.saturating_sub(used));
-    let free = node.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.free_millis(now)));
+    let free = node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
     fitting(ask.request, node.free(now), pods, free)
 }
 
 /// How many pods fit into so much of a machine and so much of each of its GPUs.
-pub(crate) fn fitting(
+pub(crate) fn fitting<'a>(
     request: PodRequest,
     host: Resources,
     pods: u64,
-    gpus: impl Iterator<Item = (u64, u64)>,
+    gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
 ) -> u32 {
     let per = |free: u64, each: u64| free.checked_div(each).unwrap_or(u64::MAX);
     let most = pods
         .min(per(host.cpu_millis, request.cpu_millis))
         .min(per(host.memory_bytes, request.memory_bytes));
-    let devices = u64::from(request.gpu.devices());
+    let parts = request.gpu.parts();
+    let fitting = parts.fold(most, |most, part| fitting_devices(part, most, gpus.clone()));
+    u32::try_from(fitting).unwrap_or(u32::MAX)
+}
+
+/// The same, as far as the devices for one part of a request go: at most so many.
+fn fitting_devices<'a>(
+    part: GpuRequest,
+    most: u64,
+    gpus: impl Iterator<Item = (&'a Gpu, u64)>,
+) -> u64 {
+    let devices = u64::from(part.devices());
     if devices == 0 || most == 0 {
-        return u32::try_from(most).unwrap_or(u32::MAX);
+        return most;
     }
-    let slots = |(memory, free): (u64, u64)| {
-        request.gpu.millis_on(memory).map_or(0, |millis| per(free, millis.max(1)))
-    };
+    let slots = |(gpu, free): (&Gpu, u64)| part.needs_of(gpu).map_or(0, |need| free / need.max(1));
     let slots: SmallVec<[u64; 8]> = gpus.map(slots).collect();
     // A pod takes different devices: of each device at most as many slots count as there are pods.
     let enough = |pods: u64| {
@@ -149,7 +181,7 @@ pub(crate) fn fitting(
     while !enough(fitting) {
         fitting -= 1;
     }
-    u32::try_from(fitting).unwrap_or(u32::MAX)
+    fitting
 }
 
 /// The place an elastic pod has after it is resized to `gpus` whole devices on its node: it
@@ -167,7 +199,7 @@ pub(crate) fn resized(
             break;
         }
         let own = place.devices.iter().any(|share| share.gpu == gpu);
-        if !own && device.free_millis(true) == GPU_MILLIS {
+        if !own && device.is_whole(true) {
             devices.push(DeviceShare { gpu, millis: GPU_MILLIS });
         }
     }

@@ -36,7 +36,7 @@ impl Placement {
     }
 
     /// Nodes, for this request.
-    pub(crate) const fn nodes(self, request: GpuRequest) -> Fill {
+    pub(crate) fn nodes(self, request: GpuRequest) -> Fill {
         if request.devices() == 0 { self.cpu } else { self.gpu }
     }
 }

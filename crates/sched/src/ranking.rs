@@ -156,7 +156,7 @@ impl Ranking {
 /// Devices wholly free that a shared request would break.
 fn broken(node: &Node, devices: &[DeviceShare], now: bool) -> usize {
     let breaks = |share: &&DeviceShare| {
-        share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].free_millis(now) == GPU_MILLIS
+        share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].is_whole(now)
     };
     devices.iter().filter(breaks).count()
 }

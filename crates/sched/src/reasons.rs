@@ -6,7 +6,7 @@ mod text;
 
 pub(crate) use text::{number, of};
 
-use model::{GpuRequest, WorkloadId};
+use model::{GpuRequest, MigRequest, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 /// A stable code with its short name.
@@ -53,6 +53,15 @@ pub enum Pending {
         millis: u64,
         /// Largest share that is free on so many GPUs of one node, in thousandths.
         free_millis_max: u64,
+    },
+    /// Nodes have the MIG instances it asks for, and not enough of them are free on any.
+    NoMigInstanceFree {
+        /// What one pod asks for.
+        request: MigRequest,
+        /// Number of nodes.
+        nodes: usize,
+        /// Nodes that have enough of them when empty.
+        with: usize,
     },
     /// GPUs are free, but not CPU on the same node.
     NotEnoughCpu {
@@ -300,6 +309,7 @@ impl Pending {
             Self::GangIncomplete { .. } => Code { code: "P106", name: "GangIncomplete" },
             Self::NodesRuledOut { .. } => Code { code: "P107", name: "NodesRuledOut" },
             Self::NoTopologyDomain(_) => Code { code: "P108", name: "NoTopologyDomain" },
+            Self::NoMigInstanceFree { .. } => Code { code: "P109", name: "NoMigInstanceFree" },
             Self::OverLimit { .. } => Code { code: "P201", name: "OverLimit" },
             Self::NonPreemptibleOverQuota { .. } => {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }

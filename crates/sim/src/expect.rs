@@ -98,7 +98,8 @@ pub(crate) fn gpus(simulation: &Simulation, node: model::NodeId) -> String {
             if occupancy.releasing {
                 user.push('!');
             }
-            if share.millis != GPU_MILLIS {
+            let instance = row.gpus[share.gpu as usize].profile().is_some();
+            if share.millis != GPU_MILLIS && !instance {
                 user.push_str(&format!(":{}", format_millis(share.millis)));
             }
             users[share.gpu as usize].push(user);

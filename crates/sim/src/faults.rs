@@ -2,13 +2,13 @@
 //! slow kills, observations that come late and out of order. Owns: drawing the history and checking every invariant
 //! after each step. A history that breaks one is a scenario that repeats it.
 
-use model::{Cluster, Pod, PodId, WorkloadId};
+use model::{Cluster, MigProfile, MigRequest, Pod, PodId, WorkloadId};
 use sched::Step as Decided;
 
 use crate::rng::Rng;
 use crate::scenario::amount::{CountLimit, Span};
 use crate::scenario::{
-    Amounts, At, Evicted, Gone, GpuAsk, Node, NodeAffinity, OneOrMany, Operator, Policy,
+    Amounts, At, Evicted, Gone, GpuAsk, Mig, Node, NodeAffinity, OneOrMany, Operator, Policy,
     Preference, Queue, QuotaChange, Releasing, Requirement, Scenario, Schedule, Step, Submit,
     Workload, World,
 };
@@ -137,6 +137,11 @@ fn node(rng: &mut Rng, name: &str) -> Node {
     let mut node: Node = Node::named(name);
     node.gpus = gpus;
     node.cpu = crate::scenario::amount::Count::new([4_000, 100_000][rng.below(2)]);
+    if rng.below(4) == 0 {
+        let mut each = vec![Mig::default(); gpus as usize];
+        each[0] = Mig::count(profiles(&[SMALL, SMALL, LARGE]));
+        node.mig = Some(OneOrMany::Many(each));
+    }
     node.labels.insert(ZONE.to_owned(), ["a", "b"][rng.below(2)].to_owned());
     node
 }
@@ -171,6 +176,21 @@ fn queue(rng: &mut Rng, name: &str, parent: Option<&str>) -> Queue {
     queue
 }
 
+/// Profiles of instances that some nodes have.
+const SMALL: &str = "1g.5gb";
+const LARGE: &str = "3g.20gb";
+
+fn profiles(names: &[&str]) -> impl Iterator<Item = MigProfile> {
+    names.iter().filter_map(|name| name.parse().ok())
+}
+
+/// One or two instances on a node.
+fn instances(rng: &mut Rng) -> model::GpuRequest {
+    let wanted = [&[SMALL][..], &[LARGE], &[SMALL, LARGE], &[SMALL, SMALL]][rng.below(4)];
+    let request = MigRequest::new(profiles(wanted).map(|profile| (profile, 1)));
+    request.map_or(model::GpuRequest::Whole(1), model::GpuRequest::Mig)
+}
+
 const SHAPES: [model::GpuRequest; 9] = [
     model::GpuRequest::Whole(0),
     model::GpuRequest::Whole(1),
@@ -186,7 +206,10 @@ const SHAPES: [model::GpuRequest; 9] = [
 fn workload(rng: &mut Rng, number: u32) -> Workload {
     let project = ["a", "b", "c"][rng.below(3)];
     let mut workload = Workload::named(&format!("w{number}"), project);
-    let shape = SHAPES[rng.below(SHAPES.len())];
+    let shape = match rng.below(8) {
+        0 => instances(rng),
+        _ => SHAPES[rng.below(SHAPES.len())],
+    };
     workload.gpu = Some(GpuAsk(shape));
     workload.cpu = Some(crate::scenario::amount::Count::new([100, 1000][rng.below(2)]));
     workload.preemptible = Some(rng.below(4) != 0);

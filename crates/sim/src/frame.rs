@@ -7,7 +7,7 @@ use serde::Serialize;
 use units::Resources;
 
 use crate::diagnosis::Diagnosis;
-use crate::scenario::{DecisionKind, State};
+use crate::scenario::{DecisionKind, ProfileName, State};
 use crate::world::Simulation;
 
 /// A decision and the state it left.
@@ -71,8 +71,11 @@ pub struct Place {
 pub struct GpuShare {
     /// Index on its node.
     pub index: u32,
-    /// Thousandths of it.
+    /// Thousandths of it; of a MIG instance, thousandths of a GPU that it counts for.
     pub millis: u64,
+    /// Which MIG instance it is, if it is one: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mig: Option<ProfileName>,
 }
 
 /// A task.
@@ -275,11 +278,13 @@ fn amounts(resources: Resources) -> Amounts {
 }
 
 fn named(simulation: &Simulation, place: &Placement) -> Place {
-    let gpu = |share: &model::DeviceShare| GpuShare { index: share.gpu, millis: share.millis };
-    Place {
-        node: simulation.cluster().nodes()[place.node].name.clone(),
-        gpus: place.devices.iter().map(gpu).collect(),
-    }
+    let node = &simulation.cluster().nodes()[place.node];
+    let gpu = |share: &model::DeviceShare| GpuShare {
+        index: share.gpu,
+        millis: share.millis,
+        mig: node.gpus[share.gpu as usize].profile().map(ProfileName),
+    };
+    Place { node: node.name.clone(), gpus: place.devices.iter().map(gpu).collect() }
 }
 
 fn decision(simulation: &Simulation, step: &Step) -> Decision {

@@ -11,8 +11,8 @@ use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use crate::scenario::{
-    self as wire, Amounts, At, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState, Weights,
-    Workload,
+    self as wire, Amounts, At, Mig, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState,
+    Weights, Workload,
 };
 
 /// Describes a cluster at an instant.
@@ -109,8 +109,14 @@ fn usage_window(window: model::UsageWindow, now: Instant) -> wire::UsageWindow {
 
 fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let mut node = Node::named(&row.name);
-    node.gpus = u32::try_from(row.gpus.len()).unwrap_or(u32::MAX);
-    let sizes: Vec<_> = row.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    let (sizes, mig) = row.as_built();
+    node.gpus = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+    let parts = mig.into_iter().map(Mig::count);
+    node.mig = parts
+        .map(Some)
+        .collect::<Option<Vec<_>>>()
+        .filter(|parts| !parts.is_empty())
+        .map(OneOrMany::Many);
     let distinct: BTreeSet<_> = sizes.iter().copied().collect();
     node.gpu_memory = match (distinct.len(), sizes.first()) {
         (1, Some(&size)) => OneOrMany::One(Size::new(size)),

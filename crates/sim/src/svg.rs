@@ -225,7 +225,8 @@ impl Drawing {
 fn held(frame: &Frame, node: &str, index: u32) -> Vec<Held> {
     let share = |place: &Place| {
         let here = place.gpus.iter().find(|gpu| place.node == node && gpu.index == index)?;
-        Some(here.millis)
+        // A MIG instance is held as a whole.
+        Some(here.mig.map_or(here.millis, |_| GPU_MILLIS))
     };
     let tasks = frame.tasks.iter().filter_map(|task| {
         let millis = share(task.place.as_ref()?)?;

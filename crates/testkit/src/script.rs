@@ -161,13 +161,14 @@ fn submit(words: &[&str]) -> Submit {
         group: None,
         task_priority: 0,
     };
-    let (mut devices, mut millis, mut memory) = (1, 1000, None);
+    let (mut devices, mut millis, mut memory, mut mig) = (1, 1000, None, None);
     let mut rest = words[1..].iter();
     while let Some(&word) = rest.next() {
         let mut value = || *rest.next().expect("a value after the flag");
         match word {
             "-g" => millis = parse_gpu_millis(value()).expect("a GPU count"),
             "--devices" => devices = value().parse().expect("a count"),
+            "--mig" => mig = Some(instances(value())),
             "--mem" => memory = Some(parse_bytes(value()).expect("a size")),
             "--cpu" => result.cpu_millis = parse_cpu_millis(value()).expect("a CPU count"),
             "--memory" => result.memory_bytes = parse_bytes(value()).expect("a size"),
@@ -194,6 +195,10 @@ fn submit(words: &[&str]) -> Submit {
         }
     }
     result.gpu = match memory {
+        _ if mig.is_some() => {
+            let each = mig.into_iter().flatten().map(|profile| (profile, 1));
+            model::GpuRequest::Mig(model::MigRequest::new(each).expect("a sound request"))
+        }
         Some(bytes) => model::GpuRequest::Memory { devices, bytes },
         None if millis % 1000 == 0 => {
             model::GpuRequest::Whole(u32::try_from(millis / 1000).expect("a small count"))
@@ -201,6 +206,25 @@ fn submit(words: &[&str]) -> Submit {
         None => model::GpuRequest::Share { devices, millis },
     };
     result
+}
+
+/// `1g.10gb*4,3g.40gb`.
+fn instances(text: &str) -> Vec<model::MigProfile> {
+    let each = text.split(',').flat_map(|part| {
+        let (profile, count) = part.split_once('*').unwrap_or((part, "1"));
+        let profile = profile.parse().expect("a MIG profile");
+        vec![profile; count.parse().expect("a count")]
+    });
+    each.collect()
+}
+
+/// The GPUs of a node, and what each is divided into: `2+1g.10gb*7`.
+pub(crate) fn divided(text: &str) -> Vec<Vec<model::MigProfile>> {
+    let each = text.split('+').flat_map(|part| match part.parse() {
+        Ok(whole) => vec![Vec::new(); whole],
+        Err(_) => vec![instances(part)],
+    });
+    each.collect()
 }
 
 /// `label=value`.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, DeviceShare, NodeId, NodeSpec, Occupancy, Placement, QueueId, QueueSpec, Share, Usage,
-    Weights, WorkloadId,
+    Cluster, DeviceShare, GpuRequest, NodeId, NodeSpec, Occupancy, Placement, QueueId, QueueSpec,
+    Share, SliceValue, Usage, Weights, WorkloadId,
 };
 use sched::{Action, Plan, Policy};
 use units::{GPU_MILLIS, Instant, Resources};
@@ -31,7 +31,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Nodes as `name:gpus[:cores[:pods]]`; queues as `name:quota[:limit]` or `parent/name:…`,
+    /// Nodes as `name:gpus[:cores[:pods]]`, GPUs as in [`crate::World::new`]; queues as `name:quota[:limit]` or `parent/name:…`,
     /// with `-` for unlimited and options after commas: `w2` weight, `p200` priority, `r9`
     /// `reclaim_min_runtime`, `t9` `preempt_min_runtime` in milliseconds, `c4` CPU quota, `C4`
     /// CPU limit, `u9` usage of GPUs in parts per million. Jobs one per line: `queue/name` and the flags
@@ -56,10 +56,13 @@ impl Table {
             let number = |at: usize, usual: u64| {
                 parts.get(at).map_or(usual, |part| part.parse().expect("a number"))
             };
-            let gpus = usize::try_from(number(1, 0)).expect("a small number");
-            let memory = vec![GPU_MEMORY_BYTES; gpus];
+            let mut mig = parts.get(1).map_or(Vec::new(), |gpus| script::divided(gpus));
+            let each = mig.iter_mut().flatten();
+            each.for_each(|profile| *profile = profile.valued(SliceValue::Gpu));
+            let memory = vec![GPU_MEMORY_BYTES; mig.len()];
             let cpu_millis = number(2, CORES) * 1000;
             let mut spec = NodeSpec::new(parts[0], memory, cpu_millis, 1 << 40);
+            spec.mig = mig;
             spec.pods_max = u32::try_from(number(3, 1000)).expect("a small number");
             names.insert(parts[0].to_owned(), table.cluster.add_node(spec));
         }
@@ -117,7 +120,12 @@ impl Table {
         let (states, words): (Vec<_>, Vec<_>) = line.split_whitespace().partition(is_state);
         let seq = self.jobs.len() as u64;
         let queue = queues[script::project(&words)];
-        let (_, spec) = script::workload(&self.cluster, &words, queue, seq, self.now);
+        let (_, mut spec) = script::workload(&self.cluster, &words, queue, seq, self.now);
+        for set in &mut spec.pod_sets {
+            if let GpuRequest::Mig(instances) = &mut set.request.gpu {
+                *instances = instances.valued(SliceValue::Gpu);
+            }
+        }
         let id = self.cluster.add_workload(spec).expect("a sound workload");
         self.jobs.push(id);
         let pods = self.cluster.workloads()[id].pods.clone();
@@ -160,9 +168,8 @@ impl Table {
         let set = self.cluster.pods()[pod].set as usize;
         let request = self.cluster.workload_of(pod).spec.pod_sets[set].request.gpu;
         let share = |(at, device): (u32, &model::Gpu)| {
-            let millis =
-                request.millis_on(device.memory_bytes).expect("a device that is large enough");
-            let free = GPU_MILLIS.saturating_sub(device.used_millis) >= millis;
+            let millis = request.needs_of(device)?;
+            let free = device.capacity_millis().saturating_sub(device.used_millis) >= millis;
             (free && gpu.is_none_or(|first| at >= first)).then_some(DeviceShare { gpu: at, millis })
         };
         let wanted = request.devices() as usize;

@@ -38,7 +38,8 @@ pub struct World {
 }
 
 impl World {
-    /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said) and projects as
+    /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said; GPUs divided
+    /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five) and projects as
     /// `name:quota[:limit]`, all in one department without quota.
     ///
     /// # Panics
@@ -77,10 +78,11 @@ impl World {
     fn add_node(&mut self, text: &str) {
         let mut parts = text.split(':');
         let name = parts.next().expect("a name");
-        let gpus = parts.next().expect("GPUs").parse().expect("a count");
+        let mig = script::divided(parts.next().expect("GPUs"));
         let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
-        let memories = vec![16 * GIB; gpus];
-        self.cluster.add_node(NodeSpec::new(name, memories, cores * 1000, 1024 * GIB));
+        let memories = vec![16 * GIB; mig.len()];
+        let spec = NodeSpec::new(name, memories, cores * 1000, 1024 * GIB);
+        self.cluster.add_node(NodeSpec { mig, ..spec });
     }
 
     /// Adds a queue.
@@ -356,7 +358,8 @@ impl World {
         let share = place.devices.iter().find(|share| share.gpu as usize == gpu)?;
         let name = &self.cluster.workload_of(pod).spec.name;
         let leaving = if occupancy.releasing { "!" } else { "" };
-        let part = if share.millis == GPU_MILLIS {
+        let device = &self.cluster.nodes()[node].gpus[gpu];
+        let part = if share.millis == GPU_MILLIS || device.profile().is_some() {
             String::new()
         } else {
             format!(":{}", units::format_millis(share.millis))

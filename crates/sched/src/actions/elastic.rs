@@ -152,7 +152,7 @@ fn step_up(request: u32, size: u32) -> Option<u32> {
 fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
     match s.cluster.workloads()[id].spec.pod_sets[0].request.gpu {
         GpuRequest::Whole(gpus) => gpus,
-        GpuRequest::Share { .. } | GpuRequest::Memory { .. } => 0,
+        GpuRequest::Share { .. } | GpuRequest::Memory { .. } | GpuRequest::Mig(_) => 0,
     }
 }
 

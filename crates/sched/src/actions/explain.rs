@@ -10,6 +10,7 @@ use units::{GPU_MILLIS, Resources};
 use super::reclaim::not_entitled;
 use crate::Pending;
 use crate::class::Class;
+use crate::place;
 use crate::session::Session;
 use crate::topology;
 
@@ -177,11 +178,11 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
         return None;
     }
     let gpus_of = |node: &&Node| {
-        let large = |g: &&Gpu| request.gpu.millis_on(g.memory_bytes).is_some();
+        let large = |g: &&Gpu| request.gpu.needs_of(g).is_some();
         node.gpus.iter().filter(large).count()
     };
     let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
-    let enough = |node: &&&Node| gpus_of(node) >= request.gpu.devices() as usize;
+    let enough = |node: &&&Node| has_gpus_when_empty(node, request.gpu);
     let host = Resources { gpu_millis: 0, ..demand };
     if !nodes.iter().filter(enough).any(|node| host.fits_in(node.capacity)) {
         let with_gpus = nodes.iter().filter(enough);
@@ -206,10 +207,11 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
 }
 
 fn has_gpus(node: &Node, request: GpuRequest) -> bool {
-    let fitting = node.gpus.iter().filter(|gpu| {
-        request.millis_on(gpu.memory_bytes).is_some_and(|millis| gpu.free_millis(false) >= millis)
-    });
-    fitting.count() >= request.devices() as usize
+    place::fits_on(request, node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
+}
+
+fn has_gpus_when_empty(node: &Node, request: GpuRequest) -> bool {
+    place::fits_on(request, node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis())))
 }
 
 fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
@@ -222,16 +224,21 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
             free_total: free.iter().copied().map(u64::from).sum(),
         };
     }
-    let memories = nodes.iter().flat_map(|node| &node.gpus).map(|gpu| gpu.memory_bytes);
+    if let GpuRequest::Mig(request) = request {
+        let gpu = GpuRequest::Mig(request);
+        let with = nodes.iter().filter(|node| has_gpus_when_empty(node, gpu)).count();
+        return Pending::NoMigInstanceFree { request, nodes: nodes.len(), with };
+    }
+    let gpus = nodes.iter().flat_map(|node| &node.gpus);
     let free = |node: &&Node| {
-        let large = node.gpus.iter().filter(|gpu| request.millis_on(gpu.memory_bytes).is_some());
+        let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
         let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
         free.sort_unstable_by_key(|&millis| Reverse(millis));
         free.get((request.devices() as usize).wrapping_sub(1)).copied()
     };
     Pending::NoGpuShareFree {
         devices: request.devices(),
-        millis: memories.filter_map(|memory| request.millis_on(memory)).min().unwrap_or(GPU_MILLIS),
+        millis: gpus.filter_map(|gpu| request.needs_of(gpu)).min().unwrap_or(GPU_MILLIS),
         free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
     }
 }

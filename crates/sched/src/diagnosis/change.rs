@@ -200,8 +200,9 @@ fn named(cluster: &Cluster, name: &str) -> Option<NodeId> {
 
 /// A node like this one.
 fn spec_of(node: &Node) -> NodeSpec {
-    let gpus = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    let (gpus, mig) = node.as_built();
     NodeSpec {
+        mig,
         pods_max: node.pods_max,
         labels: node.labels.clone(),
         taints: node.taints.clone(),

@@ -4,7 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Constraints, Effect, GpuRequest, Mismatch, Node, NodeId, Taint, WorkloadId};
+use model::{
+    Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, Taint,
+    WorkloadId,
+};
 use units::Resources;
 
 use crate::Fill;
@@ -38,6 +41,8 @@ pub struct NodeClass {
     pub like: String,
     /// GPUs of that one.
     pub gpus: u32,
+    /// MIG instances of that one, by profile; they are among its GPUs.
+    pub mig: Vec<(MigProfile, u32)>,
     /// Memory of its largest GPU, in bytes.
     pub gpu_memory_bytes: u64,
     /// What it has.
@@ -78,6 +83,8 @@ pub enum Obstacle {
     Taint,
     /// Fewer GPUs than it needs, even when empty.
     Gpus,
+    /// Fewer MIG instances than it needs, even when empty.
+    MigInstances,
     /// GPUs with too little memory, in bytes.
     GpuMemory,
     /// Too few cores even when empty, in thousandths.
@@ -86,6 +93,8 @@ pub enum Obstacle {
     Memory,
     /// Too few whole GPUs free.
     FreeGpus,
+    /// Too few MIG instances free.
+    FreeMigInstances,
     /// No GPU with so large a share free, in thousandths.
     FreeShare,
     /// Too few cores free, in thousandths.
@@ -101,7 +110,7 @@ pub enum Obstacle {
 /// What makes nodes alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    gpu_memory_bytes: Vec<u64>,
+    gpus: Vec<(u64, Option<MigProfile>)>,
     cpu_millis: u64,
     memory_bytes: u64,
     labels: Vec<(String, String)>,
@@ -167,12 +176,13 @@ fn labels_asked_about(constraints: &Constraints) -> BTreeSet<&str> {
 }
 
 fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {
-    let mut gpu_memory_bytes: Vec<_> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-    gpu_memory_bytes.sort_unstable();
+    let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());
+    let mut gpus: Vec<_> = node.gpus.iter().map(kind).collect();
+    gpus.sort_unstable();
     let labels = node.labels.iter().filter(|(key, _)| asked_about.contains(key.as_str()));
     let hard = node.taints.iter().filter(|taint| taint.effect != Effect::PreferNoSchedule);
     Key {
-        gpu_memory_bytes,
+        gpus,
         cpu_millis: node.capacity.cpu_millis,
         memory_bytes: node.capacity.memory_bytes,
         labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect(),
@@ -204,12 +214,17 @@ fn class(cluster: &Cluster, ask: Ask, key: Key, nodes: &[NodeId], classes: u32) 
     let mut failing: Vec<_> = failing.into_values().collect();
     failing.sort_by_key(|failing| (Reverse(failing.nodes), failing.obstacle));
     let first = &cluster.nodes()[nodes[0]];
+    let mut mig: BTreeMap<MigProfile, u32> = BTreeMap::new();
+    for profile in key.gpus.iter().filter_map(|&(_, profile)| profile) {
+        *mig.entry(profile).or_default() += 1;
+    }
     NodeClass {
         classes,
         nodes: u32::try_from(nodes.len()).unwrap_or(u32::MAX),
         like: first.name.clone(),
         gpus: u32::try_from(first.gpus.len()).unwrap_or(u32::MAX),
-        gpu_memory_bytes: key.gpu_memory_bytes.last().copied().unwrap_or(0),
+        mig: mig.into_iter().collect(),
+        gpu_memory_bytes: key.gpus.last().map_or(0, |&(bytes, _)| bytes),
         capacity: first.capacity,
         labels: key.labels,
         room,
@@ -236,10 +251,15 @@ fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u
     let short = |needed: u64, most: u64| (needed > most).then_some((needed, most));
     let tests = [
         (Obstacle::Gpus, too_few_gpus(node, ask.request.gpu)),
+        (Obstacle::MigInstances, too_few_instances(node, ask.request.gpu, Gpu::capacity_millis)),
         (Obstacle::GpuMemory, too_little_gpu_memory(node, ask.request.gpu)),
         (Obstacle::Cpu, short(ask.request.cpu_millis, node.capacity.cpu_millis)),
         (Obstacle::Memory, short(ask.request.memory_bytes, node.capacity.memory_bytes)),
         (Obstacle::FreeGpus, too_few_free(node, ask.request.gpu)),
+        (
+            Obstacle::FreeMigInstances,
+            too_few_instances(node, ask.request.gpu, |gpu| gpu.free_millis(false)),
+        ),
         (Obstacle::FreeShare, too_small_share(node, ask.request.gpu)),
         (Obstacle::FreeCpu, short(ask.request.cpu_millis, node.free(false).cpu_millis)),
         (Obstacle::FreeMemory, short(ask.request.memory_bytes, node.free(false).memory_bytes)),
@@ -251,13 +271,34 @@ fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u
 }
 
 fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
-    let (needed, has) = (u64::from(request.devices()), node.gpus.len() as u64);
+    if matches!(request, GpuRequest::Mig(_)) {
+        return None;
+    }
+    let (needed, gpus) = (u64::from(request.devices()), node.gpus.iter());
+    let has = gpus.filter(|gpu| gpu.mig.is_none()).count() as u64;
     (has < needed).then_some((needed, has))
+}
+
+/// Of several profiles the first of which there are too few.
+fn too_few_instances(
+    node: &Node,
+    request: GpuRequest,
+    free_millis: impl Fn(&Gpu) -> u64,
+) -> Option<(u64, u64)> {
+    if !matches!(request, GpuRequest::Mig(_)) {
+        return None;
+    }
+    request.parts().find_map(|part| {
+        let fits = |gpu: &&Gpu| part.needs_of(gpu).is_some_and(|need| need <= free_millis(gpu));
+        let (needed, has) = (u64::from(part.devices()), node.gpus.iter().filter(fits).count());
+        (needed > has as u64).then_some((needed, has as u64))
+    })
 }
 
 fn too_little_gpu_memory(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     let GpuRequest::Memory { devices, bytes } = request else { return None };
-    let mut sizes: Vec<_> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    let whole = node.gpus.iter().filter(|gpu| gpu.mig.is_none());
+    let mut sizes: Vec<_> = whole.map(|gpu| gpu.memory_bytes).collect();
     sizes.sort_unstable_by_key(|&bytes| Reverse(bytes));
     let least = *sizes.get((devices as usize).checked_sub(1)?)?;
     (least < bytes).then_some((bytes, least))
@@ -271,11 +312,11 @@ fn too_few_free(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
 
 /// Of several devices the last one to be found is what is missing.
 fn too_small_share(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
-    if matches!(request, GpuRequest::Whole(_)) {
+    if matches!(request, GpuRequest::Whole(_) | GpuRequest::Mig(_)) {
         return None;
     }
     let shares = node.gpus.iter().filter_map(|gpu| {
-        let needed = request.millis_on(gpu.memory_bytes)?;
+        let needed = request.needs_of(gpu)?;
         let free = gpu.free_millis(false);
         Some((needed.saturating_sub(free), needed, free))
     });

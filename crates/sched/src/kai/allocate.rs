@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Child, DeviceShare, NodeId, Occupancy, Placement, PodId, WorkloadId};
+use model::{Child, DeviceShare, Gpu, NodeId, Occupancy, Placement, PodId, WorkloadId};
 use units::GPU_MILLIS;
 
 use super::jobs::{self, Evicted};
@@ -135,11 +135,16 @@ fn stays(before: &Occupancy, to: &Placement) -> bool {
         .is_some_and(|here| here.node == to.node && here.devices.iter().filter(shared).all(same))
 }
 
+/// Whether a device is free, and of the kind of another.
+fn is_spare(device: &Gpu, other: &Gpu) -> bool {
+    device.profile() == other.profile() && device.free_millis(false) == device.capacity_millis()
+}
+
 /// Whole GPUs are counted, not named: whoever has one reserved that `pod` keeps gets another one
 /// of the node, which is free since `pod` was found room there.
 fn make_room(s: &mut Session<'_>, pod: PodId, before: &Occupancy) {
     let Some(here) = before.effective() else { return };
-    let whole = |share: &&DeviceShare| share.millis == GPU_MILLIS;
+    let whole = |share: &&DeviceShare| share.millis >= GPU_MILLIS;
     let mine: Vec<_> = here.devices.iter().filter(whole).map(|share| share.gpu).collect();
     for &gpu in &mine {
         let node = &s.cluster.nodes()[here.node];
@@ -148,7 +153,7 @@ fn make_room(s: &mut Session<'_>, pod: PodId, before: &Occupancy) {
         }
         let free = (0_u32..)
             .zip(&node.gpus)
-            .find(|(at, device)| device.free_millis(false) == GPU_MILLIS && !mine.contains(at));
+            .find(|(at, device)| is_spare(device, &node.gpus[gpu as usize]) && !mine.contains(at));
         let Some((other, _)) = free else { continue };
         for holder in node.pods.clone() {
             let mut occupancy = s.cluster.pods()[holder].occupancy.clone();
@@ -183,7 +188,7 @@ fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
         s.settle(pod, None, false);
         // On its node the place may be another one now: one that is being released.
         let spot = place::on_node(s, pod, here.node, Aim::Reserve);
-        let waiting = spot.filter(|_| here.devices.iter().all(|share| share.millis == GPU_MILLIS));
+        let waiting = spot.filter(|_| here.devices.iter().all(|share| share.millis >= GPU_MILLIS));
         let place = waiting.map_or(here, |spot| spot.place);
         s.settle(pod, Some(place), false);
     }

@@ -120,7 +120,9 @@ pub(super) fn request(s: &Session<'_>, pod: PodId) -> PodRequest {
 pub(super) fn amounts(request: PodRequest) -> Resources {
     let gpu_millis = match request.gpu {
         GpuRequest::Memory { .. } => 0,
-        GpuRequest::Whole(_) | GpuRequest::Share { .. } => request.resources(1).gpu_millis,
+        GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => {
+            request.resources(1).gpu_millis
+        }
     };
     Resources { gpu_millis, cpu_millis: request.cpu_millis, memory_bytes: request.memory_bytes }
 }
@@ -136,6 +138,20 @@ pub(super) fn demand(request: PodRequest) -> Resources {
     let millis = u128::from(devices) * u128::from(bytes) * u128::from(units::GPU_MILLIS)
         / u128::from(GPU_MEMORY_BYTES_MIN);
     Resources { gpu_millis: u64::try_from(millis).unwrap_or(u64::MAX), ..amounts(request) }
+}
+
+/// Amounts of a task without its MIG instances: these do not count where reclaim keeps the balance
+/// between queues (§15).
+pub(super) fn without_mig(s: &Session<'_>, pod: PodId, amounts: Resources) -> Resources {
+    match request(s, pod).gpu {
+        GpuRequest::Mig(_) => Resources { gpu_millis: 0, ..amounts },
+        _ => amounts,
+    }
+}
+
+/// What tasks ask for together, MIG instances left out.
+pub(super) fn involved(s: &Session<'_>, pods: &[PodId]) -> Resources {
+    pods.iter().map(|&pod| without_mig(s, pod, amounts(request(s, pod)))).sum()
 }
 
 /// What tasks hold together.

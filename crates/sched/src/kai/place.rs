@@ -52,7 +52,11 @@ pub(super) fn on_node(s: &Session<'_>, pod: PodId, id: NodeId, aim: Aim) -> Opti
     }
     let now = aim == Aim::Start && host_fits_now(node, request);
     let devices = match request.gpu {
-        GpuRequest::Whole(wanted) => whole_devices(s, node, wanted as usize, now),
+        GpuRequest::Whole(_) | GpuRequest::Mig(_) => {
+            let parts = request.gpu.parts();
+            let parts = parts.map(|part| whole_devices(s, node, part, now));
+            parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+        }
         GpuRequest::Share { .. } | GpuRequest::Memory { .. } => {
             shared_devices(s, node, request, now)
         }
@@ -97,7 +101,8 @@ fn is_here(s: &Session<'_>, place: &Placement, node: &Node) -> bool {
 fn queue_allows(s: &Session<'_>, pod: PodId, node: &Node) -> bool {
     let request = jobs::request(s, pod);
     let GpuRequest::Memory { bytes, .. } = request.gpu else { return true };
-    let Some(gpu) = node.gpus.first() else { return false };
+    let mut whole = node.gpus.iter().filter(|gpu| gpu.mig.is_none());
+    let Some(gpu) = whole.next() else { return false };
     let hundredths = (u128::from(bytes) * 100).div_ceil(u128::from(memory(gpu.memory_bytes)));
     let gpu_millis = u64::try_from(hundredths * 10).unwrap_or(u64::MAX);
     let asked = Resources { gpu_millis, ..jobs::amounts(request) };
@@ -119,16 +124,24 @@ const fn memory(bytes: u64) -> u64 {
     if rounded == 0 { GPU_MEMORY_STEP } else { rounded }
 }
 
-/// Whole GPUs are counted, not named: as many as are wanted are idle, or will be. What has to
+/// Thousandths that a request needs of a device whose memory counts like that.
+fn needs_of(request: GpuRequest, gpu: &Gpu) -> Option<u64> {
+    request.needs_of(&Gpu { memory_bytes: memory(gpu.memory_bytes), ..gpu.clone() })
+}
+
+/// Whole GPUs and MIG instances are counted, not named: as many as are wanted are idle, or will be. What has to
 /// wait is put on those that are being released, so that the idle ones can be given to others.
 fn whole_devices(
     s: &Session<'_>,
     node: &Node,
-    wanted: usize,
+    part: GpuRequest,
     now: bool,
 ) -> Option<Vec<DeviceShare>> {
-    let free = (0_u32..).zip(&node.gpus).filter(|(_, gpu)| gpu.free_millis(false) == GPU_MILLIS);
-    let free = free.map(|(gpu, _)| DeviceShare { gpu, millis: GPU_MILLIS });
+    let wanted = part.devices() as usize;
+    let free = (0_u32..).zip(&node.gpus).filter_map(|(gpu, device)| {
+        let millis = part.needs_of(device).filter(|&need| device.free_millis(false) >= need)?;
+        Some(DeviceShare { gpu, millis })
+    });
     let (idle, waiting): (Vec<_>, Vec<_>) = free.partition(|&share| is_free(s, node, share));
     let at_once = now && idle.len() >= wanted;
     let (first, then) = if at_once { (idle, waiting) } else { (waiting, idle) };
@@ -147,7 +160,7 @@ fn shared_devices(
 ) -> Option<Vec<DeviceShare>> {
     let mut fitting = Vec::new();
     for (gpu, device) in (0_u32..).zip(&node.gpus) {
-        let Some(millis) = request.gpu.millis_on(memory(device.memory_bytes)) else { continue };
+        let Some(millis) = needs_of(request.gpu, device) else { continue };
         if device.free_millis(false) >= millis {
             let shared = device.committed_millis > 0;
             let used_millis = if shared { used_millis(s, node, gpu) } else { 0 };
@@ -179,14 +192,15 @@ fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
 
 /// Whether the share would be the first of its GPU.
 fn opens(node: &Node, share: DeviceShare) -> bool {
-    share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].committed_millis == 0
+    let gpu = &node.gpus[share.gpu as usize];
+    share.millis < GPU_MILLIS && gpu.mig.is_none() && gpu.committed_millis == 0
 }
 
 /// Score of a node, more is better: an existing shared GPU has room, it fits at once, CPU-only
 /// work keeps off GPUs, then the fullest (or emptiest).
 fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
     let request = jobs::request(s, pod);
-    let millis = |gpu: &Gpu| request.gpu.millis_on(memory(gpu.memory_bytes));
+    let millis = |gpu: &Gpu| needs_of(request.gpu, gpu);
     let wanted = request.gpu.devices() as usize;
     let has_room = |gpu: &&Gpu| {
         let fits = millis(gpu).is_some_and(|millis| gpu.free_millis(false) >= millis);
@@ -194,7 +208,7 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
     };
     // Where shares are spread, a GPU in use is no better.
     let shared = s.policy.placement.devices == Fill::BinPack
-        && !matches!(request.gpu, GpuRequest::Whole(_))
+        && !matches!(request.gpu, GpuRequest::Whole(_) | GpuRequest::Mig(_))
         && node.gpus.iter().any(|g| has_room(&g));
     let free_now = |(at, gpu): &(u32, &Gpu)| {
         millis(gpu).is_some_and(|millis| is_free(s, node, DeviceShare { gpu: *at, millis }))
@@ -204,6 +218,11 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
     let host_only = wanted == 0 && node.gpus.is_empty();
     let (free, total) = match wanted {
         0 => (node.free(false).cpu_millis, node.capacity.cpu_millis),
+        _ if matches!(request.gpu, GpuRequest::Mig(_)) => {
+            let own = || node.gpus.iter().filter(|gpu| millis(gpu).is_some());
+            let free = own().filter(|gpu| gpu.free_millis(false) > 0).count();
+            (free as u64, own().count() as u64)
+        }
         _ => (u64::from(node.whole_free(false)), node.gpus.len() as u64),
     };
     let room = match s.policy.placement.nodes(request.gpu) {

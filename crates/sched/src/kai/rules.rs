@@ -35,6 +35,8 @@ pub(super) struct Outcome<'a> {
     pub(super) id: WorkloadId,
     /// What the whole job asks for.
     pub(super) asked: Resources,
+    /// The part of it that counts where balance between queues is kept.
+    pub(super) involved: Resources,
     pub(super) books: &'a Books,
     /// Active tasks of each possible victim at the start.
     pub(super) active: &'a BTreeMap<WorkloadId, Vec<PodId>>,
@@ -215,13 +217,12 @@ struct Ledger<'a> {
     outcome: &'a Outcome<'a>,
     left: BTreeMap<QueueId, Resources>,
     touched: BTreeSet<QueueId>,
-    involved: Resources,
 }
 
 impl<'a> Ledger<'a> {
     fn new(s: &'a Session<'a>, outcome: &'a Outcome<'a>) -> Self {
         let left = outcome.books.0.iter().map(|(&queue, &(held, _))| (queue, held)).collect();
-        Self { s, outcome, left, touched: BTreeSet::new(), involved: outcome.asked }
+        Self { s, outcome, left, touched: BTreeSet::new() }
     }
 
     fn balances(mut self) -> bool {
@@ -233,11 +234,7 @@ impl<'a> Ledger<'a> {
     /// together.
     fn steps(&self) -> Vec<(QueueId, Resources)> {
         let (s, outcome) = (self.s, self.outcome);
-        let consolidating = match s.policy.profile {
-            Profile::Kai(kai) => kai.consolidating_reclaim,
-            Profile::Default => true,
-        };
-        let taken = if consolidating { outcome.lost(s) } else { outcome.all.to_vec() };
+        let taken = self.taken();
         let mut jobs: Vec<WorkloadId> = Vec::new();
         for &pod in &taken {
             let job = s.cluster.pods()[pod].workload;
@@ -275,6 +272,22 @@ impl<'a> Ledger<'a> {
         steps
     }
 
+    /// Tasks that count as taken.
+    fn taken(&self) -> Vec<PodId> {
+        let consolidating = match self.s.policy.profile {
+            Profile::Kai(kai) => kai.consolidating_reclaim,
+            Profile::Default => true,
+        };
+        if consolidating { self.outcome.lost(self.s) } else { self.outcome.all.to_vec() }
+    }
+
+    /// What is asked for and taken, of the resources between which balance is kept.
+    fn involved(&self) -> Resources {
+        let counted = |pod| jobs::without_mig(self.s, pod, self.held_before(pod));
+        let taken: Resources = self.taken().into_iter().map(counted).sum();
+        taken + self.outcome.involved
+    }
+
     fn held_before(&self, pod: PodId) -> Resources {
         let now = &self.s.cluster.pods()[pod].occupancy;
         let place = self.outcome.evicted.get(&pod).unwrap_or(now).effective();
@@ -300,7 +313,6 @@ impl<'a> Ledger<'a> {
             *left = left.saturating_sub(step);
             self.touched.insert(queue);
         }
-        self.involved += step;
         true
     }
 
@@ -310,6 +322,7 @@ impl<'a> Ledger<'a> {
         let (s, outcome) = (self.s, self.outcome);
         let leaf = queue_of(s, outcome.id);
         let lineage: Vec<_> = s.cluster.lineage(leaf).collect();
+        let involved = self.involved();
         let fixed = lineage.iter().map(|&queue| (queue, outcome.books.fixed(queue)));
         fits_quota(s, (outcome.id, outcome.asked), fixed)
             && lineage.iter().all(|&queue| {
@@ -317,11 +330,14 @@ impl<'a> Ledger<'a> {
                 let sibling = |&&other: &&QueueId| {
                     other != queue && s.cluster.queues()[other].parent == parent
                 };
-                self.touched.iter().filter(sibling).all(|&other| self.may_exceed(queue, other))
+                self.touched
+                    .iter()
+                    .filter(sibling)
+                    .all(|&other| self.may_exceed(queue, other, involved))
             })
     }
 
-    fn may_exceed(&self, queue: QueueId, sibling: QueueId) -> bool {
+    fn may_exceed(&self, queue: QueueId, sibling: QueueId, involved: Resources) -> bool {
         let saturation_millis = match self.s.policy.profile {
             Profile::Kai(kai) => kai.saturation_millis,
             Profile::Default => 1000,
@@ -329,7 +345,7 @@ impl<'a> Ledger<'a> {
         let held = self.left[&queue] + self.outcome.asked;
         let (fair, theirs) = (self.s.fair[&queue], self.s.fair[&sibling]);
         let wide = |amount: u64| u128::from(amount);
-        Kind::ALL.into_iter().filter(|&kind| self.involved[kind] > 0).all(|kind| {
+        Kind::ALL.into_iter().filter(|&kind| involved[kind] > 0).all(|kind| {
             let above = held[kind] > fair[kind] && theirs[kind] > 0;
             // ratio(queue) · multiplier ≥ ratio(sibling), without dividing.
             let own = wide(held[kind]) * wide(theirs[kind]);
@@ -392,7 +408,7 @@ impl Rule for Consolidation {
         let wanted =
             jobs::next_tasks(s, id, &none).into_iter().map(|pod| match jobs::request(s, pod).gpu {
                 GpuRequest::Memory { devices, bytes } => u128::from(devices) * u128::from(bytes),
-                GpuRequest::Whole(_) | GpuRequest::Share { .. } => 0,
+                GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => 0,
             });
         s.policy.consolidation_moves_max > 0
             && !s.policy.placement.spreads_nodes()

@@ -257,6 +257,7 @@ impl<'r> Search<'r> {
         let outcome = Outcome {
             id: self.id,
             asked: jobs::asked(s, &self.tasks),
+            involved: jobs::involved(s, &self.tasks),
             books: &self.books,
             active: &self.active,
             all,

@@ -188,9 +188,11 @@ impl<'a> Tree<'a> {
         levels
     }
 
-    /// What is free on a node, and will be; of GPUs only whole ones.
+    /// What is free on a node, and will be; of GPUs only whole ones and MIG instances.
     fn free(node: &Node) -> Resources {
-        let gpu_millis = u64::from(node.whole_free(false)) * GPU_MILLIS;
+        let instances = node.gpus.iter().filter(|gpu| gpu.mig.is_some());
+        let instances_millis: u64 = instances.map(|gpu| gpu.free_millis(false)).sum();
+        let gpu_millis = u64::from(node.whole_free(false)) * GPU_MILLIS + instances_millis;
         Resources { gpu_millis, ..node.free(false) }
     }
 

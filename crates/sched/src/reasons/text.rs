@@ -49,6 +49,10 @@ impl fmt::Display for Pending {
             Self::NoGpuShareFree { devices, millis, free_millis_max } => {
                 no_gpu_share_free(f, *devices, *millis, *free_millis_max)
             }
+            Self::NoMigInstanceFree { request, nodes, with } => write!(
+                f,
+                "asks for {request} on one node; {with} of {nodes} node(s) have that, none has it free"
+            ),
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
                 f,
                 "needs {} CPU core(s) beside its GPUs; at most {} are free on a node that has them",
@@ -237,6 +241,9 @@ fn larger_than_any_node(
         GpuRequest::Memory { bytes, .. } if gpus_max == 0 => {
             let memory = format_bytes(bytes);
             write!(f, "asks for {memory} of GPU memory; no GPU of any node has that much")
+        }
+        GpuRequest::Mig(wanted) if largest == Resources::ZERO => {
+            write!(f, "asks for {wanted} on one node; none of the {nodes} node(s) has that")
         }
         _ if devices > gpus_max => {
             let plural = if devices == 1 { "" } else { "s" };

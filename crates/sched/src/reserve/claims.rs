@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cluster, GpuRequest, NodeId, Placement, PodId, WorkloadId};
-use units::{GPU_MILLIS, Instant, Kind, Resources};
+use model::{Cluster, Gpu, GpuRequest, MigProfile, Node, NodeId, Placement, PodId, WorkloadId};
+use units::{Instant, Kind, Resources};
 
 use crate::actions::reclaim::branches;
 use crate::place::Ask;
@@ -21,11 +21,13 @@ pub(super) struct Claims {
 }
 
 /// What is kept on a node.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Claim {
     amounts: Resources,
     /// Devices that are to be wholly free.
     whole_gpus: u32,
+    /// MIG instances that are to be free.
+    instances: BTreeMap<MigProfile, u32>,
 }
 
 impl Claims {
@@ -42,17 +44,38 @@ impl Claims {
     pub(super) fn leave_room(&self, cluster: &Cluster, to: &Placement, taken: Resources) -> bool {
         let Some(claim) = self.nodes.get(&to.node) else { return true };
         let node = &cluster.nodes()[to.node];
-        let free = node.free(false);
+        // MIG instances are a matter of their own.
+        let shared = |gpu: &&Gpu| gpu.mig.is_none();
+        let gpus = node.gpus.iter().filter(shared);
+        let free_millis = gpus.map(|gpu| gpu.free_millis(false)).sum();
+        let free = Resources { gpu_millis: free_millis, ..node.free(false) };
+        let shares = to.devices.iter().filter(|share| shared(&&node.gpus[share.gpu as usize]));
+        let gpu_millis: u64 = shares.map(|share| share.millis).sum();
+        let taken = Resources { gpu_millis, ..taken };
         let left = |kind| {
             let both = claim.amounts[kind].saturating_add(taken[kind]);
             claim.amounts[kind] == 0 || taken[kind] == 0 || free[kind] >= both
         };
-        let whole = |gpu: u32| node.gpus[gpu as usize].free_millis(false) == GPU_MILLIS;
+        let whole = |gpu: u32| node.gpus[gpu as usize].is_whole(false);
         let broken = to.devices.iter().filter(|share| whole(share.gpu)).count();
         let broken = u32::try_from(broken).unwrap_or(u32::MAX);
-        let whole_left = to.devices.is_empty()
-            || node.whole_free(false) >= claim.whole_gpus.saturating_add(broken);
-        whole_left && Kind::ALL.into_iter().all(left)
+        let whole_left =
+            gpu_millis == 0 || node.whole_free(false) >= claim.whole_gpus.saturating_add(broken);
+        whole_left && claim.leaves_instances(node, to) && Kind::ALL.into_iter().all(left)
+    }
+}
+
+impl Claim {
+    /// Whether the instances it is about are still there when a place is taken. One that is not
+    /// free now is missing either way.
+    fn leaves_instances(&self, node: &Node, to: &Placement) -> bool {
+        self.instances.iter().all(|(&kept, &count)| {
+            let free = node.gpus.iter().filter(|gpu| gpu.profile() == Some(kept));
+            let free = free.filter(|gpu| gpu.free_millis(false) > 0).count();
+            let taken = to.devices.iter().map(|share| &node.gpus[share.gpu as usize]);
+            let taken = taken.filter(|gpu| gpu.profile() == Some(kept)).count();
+            taken == 0 || free >= taken + count as usize
+        })
     }
 }
 
@@ -80,13 +103,17 @@ impl Room {
     fn fits(&self, cluster: &Cluster, node: NodeId, ask: Ask) -> u64 {
         let gpus = &cluster.nodes()[node].gpus;
         let request = ask.request;
-        let parts = gpus.iter().zip(&self.free_millis).map(|(gpu, free)| {
-            request.gpu.millis_on(gpu.memory_bytes).map_or(0, |each| free / each.max(1))
-        });
-        let by_gpu = match u64::from(request.gpu.devices()) {
-            0 => u64::MAX,
-            devices => parts.sum::<u64>() / devices,
+        let by_part = |part: GpuRequest| {
+            let parts = gpus
+                .iter()
+                .zip(&self.free_millis)
+                .map(|(gpu, free)| part.needs_of(gpu).map_or(0, |each| free / each.max(1)));
+            match u64::from(part.devices()) {
+                0 => u64::MAX,
+                devices => parts.sum::<u64>() / devices,
+            }
         };
+        let by_gpu = request.gpu.parts().map(by_part).min().unwrap_or(u64::MAX);
         let by = |free: u64, each: u64| free.checked_div(each).unwrap_or(u64::MAX);
         by_gpu
             .min(by(self.host.cpu_millis, request.cpu_millis))
@@ -107,9 +134,19 @@ impl Session<'_> {
             let slots = self.slots(id, pods, asked, &claims)?;
             for slot in &slots {
                 let claim = claims.nodes.entry(slot.node).or_default();
-                claim.amounts += self.cluster.set_of(pods[0]).demand;
-                if let GpuRequest::Whole(gpus) = Ask::of(self.cluster, pods[0], None).request.gpu {
-                    claim.whole_gpus += gpus;
+                let demand = self.cluster.set_of(pods[0]).demand;
+                match Ask::of(self.cluster, pods[0], None).request.gpu {
+                    GpuRequest::Whole(gpus) => {
+                        claim.whole_gpus += gpus;
+                        claim.amounts += demand;
+                    }
+                    GpuRequest::Share { .. } | GpuRequest::Memory { .. } => claim.amounts += demand,
+                    GpuRequest::Mig(wanted) => {
+                        claim.amounts += Resources { gpu_millis: 0, ..demand };
+                        for (profile, count) in wanted.iter() {
+                            *claim.instances.entry(profile).or_default() += u32::from(count);
+                        }
+                    }
                 }
             }
             slots_used.extend(slots);

@@ -2,7 +2,7 @@
 //! count. Owns: what a node could give at the most, and taking an attempt in one domain back.
 
 use model::{NodeId, PodId};
-use units::{GPU_MILLIS, Resources};
+use units::Resources;
 
 use super::{Deal, Market, Markets, Refused};
 use crate::place::{self, Ask};
@@ -36,7 +36,7 @@ impl Placer for Bidder<'_, '_> {
         let row = &s.cluster.nodes()[node];
         let mut host = row.free(false);
         let mut pods = u64::from(row.pods_max.saturating_sub(row.pods_committed));
-        let devices = row.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.free_millis(false)));
+        let devices = row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false)));
         let mut devices: Vec<_> = devices.collect();
         let free = place::fitting(ask.request, host, pods, devices.iter().copied());
         for &pod in &row.pods {
@@ -52,8 +52,8 @@ impl Placer for Bidder<'_, '_> {
             host += Resources { gpu_millis: 0, ..s.cluster.amounts(pod, held) };
             pods += 1;
             for share in &held.devices {
-                let device = &mut devices[share.gpu as usize].1;
-                *device = (*device + share.millis).min(GPU_MILLIS);
+                let (gpu, free) = &mut devices[share.gpu as usize];
+                *free = (*free + share.millis).min(gpu.capacity_millis());
             }
         }
         (free, place::fitting(ask.request, host, pods, devices.into_iter()))

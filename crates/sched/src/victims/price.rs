@@ -3,12 +3,13 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use model::{GpuRequest, NodeId, PodId, QueueId, WorkloadId};
+use model::{Gpu, GpuRequest, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
 use super::cost::{Price, lost};
 use super::{Need, Refused, Rule, Taking, freed};
+use crate::place;
 use crate::session::Session;
 
 /// A node's price and what it is made of.
@@ -119,7 +120,9 @@ pub(super) fn node(
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
     let pods = row.pods_max.saturating_sub(row.pods_committed);
     let room = Room { free_millis, host: row.free(false), pods };
-    let mut search = Search { s, need, node: id, room, candidates: Vec::new(), best: None };
+    let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some());
+    let mut search =
+        Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
         return Some(Offer { price: Price::NOTHING, victims: Chosen::new() });
     }
@@ -147,6 +150,8 @@ struct Search<'a> {
     s: &'a Session<'a>,
     need: &'a Need,
     node: NodeId,
+    /// Whether some of its devices are MIG instances, so that not only amounts count.
+    divided: bool,
     room: Room,
     /// The first to be asked first.
     candidates: Vec<Candidate>,
@@ -161,11 +166,13 @@ impl Search<'_> {
         if room.pods == 0 || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
             return false;
         }
+        place::fits_on(request.gpu, self.gpus())
+    }
+
+    /// The devices of the node, and what is free of each.
+    fn gpus(&self) -> impl Iterator<Item = (&Gpu, u64)> + Clone {
         let gpus = &self.s.cluster.nodes()[self.node].gpus;
-        let fitting = gpus.iter().zip(&room.free_millis).filter(|(gpu, free)| {
-            request.gpu.millis_on(gpu.memory_bytes).is_some_and(|millis| **free >= millis)
-        });
-        fitting.count() >= request.gpu.devices() as usize
+        gpus.iter().zip(self.room.free_millis.iter().copied())
     }
 
     fn piece(&self, (at, pieces): (usize, usize)) -> &Piece {
@@ -222,7 +229,8 @@ impl Search<'_> {
     /// The order by rank may begin with small ones that a single larger one makes needless.
     fn each_alone(&mut self) {
         for at in 0..self.candidates.len() {
-            let known = at > 0 && self.candidates[at].like(&self.candidates[at - 1]);
+            let before = at.checked_sub(1).filter(|_| !self.divided);
+            let known = before.is_some_and(|it| self.candidates[at].like(&self.candidates[it]));
             if !known {
                 self.in_order(at..at + 1);
             }
@@ -232,19 +240,21 @@ impl Search<'_> {
     /// Whether only the number of candidates matters: then the first by rank are the best.
     fn any_will_do(&self) -> bool {
         matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
+            && !self.divided
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
     /// Whether the best so far loses more than the least that could be lost.
     fn is_wasteful(&self) -> bool {
-        let request = &self.need.ask.request.gpu;
-        let gpus = &self.s.cluster.nodes()[self.node].gpus;
-        let short = gpus.iter().zip(&self.room.free_millis).filter_map(|(gpu, free)| {
-            request.millis_on(gpu.memory_bytes).map(|millis| millis.saturating_sub(*free))
-        });
-        let mut short: SmallVec<[u64; 8]> = short.collect();
-        short.sort_unstable();
-        let missing_millis = short.iter().take(request.devices() as usize).sum();
+        let missing = |part: GpuRequest| {
+            let short = self
+                .gpus()
+                .filter_map(|(gpu, free)| part.needs_of(gpu).map(|need| need.saturating_sub(free)));
+            let mut short: SmallVec<[u64; 8]> = short.collect();
+            short.sort_unstable();
+            short.iter().take(part.devices() as usize).sum::<u64>()
+        };
+        let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
         self.best.as_ref().is_some_and(|(price, _)| price.exceeds(missing_millis))
     }
 

@@ -6,6 +6,7 @@ mod fair_share;
 mod gates;
 mod groups;
 mod kai;
+mod mig;
 mod nodes_that_go;
 mod oracle;
 mod packing;

@@ -28,7 +28,10 @@ enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-const SHAPES: [&str; 32] = [
+const SHAPES: [&str; 35] = [
+    "--mig 1g.5gb",
+    "--mig 1g.5gb*2,3g.20gb --pods 2 --min 1",
+    "--mig 3g.20gb --priority 80",
     "-g 1 --limit 20000",
     "-g 2 --limit 60000 --priority 80",
     "-g 4 --pods 2",
@@ -63,6 +66,7 @@ const SHAPES: [&str; 32] = [
     "--group r --required rack --set p --in r -g 1 --set q --in r -g 0.5 --set s -g 1",
 ];
 
+const NODES: &str = "n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3";
 const LABELS: &str = "label n1 rack=1 node-pool=p; label n2 zone=a rack=1; \
                       label n3 zone=a rack=2 node-pool=p !dedicated";
 
@@ -119,7 +123,11 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         }
         Action::Drain(node) => w.run(&format!("drain n{}", node + 1)),
         Action::LoseNode(node) => {
-            w.run(&format!("lose-node n{0}; add-node n{0}:{1}", node + 1, [4, 4, 2][*node]));
+            w.run(&format!(
+                "lose-node n{0}; add-node n{0}:{1}",
+                node + 1,
+                ["4", "4", "2+3g.20gb,1g.5gb*3"][*node]
+            ));
         }
         Action::Guarantee { project, ms } => {
             w.run(&format!("min-runtime {} {ms}", PROJECTS[*project]));
@@ -175,7 +183,7 @@ proptest! {
 
     #[test]
     fn random_histories_keep_every_invariant(actions in prop::collection::vec(action(), 1..40)) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new(NODES, "a:3 b:3 c:1");
         w.run(LABELS);
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
@@ -188,7 +196,7 @@ proptest! {
         actions in prop::collection::vec(action(), 1..25),
         flags in proptest::sample::select(&SHAPES[..]),
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new(NODES, "a:3 b:3 c:1");
         w.run(LABELS);
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
@@ -224,7 +232,7 @@ proptest! {
         actions in prop::collection::vec(action(), 1..40),
         half_life in any::<bool>(),
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:1 b:1 c:0");
+        let mut w = World::new(NODES, "a:1 b:1 c:0");
         w.run(LABELS);
         let half_life_ms = half_life.then_some(60_000);
         let window = UsageWindow::new(60_000, WindowKind::Sliding, half_life_ms);
@@ -241,7 +249,7 @@ proptest! {
         max in 1..4_usize,
         after_s in 0..30_u64,
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new(NODES, "a:3 b:3 c:1");
         w.run("label n2 zone=a; label n3 zone=a !dedicated");
         (w.policy.reservations_max, w.policy.reserve_after_ms) = (max, after_s * 1000);
         let (mut alive, mut next) = (Vec::new(), 0);
@@ -254,7 +262,7 @@ proptest! {
     fn reasons_and_diagnoses_agree_with_the_state(
         actions in prop::collection::vec(action(), 1..30),
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3:6 c:1:4");
+        let mut w = World::new(NODES, "a:3 b:3:6 c:1:4");
         w.run(LABELS);
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
@@ -276,7 +284,7 @@ proptest! {
     fn what_lacks_nothing_but_room_starts_when_there_is_room(
         actions in prop::collection::vec(action(), 1..30),
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new(NODES, "a:3 b:3 c:1");
         w.run(LABELS);
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
@@ -293,7 +301,7 @@ proptest! {
             let others = waiting.split_whitespace().filter(|&other| other != name);
             others.for_each(|other| then.run(&format!("suspend {other}")));
             for number in 0..4 {
-                then.run(&format!("add-node new{number}:4; label new{number} zone=a rack=3"));
+                then.run(&format!("add-node new{number}:4+3g.20gb,1g.5gb*3; label new{number} zone=a rack=3"));
                 then.run(&format!("add-node p{number}:4; label p{number} zone=a rack=4 node-pool=p"));
             }
             then.run("wait 1");
@@ -312,7 +320,7 @@ proptest! {
     ) {
         let [gpu, cpu, devices] =
             spread.map(|spread| if spread { sched::Fill::Spread } else { sched::Fill::BinPack });
-        let mut w = World::new("n1:4:8 n2:4:24 n3:2:4 n4:0:8", "a:3 b:3 c:1");
+        let mut w = World::new("n1:4:8 n2:4:24 n3:2+3g.20gb,1g.5gb*3:4 n4:0:8", "a:3 b:3 c:1");
         w.policy.placement = sched::Placement { gpu, cpu, devices };
         w.run("label n2 zone=a; label n3 zone=a !dedicated");
         let (mut alive, mut next) = (Vec::new(), 0);
@@ -323,7 +331,7 @@ proptest! {
 
     #[test]
     fn every_suggestion_lets_the_workload_start(actions in prop::collection::vec(action(), 1..25)) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new(NODES, "a:3 b:3 c:1");
         w.run(LABELS);
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
@@ -338,7 +346,7 @@ proptest! {
         reserve_after_ms in prop::sample::select(vec![0, 15_000, 300_000]),
         actions in prop::collection::vec(action(), 1..35),
     ) {
-        let mut w = World::new("n1:4:8 n2:4:8 n3:2:4", "");
+        let mut w = World::new("n1:4:8 n2:4:8 n3:2+3g.20gb,1g.5gb*3:4", "");
         w.policy.reserve_after_ms = reserve_after_ms;
         w.run(LABELS);
         let share = |(gpus, weight): (u64, u64)| {

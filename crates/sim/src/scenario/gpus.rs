@@ -1,4 +1,5 @@
-//! What a pod asks for in GPUs, as written: `2`, `0.5`, `{memory: 8GiB}`. Owns: its three shapes.
+//! What a pod asks for in GPUs, as written: `2`, `0.5`, `{memory: 8GiB}`, `{mig: {1g.10gb: 1}}`.
+//! Owns: its four shapes.
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use serde::{Serialize, Serializer};
 use units::{GPU_MILLIS, format_millis, parse_gpu_millis};
 
 use super::amount::{Count, Size, Unit as _};
+use super::mig::Mig;
 
 /// Most devices one pod may ask for.
 pub const DEVICES_MAX: u32 = 1024;
@@ -36,6 +38,9 @@ struct Parts {
     /// The same amount of memory on each.
     #[serde(default)]
     memory: Option<Size>,
+    /// MIG instances.
+    #[serde(default)]
+    mig: Option<Mig>,
 }
 
 fn counted(text: &str) -> Result<model::GpuRequest, String> {
@@ -49,6 +54,12 @@ fn counted(text: &str) -> Result<model::GpuRequest, String> {
 }
 
 fn composed(parts: &Parts) -> Result<model::GpuRequest, String> {
+    if let Some(mig) = &parts.mig {
+        if parts.devices.is_some() || parts.share.is_some() || parts.memory.is_some() {
+            return Err("`mig` stands alone; leave `devices`, `share` and `memory` out".into());
+        }
+        return mig.request().map(model::GpuRequest::Mig);
+    }
     let devices = parts.devices.unwrap_or(1);
     if !(1..=DEVICES_MAX).contains(&devices) {
         return Err(format!("`devices` is {devices}; 1 to {DEVICES_MAX} are allowed"));
@@ -73,7 +84,7 @@ impl<'de> Deserialize<'de> for GpuAsk {
         impl<'de> Visitor<'de> for Ask {
             type Value = GpuAsk;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("GPUs such as 0.5, 2 or {memory: 8GiB}")
+                f.write_str("GPUs such as 0.5, 2, {memory: 8GiB} or {mig: {1g.10gb: 1}}")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<GpuAsk, E> {
                 counted(text).map(GpuAsk).map_err(E::custom)
@@ -116,6 +127,11 @@ impl Serialize for GpuAsk {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("devices", &devices)?;
                 map.serialize_entry("memory", &super::amount::Bytes::write(bytes))?;
+                map.end()
+            }
+            model::GpuRequest::Mig(request) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry("mig", &Mig::from(&request))?;
                 map.end()
             }
         }

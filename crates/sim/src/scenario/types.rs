@@ -9,6 +9,7 @@ use super::affinity::NodeAffinity;
 use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use super::gpus::GpuAsk;
 use super::list::OneOrMany;
+use super::mig::Mig;
 use super::parts::{Group, PodSet, Topology, TopologyConstraint};
 use super::policy::Policy;
 use super::read::At;
@@ -113,6 +114,9 @@ pub struct Node {
     /// Memory of each GPU: one size for all, or a list with one for each.
     #[serde(default = "gpu_memory")]
     pub gpu_memory: OneOrMany<Size>,
+    /// The MIG instances that its GPUs are divided into: each of them, or a list with one for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<OneOrMany<Mig>>,
     /// Cores.
     #[serde(default = "node_cpu")]
     pub cpu: Count,
@@ -440,6 +444,7 @@ impl Node {
             count: None,
             gpus: 0,
             gpu_memory: gpu_memory(),
+            mig: None,
             cpu: node_cpu(),
             memory: node_memory(),
             pods_max: None,

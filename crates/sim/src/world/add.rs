@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{NodeSpec, QueueSpec, WorkloadSpec};
+use model::{MigProfile, NodeSpec, QueueSpec, WorkloadSpec};
 use sched::Profile;
 use units::Kind;
 
@@ -11,7 +11,7 @@ use super::runs::{BACKOFF_LIMIT, Runs};
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
 use crate::Error;
 use crate::near::hint;
-use crate::scenario::{At, Node, Queue, TaskState, Workload};
+use crate::scenario::{At, Mig, Node, OneOrMany, Queue, TaskState, Workload};
 
 /// The largest sum that is counted with.
 const SUM_MAX: u128 = 1 << 62;
@@ -76,12 +76,14 @@ impl Simulation {
         if sizes.contains(&0) {
             return Err("a GPU has more than 0 bytes of memory".into());
         }
+        let mig = self.mig(wire)?;
         self.pools.insert(model::pool_of(&wire.labels).to_owned());
         for name in names(&wire.name, wire.count) {
             if self.nodes.contains_key(&name) {
                 return Err(format!("there is another node `{name}`"));
             }
             let mut spec = NodeSpec::new(&name, sizes.clone(), wire.cpu.0, wire.memory.0);
+            spec.mig.clone_from(&mig);
             spec.pods_max = wire.pods_max.unwrap_or(spec.pods_max);
             spec.labels = wire.labels.clone();
             spec.taints = convert::taints(&wire.taints);
@@ -94,6 +96,24 @@ impl Simulation {
             self.nodes.insert(name, id);
         }
         Ok(())
+    }
+
+    /// The MIG instances of each GPU.
+    fn mig(&self, wire: &Node) -> Result<Vec<Vec<MigProfile>>, String> {
+        let Some(mig) = &wire.mig else { return Ok(Vec::new()) };
+        let gpus = wire.gpus as usize;
+        let mut each = mig.as_slice().iter().map(Mig::of_one_gpu).collect::<Result<Vec<_>, _>>()?;
+        match (mig, each.len()) {
+            _ if gpus == 0 => return Err("has `mig` and no GPU; say how many with `gpus`".into()),
+            (OneOrMany::One(_), _) => each = vec![each.concat(); gpus],
+            (OneOrMany::Many(_), given) if given == gpus => {}
+            (OneOrMany::Many(_), given) => {
+                return Err(format!("has {gpus} GPUs and a list of {given} for `mig`"));
+            }
+        }
+        let value = convert::slice_value(self.policy.profile);
+        each.iter_mut().flatten().for_each(|profile| *profile = profile.valued(value));
+        Ok(each)
     }
 
     /// Adds the queue tree; parents may be listed after their children.

@@ -1,7 +1,7 @@
 //! Wire types to the model's. Owns: what a key of a scenario means to the scheduler. Refuses to
 //! know: names and where an object stood.
 
-use model::{Constraints, Effect, GpuRequest, PodRequest, Share, Taint, Toleration};
+use model::{Constraints, Effect, GpuRequest, PodRequest, Share, SliceValue, Taint, Toleration};
 use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
 use units::{Instant, Resources};
 
@@ -188,11 +188,22 @@ pub(crate) fn share(wire: &wire::Queue) -> Share {
 }
 
 /// What each pod of a set asks for.
-pub(crate) fn request(wire: &PodSet) -> PodRequest {
+pub(crate) fn request(wire: &PodSet, profile: Profile) -> PodRequest {
     PodRequest {
-        gpu: wire.gpu.0,
+        gpu: match wire.gpu.0 {
+            GpuRequest::Mig(instances) => GpuRequest::Mig(instances.valued(slice_value(profile))),
+            other => other,
+        },
         cpu_millis: wire.cpu.map_or(0, |amount| amount.0),
         memory_bytes: wire.memory.map_or(0, |amount| amount.0),
+    }
+}
+
+/// What a MIG slice counts for.
+pub(crate) const fn slice_value(profile: Profile) -> SliceValue {
+    match profile {
+        Profile::Default => SliceValue::Seventh,
+        Profile::Kai(_) => SliceValue::Gpu,
     }
 }
 
@@ -204,7 +215,9 @@ pub(crate) fn most(request: PodRequest) -> Resources {
             cpu_millis: request.cpu_millis,
             memory_bytes: request.memory_bytes,
         },
-        GpuRequest::Whole(_) | GpuRequest::Share { .. } => request.resources(1),
+        GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => {
+            request.resources(1)
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl Simulation {
             children_min: wire.children_min,
             topology: self.constraint(wire.topology.as_ref()).map_err(fault)?,
             pod_sets,
-            ..WorkloadSpec::new("", queue, 0, convert::request(&sets[0]))
+            ..WorkloadSpec::new("", queue, 0, convert::request(&sets[0], self.policy.profile))
         };
         check_minimum(&spec, None).map_err(fault)?;
         for (at, group) in wire.groups.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Simulation {
             task_priority: set.task_priority,
             group: group_named("group", set.group.as_ref(), groups)?,
             topology: self.constraint(set.topology.as_ref())?,
-            ..convert::request(set).into()
+            ..convert::request(set, self.policy.profile).into()
         })
     }
 

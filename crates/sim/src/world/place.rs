@@ -1,8 +1,10 @@
 //! Where pods are at the start. Owns: putting them there only if there is room, and saying who
 //! is in the way if not.
 
-use model::{DeviceShare, GpuRequest, Node, NodeId, Occupancy, Placement, PodId, WorkloadId};
-use units::{GPU_MILLIS, Resources, format_millis};
+use model::{
+    DeviceShare, Gpu, GpuRequest, MigRequest, Node, NodeId, Occupancy, Placement, PodId, WorkloadId,
+};
+use units::{Resources, format_millis};
 
 use super::Simulation;
 use crate::Error;
@@ -78,15 +80,26 @@ impl Simulation {
             let device = row.gpus.get(gpu as usize).ok_or_else(|| {
                 format!("node `{name}` has no GPU {gpu}; it has {has}, counted from 0")
             })?;
-            let millis = request.gpu.millis_on(device.memory_bytes).ok_or_else(|| {
-                format!("GPU {gpu} of node `{name}` has less memory than it asks for")
+            let millis = request.gpu.needs_of(device).ok_or_else(|| {
+                match (device.profile(), request.gpu) {
+                    (Some(profile), _) => {
+                        format!("GPU {gpu} of node `{name}` is a MIG instance, {profile}")
+                    }
+                    (None, GpuRequest::Mig(wanted)) => {
+                        format!("GPU {gpu} of node `{name}` is whole; it asks for {wanted}")
+                    }
+                    _ => format!("GPU {gpu} of node `{name}` has less memory than it asks for"),
+                }
             })?;
             Ok(DeviceShare { gpu, millis })
         };
         if gpus.is_empty() {
-            let place = Placement { node, devices: first_fitting(row, wanted, now, share) };
-            return match place.devices.len() {
-                found if found == wanted => Ok(place),
+            let parts = request.gpu.parts();
+            let devices: Vec<_> = parts.flat_map(|part| first_fitting(row, part, now)).collect();
+            return match devices.len() {
+                found if found == wanted => {
+                    Ok(Placement { node, devices: devices.into_iter().collect() })
+                }
                 found => Err(format!("asks for {wanted} GPUs; node `{name}` has {found} for it")),
             };
         }
@@ -97,14 +110,21 @@ impl Simulation {
         if let Some(twice) = gpus.iter().enumerate().find(|(at, gpu)| gpus[..*at].contains(gpu)) {
             return Err(format!("is given GPU {} twice", twice.1));
         }
-        let devices = gpus.iter().map(|&gpu| share(gpu)).collect::<Result<_, _>>()?;
+        let devices = gpus.iter().map(|&gpu| share(gpu)).collect::<Result<_, String>>()?;
+        if let GpuRequest::Mig(wanted) = request.gpu {
+            let has = gpus.iter().filter_map(|&gpu| Some((row.gpus[gpu as usize].profile()?, 1)));
+            if MigRequest::new(has) != Ok(wanted) {
+                return Err(format!("asks for {wanted} and is given others"));
+            }
+        }
         Ok(Placement { node, devices })
     }
 
     fn check_room(&self, pod: PodId, place: &Placement, stays: bool) -> Result<(), String> {
         let node = &self.cluster.nodes()[place.node];
         let amounts = self.cluster.amounts(pod, place);
-        self.check_devices(place.node, place, |gpu| GPU_MILLIS.saturating_sub(gpu.used_millis))?;
+        let unused = |gpu: &Gpu| gpu.capacity_millis().saturating_sub(gpu.used_millis);
+        self.check_devices(place.node, place, unused)?;
         if !node.has_room_now(&place.devices, amounts) || !node.takes_one_more(true) {
             return Err(no_room(node));
         }
@@ -124,7 +144,7 @@ impl Simulation {
         &self,
         at: NodeId,
         place: &Placement,
-        free: impl Fn(&model::Gpu) -> u64,
+        free: impl Fn(&Gpu) -> u64,
     ) -> Result<(), String> {
         let node = &self.cluster.nodes()[at];
         let wanted = |share: &&DeviceShare| free(&node.gpus[share.gpu as usize]) < share.millis;
@@ -153,15 +173,13 @@ fn no_room(node: &Node) -> String {
     format!("node `{}` has not that much CPU, memory or room for pods left", node.name)
 }
 
-/// The first devices with room; as many as there are if they are too few, which fails later.
-fn first_fitting<D: FromIterator<DeviceShare>>(
-    node: &Node,
-    wanted: usize,
-    now: bool,
-    share: impl Fn(u32) -> Result<DeviceShare, String>,
-) -> D {
+/// The first devices with room for one part of a request; as many as there are if they are too
+/// few, which fails later.
+fn first_fitting(node: &Node, part: GpuRequest, now: bool) -> Vec<DeviceShare> {
     let free = |share: &DeviceShare| node.gpus[share.gpu as usize].free_millis(now) >= share.millis;
-    let all = (0..).zip(&node.gpus).filter_map(|(gpu, _)| share(gpu).ok());
+    let share =
+        |(gpu, device): (u32, &Gpu)| Some(DeviceShare { gpu, millis: part.needs_of(device)? });
+    let all = (0..).zip(&node.gpus).filter_map(share);
     let (fits, others): (Vec<_>, Vec<_>) = all.partition(free);
-    fits.into_iter().chain(others).take(wanted).collect()
+    fits.into_iter().chain(others).take(part.devices() as usize).collect()
 }

@@ -71,9 +71,10 @@ pub(super) fn outcome(
 }
 
 fn place(place: &Place) -> String {
-    let gpu = |gpu: &sim::GpuShare| match gpu.millis {
-        units::GPU_MILLIS => gpu.index.to_string(),
-        millis => format!("{}:{}", gpu.index, format_millis(millis)),
+    let gpu = |gpu: &sim::GpuShare| match (gpu.mig, gpu.millis) {
+        (Some(profile), _) => format!("{}:{}", gpu.index, profile.0),
+        (None, units::GPU_MILLIS) => gpu.index.to_string(),
+        (None, millis) => format!("{}:{}", gpu.index, format_millis(millis)),
     };
     let gpus: Vec<_> = place.gpus.iter().map(gpu).collect();
     if gpus.is_empty() { place.node.clone() } else { format!("{}[{}]", place.node, gpus.join(" ")) }

@@ -45,6 +45,7 @@ impl WhatIf<'_> {
                     bytes: step * GPU_MEMORY_STEP_BYTES,
                 });
             }
+            GpuRequest::Mig(_) => {}
         }
         if pods > 1 && pods_min > 1 {
             self.most(1, u64::from(pods_min) - 1, |pods| Change::Pods {

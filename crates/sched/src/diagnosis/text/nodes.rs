@@ -25,8 +25,19 @@ impl NodeClass {
     /// One sentence.
     #[must_use]
     pub fn text(&self) -> String {
-        let Self { classes, nodes, like, gpus, gpu_memory_bytes, capacity, labels, room, failing } =
-            self;
+        let Self {
+            classes,
+            nodes,
+            like,
+            gpus,
+            mig,
+            gpu_memory_bytes,
+            capacity,
+            labels,
+            room,
+            failing,
+        } = self;
+        let instances: u32 = mig.iter().map(|(_, count)| count).sum();
         let who = match (*classes, *nodes) {
             (1, 1) => format!("1 node, {like}"),
             (1, nodes) => format!("{nodes} nodes like {like}"),
@@ -34,11 +45,14 @@ impl NodeClass {
         };
         let mut has = Vec::new();
         if *classes == 1 {
-            has.push(match gpus {
+            has.push(match gpus - instances {
+                0 if instances > 0 => "no whole GPU".to_owned(),
                 0 => "no GPU".to_owned(),
+                _ if instances > 0 => format!("{} whole GPU(s)", gpus - instances),
                 1 => format!("1 GPU of {}", format_bytes(*gpu_memory_bytes)),
                 _ => format!("{gpus} GPUs of {}", format_bytes(*gpu_memory_bytes)),
             });
+            has.extend(mig.iter().map(|(profile, count)| format!("{count} × {profile}")));
             has.push(cores(capacity.cpu_millis));
             has.push(format_bytes(capacity.memory_bytes));
             has.extend(labels.iter().map(|(key, value)| format!("{key}={value}")));
@@ -68,10 +82,12 @@ impl Obstacle {
             Self::Affinity => "affinity",
             Self::Taint => "taint",
             Self::Gpus => "gpus",
+            Self::MigInstances => "mig_instances",
             Self::GpuMemory => "gpu_memory",
             Self::Cpu => "cpu",
             Self::Memory => "memory",
             Self::FreeGpus => "free_gpus",
+            Self::FreeMigInstances => "free_mig_instances",
             Self::FreeShare => "free_share",
             Self::FreeCpu => "free_cpu",
             Self::FreeMemory => "free_memory",
@@ -113,16 +129,23 @@ impl Failing {
             Obstacle::Pods => return format!("{count}{} no more pods", verb("takes", "take")),
             Obstacle::Other => return format!("{count}{} ruled out", verb("is", "are")),
             Obstacle::Gpus => ("GPUs, even when empty", amounts(plain)),
+            Obstacle::MigInstances => ("MIG instances, even when empty", amounts(plain)),
             Obstacle::GpuMemory => ("GPU memory, even when empty", amounts(format_bytes)),
             Obstacle::Cpu => ("cores, even when empty", amounts(format_millis)),
             Obstacle::Memory => ("memory, even when empty", amounts(format_bytes)),
             Obstacle::FreeGpus => ("free GPUs", amounts(plain)),
+            Obstacle::FreeMigInstances => ("free MIG instances", amounts(plain)),
             Obstacle::FreeShare => ("of a GPU free", amounts(format_millis)),
             Obstacle::FreeCpu => ("free cores", amounts(format_millis)),
             Obstacle::FreeMemory => ("free memory", amounts(format_bytes)),
         };
         let few = match obstacle {
-            Obstacle::Gpus | Obstacle::FreeGpus | Obstacle::Cpu | Obstacle::FreeCpu => "few",
+            Obstacle::Gpus
+            | Obstacle::FreeGpus
+            | Obstacle::MigInstances
+            | Obstacle::FreeMigInstances
+            | Obstacle::Cpu
+            | Obstacle::FreeCpu => "few",
             _ => "little",
         };
         format!("{count}{} too {few} {what} ({amounts})", verb("has", "have"))

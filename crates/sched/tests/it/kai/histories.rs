@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use sched::{Action, Step};
 use testkit::World;
 
-const SHAPES: [&str; 14] = [
+const SHAPES: [&str; 16] = [
+    "--mig 1g.5gb",
+    "--mig 1g.5gb*2,3g.20gb --pods 2 --min 1",
     "-g 1",
     "-g 2",
     "-g 4",
@@ -65,7 +67,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..40),
         order in proptest::sample::subsequence(Action::KAI.to_vec(), 1..=5),
     ) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new("n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3", "a:3 b:3 c:1");
         w.policy = sched::Policy { actions: order, ..sched::Policy::kai() };
         w.slow = true;
         w.only_cycle = true;
@@ -99,7 +101,7 @@ proptest! {
 
     #[test]
     fn a_decision_is_bounded(events in prop::collection::vec(event(), 5..30), most in 0..40_u64) {
-        let mut w = World::new("n1:4 n2:4 n3:2", "a:3 b:3 c:1");
+        let mut w = World::new("n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3", "a:3 b:3 c:1");
         w.policy = sched::Policy { trials_max: most, ..sched::Policy::kai() };
         w.only_cycle = true;
         for (number, event) in events.iter().enumerate() {

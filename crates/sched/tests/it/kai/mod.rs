@@ -5,6 +5,7 @@ mod allocate;
 mod consolidate;
 mod gpus;
 mod histories;
+mod mig;
 mod order;
 mod preempt;
 mod reclaim;

@@ -23,7 +23,7 @@ fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {
 
 /// GPUs of a node that nobody holds or has reserved.
 fn whole_free(node: &Node) -> u64 {
-    node.gpus.iter().filter(|gpu| gpu.committed_millis == 0).count() as u64
+    node.gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.committed_millis == 0).count() as u64
 }
 
 fn numbers(w: &World, said: &QueueNumbers) -> Truth {
@@ -34,12 +34,29 @@ fn numbers(w: &World, said: &QueueNumbers) -> Truth {
 
 fn none_is_large(w: &World, request: model::GpuRequest, demand: units::Resources) -> Truth {
     let large = |node: &&Node| {
-        node.gpus.len() >= request.devices() as usize
+        let fits = |part: model::GpuRequest| {
+            let fitting = node.gpus.iter().filter(|gpu| part.needs_of(gpu).is_some());
+            fitting.count() >= part.devices() as usize
+        };
+        request.parts().all(fits)
             && node.capacity.cpu_millis >= demand.cpu_millis
             && node.capacity.memory_bytes >= demand.memory_bytes
     };
     // Taints and labels leave some out.
     so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
+}
+
+fn no_instance_free(w: &World, request: &model::MigRequest, nodes: usize, with: usize) -> Truth {
+    so(with <= nodes && with > 0, "the nodes that have the instances")?;
+    so(nodes <= open(&w.cluster).count(), "the number of nodes")?;
+    let free = |node: &&Node| {
+        request.iter().all(|(profile, count)| {
+            let own = node.gpus.iter().filter(|gpu| gpu.profile() == Some(profile));
+            own.filter(|gpu| gpu.committed_millis == 0).count() >= count.into()
+        })
+    };
+    // Taints and labels leave some out.
+    so(open(&w.cluster).filter(free).count() < 3, "that none is free")
 }
 
 /// A reason's claim.
@@ -54,6 +71,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::NoGpuShareFree { devices, millis, free_millis_max } => {
             let most = open(&w.cluster).flat_map(|node| &node.gpus);
+            let most = most.filter(|gpu| gpu.mig.is_none());
             let most = most.map(|gpu| 1000 - gpu.committed_millis).max().unwrap_or(0);
             so(*free_millis_max <= most, "the largest share")?;
             so(millis > free_millis_max || *devices > 1, "that no share is large enough")
@@ -63,6 +81,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::NotEnoughMemory { memory_bytes, free_bytes_max } => {
             so(memory_bytes > free_bytes_max, "that the memory is too little")
+        }
+        Pending::NoMigInstanceFree { request, nodes, with } => {
+            no_instance_free(w, request, *nodes, *with)
         }
         Pending::LargerThanAnyNode { request, demand, .. } => none_is_large(w, *request, *demand),
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {

@@ -1,0 +1,235 @@
+//! MIG instances: fixed parts of a GPU, each given out whole or not at all. Owns: their profiles,
+//! what they count for, and requests for several. Refuses to know: how a GPU is divided; that is
+//! done before a node is added, and stays.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use units::GPU_MILLIS;
+
+/// Compute slices of a GPU.
+pub const MIG_SLICES: u8 = 7;
+/// Most different profiles that one pod may ask for.
+pub const MIG_PROFILES_MAX: usize = 4;
+
+/// Why a MIG profile or a request for some was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MigError {
+    /// Not of the form `<slices>g.<memory>gb`.
+    #[error(
+        "`{0}` is not a MIG profile; write slices (1 to 7) and memory, such as 1g.10gb or 3g.40gb"
+    )]
+    NotAProfile(String),
+    /// More profiles than a request has room for.
+    #[error("asks for more than {MIG_PROFILES_MAX} different MIG profiles; that is the most")]
+    TooManyProfiles,
+    /// Nothing at all.
+    #[error("asks for no MIG instance; ask for 1 or more of a profile")]
+    NoInstance,
+}
+
+/// What a compute slice counts for in quotas and shares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SliceValue {
+    /// A seventh of a GPU, so that all slices of one are never more than it.
+    #[default]
+    Seventh,
+    /// A GPU. Source: scheduling reference §12.
+    Gpu,
+}
+
+/// A kind of instance: `3g.40gb` has three compute slices and 40 GB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MigProfile {
+    slices: u8,
+    memory_gb: u16,
+    value: SliceValue,
+}
+
+impl MigProfile {
+    /// The same profile where slices count for so much.
+    #[must_use]
+    pub const fn valued(self, value: SliceValue) -> Self {
+        Self { value, ..self }
+    }
+
+    /// Compute slices.
+    #[must_use]
+    pub const fn slices(self) -> u8 {
+        self.slices
+    }
+
+    /// Its memory in bytes.
+    #[must_use]
+    pub fn memory_bytes(self) -> u64 {
+        u64::from(self.memory_gb) << 30
+    }
+
+    /// What an instance counts for, in thousandths of a GPU.
+    #[must_use]
+    pub fn millis(self) -> u64 {
+        let slices_millis = u64::from(self.slices) * GPU_MILLIS;
+        match self.value {
+            SliceValue::Seventh => slices_millis / u64::from(MIG_SLICES),
+            SliceValue::Gpu => slices_millis,
+        }
+    }
+}
+
+impl FromStr for MigProfile {
+    type Err = MigError;
+
+    fn from_str(text: &str) -> Result<Self, MigError> {
+        let wrong = || MigError::NotAProfile(text.to_owned());
+        let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let (slices, memory) = text.split_once("g.").ok_or_else(wrong)?;
+        let memory = memory.strip_suffix("gb").ok_or_else(wrong)?;
+        if !plain(slices) || !plain(memory) {
+            return Err(wrong());
+        }
+        let slices = slices.parse().ok().filter(|slices| (1..=MIG_SLICES).contains(slices));
+        let memory_gb = memory.parse().ok().filter(|memory_gb| *memory_gb > 0);
+        let (Some(slices), Some(memory_gb)) = (slices, memory_gb) else { return Err(wrong()) };
+        Ok(Self { slices, memory_gb, value: SliceValue::default() })
+    }
+}
+
+impl fmt::Display for MigProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}g.{}gb", self.slices, self.memory_gb)
+    }
+}
+
+/// An instance on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MigInstance {
+    /// Which GPU of the node it is a part of.
+    pub gpu: u32,
+    /// Its kind.
+    pub profile: MigProfile,
+}
+
+/// So many instances of each of some profiles, all on one node. At least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MigRequest([Option<(MigProfile, u16)>; MIG_PROFILES_MAX]);
+
+impl MigRequest {
+    /// Asks for so many of each.
+    ///
+    /// # Errors
+    /// Nothing is asked for, or too many kinds.
+    pub fn new(wanted: impl IntoIterator<Item = (MigProfile, u16)>) -> Result<Self, MigError> {
+        let mut parts: Vec<(MigProfile, u16)> = Vec::new();
+        for (profile, count) in wanted.into_iter().filter(|(_, count)| *count > 0) {
+            match parts.iter_mut().find(|(known, _)| *known == profile) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => parts.push((profile, count)),
+            }
+        }
+        if parts.is_empty() {
+            return Err(MigError::NoInstance);
+        }
+        if parts.len() > MIG_PROFILES_MAX {
+            return Err(MigError::TooManyProfiles);
+        }
+        parts.sort_unstable();
+        let mut request = [None; MIG_PROFILES_MAX];
+        for (at, part) in request.iter_mut().zip(parts) {
+            *at = Some(part);
+        }
+        Ok(Self(request))
+    }
+
+    /// How many of each profile.
+    pub fn iter(&self) -> impl Iterator<Item = (MigProfile, u16)> + use<'_> {
+        self.0.iter().copied().flatten()
+    }
+
+    /// The same request where slices count for so much.
+    #[must_use]
+    pub fn valued(self, value: SliceValue) -> Self {
+        Self(self.0.map(|part| part.map(|(profile, count)| (profile.valued(value), count))))
+    }
+
+    /// Number of different profiles.
+    pub(crate) fn profiles(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// One of them as a request of its own.
+    pub(crate) const fn part(&self, at: usize) -> Self {
+        Self([self.0[at], None, None, None])
+    }
+
+    /// Number of instances.
+    #[must_use]
+    pub fn instances(&self) -> u32 {
+        self.iter().map(|(_, count)| u32::from(count)).sum()
+    }
+
+    /// What they count for together, in thousandths of a GPU.
+    #[must_use]
+    pub fn millis(&self) -> u64 {
+        self.iter().map(|(profile, count)| profile.millis() * u64::from(count)).sum()
+    }
+
+    pub(crate) fn has(&self, profile: MigProfile) -> bool {
+        self.iter().any(|(wanted, _)| wanted == profile)
+    }
+}
+
+/// `2 × 1g.10gb and 1 × 3g.40gb`.
+impl fmt::Display for MigRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (profile, count)) in self.iter().enumerate() {
+            let and = if at > 0 { " and " } else { "" };
+            write!(f, "{and}{count} × {profile}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(text: &str) -> MigProfile {
+        text.parse().expect("a profile")
+    }
+
+    #[test]
+    fn profiles_read_and_write_the_same() {
+        for text in ["1g.5gb", "2g.20gb", "7g.80gb"] {
+            assert_eq!(profile(text).to_string(), text);
+        }
+        for text in ["", "1g", "0g.5gb", "8g.80gb", "1g.0gb", "+1g.5gb", "1g.5gb+me", "1g.99999gb"]
+        {
+            assert!(text.parse::<MigProfile>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_slices_of_a_gpu_are_never_more_than_it() {
+        for slices in 1..=7_u8 {
+            let one = profile(&format!("{slices}g.10gb"));
+            assert!(one.millis() * u64::from(7 / slices) <= GPU_MILLIS);
+        }
+        assert_eq!(profile("7g.80gb").millis(), 1000);
+        assert_eq!(profile("2g.10gb").valued(SliceValue::Gpu).millis(), 2000);
+    }
+
+    #[test]
+    fn a_request_is_the_same_however_it_is_written() {
+        let of = |parts: &[(&str, u16)]| {
+            MigRequest::new(parts.iter().map(|&(text, count)| (profile(text), count)))
+        };
+        let one = of(&[("3g.40gb", 1), ("1g.10gb", 1), ("1g.10gb", 1)]).expect("sound");
+        assert_eq!(Ok(one), of(&[("1g.10gb", 2), ("3g.40gb", 1), ("2g.20gb", 0)]));
+        assert_eq!((one.instances(), one.millis()), (3, 142 * 2 + 428));
+        assert_eq!(one.to_string(), "2 × 1g.10gb and 1 × 3g.40gb");
+        assert_eq!(of(&[("1g.10gb", 0)]), Err(MigError::NoInstance));
+        let five = ["1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "7g.40gb"].map(|text| (text, 1));
+        assert_eq!(of(&five), Err(MigError::TooManyProfiles));
+    }
+}
