@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
+use futures_util::TryStreamExt as _;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Column as _, PgConnection, Row as _, SqliteConnection, TypeInfo as _};
 
 use crate::fault::{Fault, Result};
 use crate::statement::{Statement, Value};
@@ -55,6 +56,39 @@ macro_rules! query {
     }};
 }
 
+/// Passes row after row to `take` until it wants no more.
+macro_rules! each {
+    ($rows:expr, $what:expr, $kind:expr, $take:expr) => {{
+        let mut rows = $rows;
+        while let Some(row) = rows.try_next().await.map_err(Fault::during($what))? {
+            if !$take($kind(row))? {
+                break;
+            }
+        }
+        Ok(())
+    }};
+}
+
+/// Name and value of every column of a row.
+macro_rules! values {
+    ($row:expr) => {
+        $row.columns()
+            .iter()
+            .map(|column| {
+                let number = matches!(column.type_info().name(), "INTEGER" | "INT8");
+                let value = match number {
+                    true => Value::Int($row.try_get(column.ordinal())?),
+                    false => {
+                        let text: Option<String> = $row.try_get(column.ordinal())?;
+                        Value::Text(text.map(Cow::Owned))
+                    }
+                };
+                Ok((column.name().to_owned(), value))
+            })
+            .collect()
+    };
+}
+
 impl Connection<'_> {
     /// Runs a statement that writes.
     pub(crate) async fn write(&mut self, statement: Statement<'_>) -> Result<()> {
@@ -70,6 +104,23 @@ impl Connection<'_> {
         match changed.map_err(Fault::during(what))? {
             0 if must_hit => Err(Fault::Sql(what, sqlx::Error::RowNotFound)),
             _ => Ok(()),
+        }
+    }
+
+    /// Runs a statement that reads more than may be held; `take` says whether it wants more.
+    pub(crate) async fn each(
+        &mut self,
+        statement: Statement<'_>,
+        mut take: impl FnMut(Row) -> Result<bool>,
+    ) -> Result<()> {
+        let what = statement.what;
+        match self {
+            Self::Sqlite(db) => {
+                each!(query!(statement).fetch(&mut **db), what, Row::Sqlite, take)
+            }
+            Self::Postgres(db) => {
+                each!(query!(statement).fetch(&mut **db), what, Row::Postgres, take)
+            }
         }
     }
 
@@ -91,6 +142,14 @@ impl Connection<'_> {
 }
 
 impl Row {
+    /// All of it.
+    pub(crate) fn values(&self) -> Result<Vec<(String, Value<'static>)>> {
+        match self {
+            Self::Sqlite(row) => values!(row),
+            Self::Postgres(row) => values!(row),
+        }
+    }
+
     pub(crate) fn int(&self, column: &str) -> Result<Option<i64>> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column),

@@ -55,8 +55,8 @@ pub enum Error {
     },
     /// The way to the database is broken.
     #[error(
-        "database {database} cannot be reached ({cause}); nothing was changed, it goes on when the \
-         database is back"
+        "database {database} cannot be reached ({cause}); nothing was changed. If it runs and is not \
+         only slow, its URL is wrong"
     )]
     Unreachable {
         /// Which.

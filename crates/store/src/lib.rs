@@ -5,6 +5,7 @@
 //! transaction: all of it is on disk, or none. Refuses to know: what the rows mean, and who may
 //! write them.
 
+mod backup;
 mod connection;
 mod error;
 mod fault;
@@ -22,6 +23,7 @@ pub mod testing;
 mod tests;
 mod write;
 
+pub use backup::{BackupError, Contents, backup, restore};
 pub use error::Error;
 pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};

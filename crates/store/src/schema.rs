@@ -32,6 +32,34 @@ const STEPS: [Step; 3] = [
     step!(3, "objects", "0003_objects.sql"),
 ];
 
+/// A table, for whoever wants all of its rows.
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    /// The version that made it.
+    pub(crate) since: i64,
+    /// Which rows are worth keeping.
+    pub(crate) only: &'static str,
+    pub(crate) order: &'static str,
+}
+
+const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
+    Table { name, since, only: "", order }
+}
+
+/// Every table; what a row refers to comes before it.
+pub(crate) const TABLES: [Table; 9] = [
+    // The mark of the last batch means nothing elsewhere.
+    Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
+    table(1, "projects", "id"),
+    table(1, "workloads", "seq"),
+    table(1, "pods", "id"),
+    table(1, "events", "seq"),
+    table(1, "credentials", "client_id"),
+    table(1, "audit", "seq"),
+    table(2, "usage", "step_start, project_id"),
+    table(3, "objects", "seq"),
+];
+
 /// The newest version this program knows.
 pub(crate) const NEWEST: i64 = STEPS[STEPS.len() - 1].version;
 

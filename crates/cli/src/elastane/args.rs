@@ -32,6 +32,10 @@ pub(crate) enum Command {
     Simulate(Box<super::simulate::Simulate>),
     /// Print what the scheduler sees, as a scenario for `simulate --from`
     Snapshot,
+    /// Save the state to a file, while the server runs or not
+    Backup(Backup),
+    /// Bring the state back from such a file, into either database
+    Restore(Restore),
     /// Print the access token of this installation
     Token,
     /// Print the version
@@ -55,12 +59,9 @@ pub(crate) struct Up {
     /// Listen beyond this machine although the traffic is not encrypted
     #[arg(long)]
     pub(crate) insecure_listen: bool,
-    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]
-    #[arg(long, value_name = "URL")]
-    pub(crate) database: Option<String>,
-    /// File with the password of the database, so that it is not in the URL
-    #[arg(long, value_name = "FILE")]
-    pub(crate) database_password_file: Option<String>,
+    /// Where the state is
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Name of the cluster [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,
@@ -73,9 +74,43 @@ pub(crate) struct Up {
     /// After how long past use counts half, such as 1d [default: never]
     #[arg(long, value_name = "SPAN")]
     pub(crate) usage_half_life: Option<String>,
+}
+
+/// Where the state is, beside its directory.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Place {
+    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// File with the password of the database, so that it is not in the URL
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database_password_file: Option<String>,
     /// Read values from this file (TOML)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The file to make
+    pub(crate) file: PathBuf,
+    /// Of which database
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// A file made by `elastane backup`
+    pub(crate) file: PathBuf,
+    /// Replace the state that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Into which database
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// `project …`.

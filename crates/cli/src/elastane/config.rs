@@ -117,7 +117,7 @@ impl Layer {
 /// Brings the four origins together.
 pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Result<Config, Error> {
     let set = |name: &str| env(name).filter(|text| !text.is_empty());
-    let file = flags.config.clone().or_else(|| set("ELASTANE_CONFIG").map(PathBuf::from));
+    let file = flags.place.config.clone().or_else(|| set("ELASTANE_CONFIG").map(PathBuf::from));
     // Highest first.
     let layers = [
         from_flags(state_dir, flags),
@@ -151,8 +151,12 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let text = |flag: &Option<String>| flag.clone();
     let values = [
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
-        ("database", "--database", text(&flags.database)),
-        ("database_password_file", "--database-password-file", text(&flags.database_password_file)),
+        ("database", "--database", text(&flags.place.database)),
+        (
+            "database_password_file",
+            "--database-password-file",
+            text(&flags.place.database_password_file),
+        ),
         ("gpus", "--gpus", text(&flags.gpus)),
         ("insecure_listen", "--insecure-listen", flags.insecure_listen.then(|| "true".to_owned())),
         ("listen", "--listen", text(&flags.listen)),

@@ -1,6 +1,7 @@
 //! `elastane`: the operator's command line. Owns which words there are and where each leads.
 
 mod args;
+mod backup;
 mod config;
 mod down;
 mod machines;
@@ -61,6 +62,8 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::Simulate(flags) => simulate::run(&flags, &mut std::io::stdout().lock()),
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
+        Command::Backup(flags) => with_client(backup::backup(dir, flags)),
+        Command::Restore(flags) => with_client(backup::restore(dir, flags)),
         Command::Token => status::token(&state_dir(dir)?),
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;

@@ -7,7 +7,7 @@ use clap::Parser as _;
 use expect_test::expect;
 use tracing::level_filters::LevelFilter;
 
-use super::args::{Cli, Command, Up};
+use super::args::{Cli, Command, Place, Up};
 use super::config::{Config, Error, Given, Machines, resolve};
 use super::machines::announce;
 
@@ -22,7 +22,7 @@ fn with(flags: &Up, env: &[(&str, &str)]) -> Result<Config, Error> {
 fn file(dir: &Path, text: &str) -> Up {
     let path = dir.join("elastane.toml");
     std::fs::write(&path, text).unwrap();
-    Up { config: Some(path), ..Up::default() }
+    Up { place: Place { config: Some(path), ..Place::default() }, ..Up::default() }
 }
 
 #[test]
@@ -54,7 +54,10 @@ fn flags_beat_the_environment_which_beats_the_file() {
 
 #[test]
 fn a_database_is_a_url_and_its_password_may_be_in_a_file() {
-    let url = |text: &str| Up { database: Some(text.into()), ..Up::default() };
+    let url = |text: &str| {
+        let place = Place { database: Some(text.into()), ..Place::default() };
+        Up { place, ..Up::default() }
+    };
     let shown = |config: Config| match config.database {
         store::Database::Postgres(url) => url.to_string(),
         store::Database::Sqlite => "sqlite".to_owned(),
@@ -129,7 +132,8 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
         let fault = with(&file(dir.path(), text), &[]).expect_err(text).to_string();
         assert!(fault.contains(said) && fault.contains("elastane.toml"), "{text}: {fault}");
     }
-    let missing = Up { config: Some("/nowhere/x.toml".into()), ..Up::default() };
+    let place = Place { config: Some("/nowhere/x.toml".into()), ..Place::default() };
+    let missing = Up { place, ..Up::default() };
     assert!(with(&missing, &[]).unwrap_err().to_string().contains("/nowhere/x.toml"));
 }
 
@@ -236,6 +240,7 @@ fn help_of_up() {
                                                postgres://USER@HOST:5432/DATABASE [default: sqlite]
               --database-password-file <FILE>  File with the password of the database, so that it is not in
                                                the URL
+              --config <FILE>                  Read values from this file (TOML)
               --cluster-name <NAME>            Name of the cluster [default: default]
               --log <LEVEL>                    What to log: off, error, warn, info, debug, trace [default:
                                                warn]
@@ -243,7 +248,6 @@ fn help_of_up() {
                                                7d,tumbling [default: none]
               --usage-half-life <SPAN>         After how long past use counts half, such as 1d [default:
                                                never]
-              --config <FILE>                  Read values from this file (TOML)
           -h, --help                           Print help
     "#]].assert_eq(&text);
 }
@@ -263,6 +267,8 @@ fn help_of_the_program() {
           project              Create, list, change and delete projects
           simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
+          backup               Save the state to a file, while the server runs or not
+          restore              Bring the state back from such a file, into either database
           token                Print the access token of this installation
           version              Print the version
           quickstart-workload  Train a small model on the CPU; the workload of the quickstarts

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
+pub(crate) use self::session::{build, reader};
 pub use self::url::{BadUrl, PostgresUrl};
 use crate::connection::{Connection, Reader};
 use crate::fault::{Fault, Result};

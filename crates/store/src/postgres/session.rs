@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, PgPool};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::PostgresUrl;
@@ -89,24 +89,89 @@ pub(super) async fn prepare(url: &PostgresUrl) -> std::result::Result<PgConnecti
         let name = name.clone();
         move |cause| Error::from_sqlx(&name, what, cause)
     };
-    // Building an index of a large table may take its time.
-    sqlx::raw_sql("SET statement_timeout = 0").execute(&mut db).await.map_err(failed("open"))?;
-    schema::migrate(&mut db, Dialect::Postgres, schema::NEWEST).await.map_err(failed("migrate"))?;
-    sqlx::raw_sql(SETTINGS).execute(&mut db).await.map_err(failed("open"))?;
+    migrate(&mut db, &name, schema::NEWEST).await?;
     let mut transaction = db.begin().await.map_err(failed("begin"))?;
     for (key, value) in schema::identity().into_iter().chain([(super::MARK, String::new())]) {
-        sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-            .bind(key)
-            .bind(value)
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed("create"))?;
+        first_row(&mut transaction, key, value).await.map_err(failed("create"))?;
     }
     transaction.commit().await.map_err(failed("create"))?;
     Ok(db)
 }
 
-async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<(), Error> {
+async fn migrate(
+    db: &mut PgConnection,
+    name: &str,
+    version: i64,
+) -> std::result::Result<(), Error> {
+    let failed = |cause| Error::from_sqlx(name, "migrate", cause);
+    // Building an index of a large table may take its time.
+    sqlx::raw_sql("SET statement_timeout = 0").execute(&mut *db).await.map_err(failed)?;
+    schema::migrate(db, Dialect::Postgres, version).await.map_err(failed)?;
+    sqlx::raw_sql(SETTINGS).execute(db).await.map(drop).map_err(failed)
+}
+
+async fn first_row(
+    db: &mut PgConnection,
+    key: &str,
+    value: String,
+) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind(key)
+        .bind(value)
+        .execute(db)
+        .await
+        .map(drop)
+}
+
+/// A session to look at a database with; none if it is empty.
+pub(crate) async fn reader(url: &PostgresUrl) -> std::result::Result<Option<PgConnection>, Error> {
+    let name = url.to_string();
+    let open = |cause| Error::from_sqlx(&name, "open", cause);
+    let connect = timeout(CONNECT_WAIT_MAX, options(url).connect()).await;
+    let mut db = connect.map_err(|_| sqlx::Error::PoolTimedOut).flatten().map_err(open)?;
+    let ours = check(&mut db, &name).await?;
+    Ok(ours.then_some(db))
+}
+
+/// Makes the tables of a version, fills them, and brings them to the newest schema, all in one
+/// transaction. If there are some already they go if `replace` says so; else nothing is done, and the
+/// answer is false.
+pub(crate) async fn build<E: From<Error>>(
+    url: &PostgresUrl,
+    version: i64,
+    replace: bool,
+    fill: impl AsyncFnOnce(&mut PgConnection) -> std::result::Result<(), E>,
+) -> std::result::Result<bool, E> {
+    let name = url.to_string();
+    let mut db = first(url).await.map_err(|fault| fault.named(&name))?;
+    let failed = |cause| Error::from_sqlx(&name, "restore", cause);
+    let ours = check(&mut db, &name).await?;
+    if ours && !replace {
+        return Ok(false);
+    }
+    let mut fresh = db.begin().await.map_err(failed)?;
+    if ours {
+        let tables = schema::TABLES.iter().map(|table| table.name);
+        let tables: Vec<_> = tables.chain(["_sqlx_migrations"]).collect();
+        let drop = format!("DROP TABLE IF EXISTS {} CASCADE", tables.join(", "));
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *fresh).await.map_err(failed)?;
+        let drop = "DROP FUNCTION IF EXISTS elastane_append_only()";
+        sqlx::raw_sql(drop).execute(&mut *fresh).await.map_err(failed)?;
+    }
+    migrate(&mut fresh, &name, version).await?;
+    fill(&mut fresh).await?;
+    first_row(&mut fresh, super::MARK, String::new()).await.map_err(failed)?;
+    // Numbers go on after the highest that came with the rows.
+    let next = "SELECT setval(pg_get_serial_sequence('audit', 'seq'),
+        (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), false)";
+    sqlx::raw_sql(next).execute(&mut *fresh).await.map_err(failed)?;
+    migrate(&mut fresh, &name, schema::NEWEST).await?;
+    fresh.commit().await.map_err(failed)?;
+    Ok(true)
+}
+
+/// Refuses what is not ours. False: it is empty.
+async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<bool, Error> {
     let read = |cause| Error::from_sqlx(name, "read", cause);
     let foreign =
         |detail: &str| Error::Foreign { database: name.to_owned(), detail: detail.to_owned() };
@@ -120,9 +185,9 @@ async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<(), Err
     let has = |table: &str| tables.iter().any(|known| known == table);
     match (has("_sqlx_migrations"), has("meta")) {
         (true, true) => {}
-        _ if tables.is_empty() => return Ok(()),
+        _ if tables.is_empty() => return Ok(false),
         // Nothing but an empty list of migrations: the first one was cut off.
-        (true, false) if tables.len() == 1 => return Ok(()),
+        (true, false) if tables.len() == 1 => return Ok(false),
         _ => return Err(foreign("it has tables of another program")),
     }
     let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
@@ -132,6 +197,6 @@ async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<(), Err
             let database = name.to_owned();
             Err(Error::Newer { database, found, known: schema::NEWEST })
         }
-        _ => Ok(()),
+        _ => Ok(true),
     }
 }

@@ -7,6 +7,8 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::open::{build, reader};
+
 use sqlx::{Connection as _, SqliteConnection, SqlitePool};
 use tokio::sync::Mutex;
 

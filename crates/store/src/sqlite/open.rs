@@ -62,48 +62,104 @@ pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
         Some(file) => check(path, file.len()).await?,
     }
     let mut writer = writer(path).await?;
-    migrate(path, &mut writer).await?;
+    migrate(path, &mut writer, schema::NEWEST).await?;
     Ok(writer)
 }
 
-/// Makes a new database under another name and moves it into place, so that an existing file is
-/// never an unfinished one: an empty or short file is damage, not a beginning.
+/// Makes a new database.
 async fn create(path: &Path) -> Result<(), Error> {
-    let fresh = path.with_extension("db.new");
-    let access = |what, path: &Path| {
-        let path = path.to_owned();
-        move |cause| Error::Access { what, path, cause }
-    };
-    for leftover in
-        [fresh.clone(), beside(&fresh, "-wal"), beside(&fresh, "-shm"), beside(&fresh, "-journal")]
-    {
-        match std::fs::remove_file(&leftover) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(access("delete", &leftover)(error));
-            }
-            _ => {}
-        }
-    }
     let log = beside(path, "-wal");
     if log.exists() {
         let detail = format!("the file is missing, but its log {} is there", log.display());
         return Err(Error::Damaged { database: name(path), detail });
     }
+    build(path, schema::NEWEST, async |fresh| {
+        for (key, value) in schema::identity() {
+            sqlx::query("INSERT INTO meta (key, value) VALUES (?, ?)")
+                .bind(key)
+                .bind(value)
+                .execute(&mut *fresh)
+                .await
+                .map_err(|cause| Error::from_sqlx(&name(path), "create", cause))?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Makes a new database under another name, fills it in a transaction, brings it from `version` to the
+/// newest schema and moves it into place, so that an existing file is never an unfinished one: an
+/// empty or short file is damage, not a beginning. What was there is kept beside it.
+pub(crate) async fn build<E: From<Error>>(
+    path: &Path,
+    version: i64,
+    fill: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
+) -> Result<(), E> {
+    let fresh = path.with_extension("db.new");
+    for leftover in
+        [fresh.clone(), beside(&fresh, "-wal"), beside(&fresh, "-shm"), beside(&fresh, "-journal")]
+    {
+        remove(&leftover)?;
+    }
     // No log file beside this one: it is a single file, whole once it is closed.
     let options = options(&fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
-    let failed = |what| move |source| Error::from_sqlx(&name(path), what, source);
+    let failed = |what| move |cause| Error::from_sqlx(&name(path), what, cause);
     let mut connection = options.connect().await.map_err(failed("create"))?;
-    migrate(path, &mut connection).await?;
-    for (key, value) in schema::identity() {
-        sqlx::query("INSERT INTO meta (key, value) VALUES (?, ?)")
-            .bind(key)
-            .bind(value)
-            .execute(&mut connection)
-            .await
-            .map_err(failed("create"))?;
-    }
+    migrate(path, &mut connection, version).await?;
+    let mut transaction = connection.begin().await.map_err(failed("create"))?;
+    fill(&mut transaction).await?;
+    transaction.commit().await.map_err(failed("create"))?;
+    migrate(path, &mut connection, schema::NEWEST).await?;
     connection.close().await.map_err(failed("create"))?;
-    std::fs::rename(&fresh, path).map_err(access("create", path))
+    keep(path).await?;
+    Ok(std::fs::rename(&fresh, path).map_err(access("create", path))?)
+}
+
+/// Gives a database that is about to be replaced a second name, with what its log has, if that can be
+/// read.
+async fn keep(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let kept = path.with_extension("db.replaced");
+    if let Ok(mut old) = writer(path).await {
+        // A damaged one is kept as it is; nothing is lost that could be read.
+        let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut old).await;
+        let _ = old.close().await;
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let (from, to) = (beside(path, suffix), beside(&kept, suffix));
+        remove(&to)?;
+        match suffix {
+            // Under both names until the new one takes the first: there is a database at any moment.
+            "" => std::fs::hard_link(&from, &to).map_err(access("keep", &from))?,
+            _ if from.exists() => std::fs::rename(&from, &to).map_err(access("keep", &from))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn remove(file: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(access("delete", file)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn access(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |cause| Error::Access { what, path, cause }
+}
+
+/// A connection to look at an existing database with, once that was found whole.
+pub(crate) async fn reader(path: &Path) -> Result<SqliteConnection, Error> {
+    let file = std::fs::metadata(path).map_err(access("read", path))?;
+    check(path, file.len()).await?;
+    let open = |cause| Error::from_sqlx(&name(path), "open", cause);
+    options(path).read_only(true).connect().await.map_err(open)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -172,7 +228,11 @@ fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
-    let migrated = schema::migrate(connection, Dialect::Sqlite, schema::NEWEST).await;
+async fn migrate(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    version: i64,
+) -> Result<(), Error> {
+    let migrated = schema::migrate(connection, Dialect::Sqlite, version).await;
     migrated.map_err(|cause| Error::from_sqlx(&name(path), "migrate", cause))
 }

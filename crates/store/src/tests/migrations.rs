@@ -14,7 +14,7 @@ const RELEASED: [&str; 3] = [
 ];
 
 /// A database as the program of that version left it.
-async fn left_by(lab: &Lab, version: usize) {
+pub(super) async fn left_by(lab: &Lab, version: usize) {
     let newest = i64::try_from(version).unwrap();
     match &lab.database {
         Database::Sqlite => {

@@ -1,27 +1,33 @@
 //! The store as its users meet it: real files, real servers, real faults.
 
+mod backup;
 mod conformance;
 mod faults;
 mod lab;
 mod migrations;
 pub(crate) mod samples;
 
+mod both {
+    pub(super) use super::backup::*;
+    pub(super) use super::conformance::*;
+}
+
 /// Each of these for each database.
 macro_rules! for_both {
     ($($test:ident),+ $(,)?) => {
         mod sqlite {
-            use super::{conformance, lab::Lab};
+            use super::{both, lab::Lab};
             $(#[tokio::test]
             async fn $test() {
-                conformance::$test(&Lab::sqlite()).await;
+                both::$test(&Lab::sqlite()).await;
             })+
         }
         mod postgres {
-            use super::{conformance, lab::Lab};
+            use super::{both, lab::Lab};
             $(#[tokio::test]
             async fn $test() {
                 let Some(lab) = Lab::postgres().await else { return };
-                conformance::$test(&lab).await;
+                both::$test(&lab).await;
             })+
         }
     };
@@ -41,4 +47,8 @@ for_both!(
     a_newer_database_is_refused,
     many_writers_take_turns,
     who_gives_up_leaves_the_next_one_a_way,
+    a_backup_shows_one_moment,
+    a_state_is_not_replaced_by_mistake,
+    what_is_not_whole_is_refused_and_changes_nothing,
+    names_are_looked_at_closely,
 );
