@@ -11,8 +11,18 @@ use crate::order;
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
 pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+    turn_among(cluster, id, excluded, |pod| cluster.pods()[pod].waits())
+}
+
+/// The same, where only pods that `wait` can be placed.
+pub(crate) fn turn_among(
+    cluster: &Cluster,
+    id: WorkloadId,
+    excluded: &[usize],
+    waits: impl Fn(PodId) -> bool,
+) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    let turn = Turn { cluster, workload, excluded };
+    let turn = Turn { workload, excluded, waits };
     if workload.pod_sets.len() == 1 && excluded.is_empty() {
         return turn.pods(turn.of_only_set());
     }
@@ -24,19 +34,19 @@ pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec
     turn.pods(chosen)
 }
 
-struct Turn<'a> {
-    cluster: &'a Cluster,
+struct Turn<'a, F> {
     workload: &'a Workload,
     excluded: &'a [usize],
+    waits: F,
 }
 
 /// So many pods of a set.
 type Part = (usize, usize);
 
-impl Turn<'_> {
+impl<F: Fn(PodId) -> bool> Turn<'_, F> {
     fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
         let pods = self.workload.pods_of(set).iter().copied();
-        pods.filter(|&pod| self.cluster.pods()[pod].waits())
+        pods.filter(|&pod| (self.waits)(pod))
     }
 
     fn placed(&self) -> impl Fn(usize) -> u32 {

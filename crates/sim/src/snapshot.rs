@@ -221,6 +221,7 @@ fn task(cluster: &Cluster, pod: &Pod, of: &Workload) -> Task {
         next: next.as_ref().map(place),
         gated: pod.gated && !of.gated,
         unwanted: !pod.wants && !of.suspended && state != TaskState::Succeeded,
+        ..Task::default()
     }
 }
 

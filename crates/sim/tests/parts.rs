@@ -42,6 +42,57 @@ fn check(cases: &[(&str, &str)]) {
     }
 }
 
+/// The state of `w` after one decision of profile `kai` on a node of four GPUs.
+fn mixed(keys: &str) -> Result<String, String> {
+    let text = format!(
+        "version: 1
+policy: {{profile: kai}}
+world: {{schedule: by-hand, releasing: until-gone}}
+nodes: [{{name: n, gpus: 4, labels: {{zone: a}}}}]
+queues: [{{name: q, quota: {{gpu: 9}}}}]
+workloads: [{{name: w, project: q, {keys}}}]
+steps: [{{cycles: {{actions: [allocate]}}}}]
+"
+    );
+    let scenario = Scenario::read(&text).map_err(|error| error.to_string())?;
+    let outcome = run(&scenario, Record::Decisions).map_err(|error| error.to_string())?;
+    let pods = outcome.simulation.cluster().pods().iter().map(|(_, pod)| &pod.occupancy);
+    let held = |place: &model::Placement| units::format_millis(place.gpu_millis());
+    let told = pods.map(|pod| pod.current.as_ref().map_or(".".into(), held));
+    Ok(told.collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn tasks_may_ask_for_something_of_their_own() {
+    assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{gpu: 2}]").unwrap(), "2 1 1");
+    assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{}, {gpu: 0.5}, {gpu: 2}]").unwrap(), "1 0.5 2");
+    // All of them or as many as are needed.
+    assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{gpu: 3}]").unwrap(), ". . .");
+    assert_eq!(mixed("gpu: 1, pods: 3, pods_min: 2, tasks: [{gpu: 3}]").unwrap(), "3 1 .");
+    assert_eq!(
+        mixed("pods: 2, tasks: [{selector: {zone: a}}, {selector: {zone: b}}]").unwrap(),
+        ". ."
+    );
+}
+
+#[test]
+fn tasks_with_requests_of_their_own_are_refused_where_they_make_no_sense() {
+    for (keys, said) in [
+        (
+            "pods: 300, tasks: [{gpu: 2}]",
+            "has 300 pods, and a task that asks for something of its own",
+        ),
+        ("gpu: 1, elastic: true, tasks: [{gpu: 2}]", "is not for `completions` and `elastic`"),
+        ("pods: 2, pods_min: 3, tasks: [{gpu: 2}]", "`pods_min` is 3; 1 to 2 (all its pods)"),
+        ("pod_sets: [{name: a}], tasks: [{gpu: 2}]", "task 0 asks for something of its own"),
+        ("pods: 2, tasks: [{gpu: -1}]", "-1"),
+        ("pods: 1, tasks: [{gpu: 1}, {gpu: 2}]", "has 2 tasks and 1 pods"),
+    ] {
+        let error = mixed(keys).unwrap_err();
+        assert!(error.contains(said), "{keys}: {error}");
+    }
+}
+
 #[test]
 fn a_gang_starts_in_one_rack() {
     holds(

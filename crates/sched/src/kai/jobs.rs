@@ -4,10 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::{GpuRequest, Occupancy, PodId, PodRequest, WorkloadId};
-use units::{Ratio, Resources};
+use model::{
+    Child, GpuRequest, Occupancy, PodId, PodRequest, PodSetSpec, WorkloadId, WorkloadSpec,
+};
+use units::Resources;
 
+use crate::order::set_rank;
 use crate::session::Session;
+use crate::turn::turn_among;
 
 /// GPU memory that counts as one GPU in the demand of pending tasks: the least of any node, which
 /// the described revision always takes to be this (§26.16).
@@ -39,30 +43,17 @@ pub(super) fn is_ready(s: &Session<'_>, id: WorkloadId) -> bool {
     })
 }
 
-/// The tasks to place next: of each pod set below its minimum what it lacks; or else one task of
-/// the first set that has one.
+/// The tasks to place next: of each part below its minimum what it lacks; or else one task of the
+/// pod set with the fewest for its minimum, or what a part that can be done without lacks. Pod sets
+/// in order of their names.
 pub(super) fn next_tasks(s: &Session<'_>, id: WorkloadId, evicted: &Evicted) -> Vec<PodId> {
-    let workload = &s.cluster.workloads()[id];
-    let lacks = |set: usize| {
-        workload.spec.pod_sets[set].pods_min.saturating_sub(workload.pod_sets[set].placed) as usize
-    };
-    let mut sets: Vec<usize> = (0..workload.pod_sets.len()).collect();
-    sets.sort_by_key(|&set| Reverse(workload.spec.pod_sets[set].task_priority));
-    let below: Vec<_> = sets.iter().copied().filter(|&set| lacks(set) > 0).collect();
-    if !below.is_empty() {
-        let lacking = |set| pending(s, id, set, evicted).into_iter().take(lacks(set));
-        return below.into_iter().flat_map(lacking).collect();
-    }
-    sets.sort_by_key(|&set| set_rank(s, id, set));
-    sets.into_iter().flat_map(|set| pending(s, id, set, evicted)).take(1).collect()
-}
-
-/// Order of pod sets that have their minimum: the one with fewer tasks for it first, then by name.
-fn set_rank<'a>(s: &'a Session<'_>, id: WorkloadId, set: usize) -> (Ratio, &'a str) {
-    let workload = &s.cluster.workloads()[id];
-    let spec = &workload.spec.pod_sets[set];
-    let active = u64::from(workload.pod_sets[set].placed);
-    (Ratio::new(active, u64::from(spec.pods_min)), &spec.name)
+    let mut tasks = turn_among(s.cluster, id, &[], |pod| is_pending(s, pod, evicted));
+    let spec = &s.cluster.workloads()[id].spec;
+    tasks.sort_by_key(|&pod| {
+        let set = &spec.pod_sets[s.cluster.pods()[pod].set as usize];
+        (Reverse(set.task_priority), set.name.as_str())
+    });
+    tasks
 }
 
 /// Tasks that run, or have a place reserved, and are not being stopped, in order.
@@ -72,37 +63,68 @@ pub(super) fn active(s: &Session<'_>, id: WorkloadId) -> Vec<PodId> {
 }
 
 /// The next step of taking a job's `left` tasks: the last task of the pod set that is furthest
-/// above its minimum, or else all.
+/// above its minimum; or else all of a part that can be done without; or else all.
 pub(super) fn next_to_evict(s: &Session<'_>, id: WorkloadId, left: &[PodId]) -> Vec<PodId> {
-    let workload = &s.cluster.workloads()[id];
-    let of =
-        |set: usize| left.iter().filter(move |&&pod| s.cluster.pods()[pod].set as usize == set);
-    let above = (0..workload.pod_sets.len())
-        .filter(|&set| of(set).count() > workload.spec.pod_sets[set].pods_min as usize);
-    let rank = |&set: &usize| {
-        let spec = &workload.spec.pod_sets[set];
-        (Ratio::new(of(set).count() as u64, u64::from(spec.pods_min)), spec.name.as_str())
+    let spec = &s.cluster.workloads()[id].spec;
+    let set_of = |pod: PodId| s.cluster.pods()[pod].set as usize;
+    let of = |set: usize| left.iter().copied().filter(move |&pod| set_of(pod) == set);
+    let active = |set: usize| u32::try_from(of(set).count()).unwrap_or(u32::MAX);
+    let sets = 0..spec.pod_sets.len();
+    let worst = sets
+        .filter(|&set| active(set) > spec.pod_sets[set].pods_min)
+        .max_by_key(|&set| set_rank(&spec.pod_sets[set], active(set)));
+    if let Some(last) = worst.and_then(|set| of(set).next_back()) {
+        return vec![last];
+    }
+    let is_in = |part: Child, pod: PodId| match part {
+        Child::Group(group) => spec.is_in(set_of(pod), Some(group)),
+        Child::Set(set) => set == set_of(pod),
     };
-    let last = above.max_by_key(rank).and_then(|set| of(set).next_back());
-    last.map_or_else(|| left.to_vec(), |&pod| vec![pod])
+    match spare_part(spec, None, &active) {
+        Some(part) => left.iter().copied().filter(|&pod| is_in(part, pod)).collect(),
+        None => left.to_vec(),
+    }
+}
+
+/// The last part of a group (none: of the job), however deep, that it can do without.
+fn spare_part(
+    spec: &WorkloadSpec,
+    group: Option<usize>,
+    active: &impl Fn(usize) -> u32,
+) -> Option<Child> {
+    let is_active = |child: &Child| match *child {
+        Child::Set(set) => active(set) > 0,
+        Child::Group(at) => {
+            (0..spec.pod_sets.len()).any(|set| active(set) > 0 && spec.is_in(set, Some(at)))
+        }
+    };
+    let there: Vec<_> = spec.children(group).filter(is_active).collect();
+    if there.len() > spec.children_min_of(group) {
+        return there.last().copied();
+    }
+    there.into_iter().find_map(|child| match child {
+        Child::Group(at) => spare_part(spec, Some(at), active),
+        Child::Set(_) => None,
+    })
 }
 
 /// Whether it can run with fewer tasks than it has.
 pub(super) fn is_elastic(s: &Session<'_>, id: WorkloadId) -> bool {
-    s.cluster.workloads()[id].spec.pod_sets.iter().any(|set| set.pods_min < set.pods)
+    let spec = &s.cluster.workloads()[id].spec;
+    let mut groups = std::iter::once(None).chain((0..spec.groups.len()).map(Some));
+    spec.pod_sets.iter().any(|set| set.pods_min < set.pods)
+        || groups.any(|group| spec.children_min_of(group) < spec.children(group).count())
 }
 
-/// 0 for a job with a pod set below its minimum, 1 for one exactly at it, 2 for one above.
+/// 0 for a job with a part below its minimum, 1 for one exactly at it, 2 for one above.
 pub(super) fn fullness(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -> u32) -> u32 {
-    let sets = &s.cluster.workloads()[id].spec.pod_sets;
-    let any = |test: fn(u32, u32) -> bool| {
-        (0..).zip(sets).any(|(at, set)| test(active(at), set.pods_min))
-    };
-    match (any(|active, min| active < min), any(|active, min| active > min)) {
-        (true, _) => 0,
-        (false, false) => 1,
-        (false, true) => 2,
+    let spec = &s.cluster.workloads()[id].spec;
+    let above = |(at, set): (usize, &PodSetSpec)| active(at) > set.pods_min;
+    if !spec.is_whole(&active) {
+        return 0;
     }
+    let more = (0..).zip(&spec.pod_sets).any(above) || spare_part(spec, None, &active).is_some();
+    1 + u32::from(more)
 }
 
 /// Whether every task needs GPUs.

@@ -242,30 +242,19 @@ impl<'a> Ledger<'a> {
                 jobs.push(job);
             }
         }
+        let taken: BTreeSet<PodId> = taken.into_iter().collect();
         let mut steps = Vec::new();
         for job in jobs {
-            let mut core = Resources::ZERO;
-            let row = &s.cluster.workloads()[job];
-            for (set, spec) in row.spec.pod_sets.iter().enumerate() {
-                let of = |pod: &&PodId| {
-                    let row = &s.cluster.pods()[**pod];
-                    row.workload == job && row.set as usize == set
-                };
-                let active = outcome.active[&job].iter().filter(of).count();
-                let elastic = active.saturating_sub(spec.pods_min as usize);
-                let mut own: Vec<PodId> = taken.iter().filter(of).copied().collect();
-                own.sort_unstable_by(|left, right| right.cmp(left));
-                for (number, pod) in own.into_iter().enumerate() {
-                    let part = self.held_before(pod);
-                    if number < elastic {
-                        steps.push((row.spec.queue, part));
-                    } else {
-                        core += part;
-                    }
+            let queue = queue_of(s, job);
+            let mut left = outcome.active[&job].clone();
+            while !left.is_empty() {
+                let step = jobs::next_to_evict(s, job, &left);
+                left.retain(|pod| !step.contains(pod));
+                let lost = step.iter().filter(|&pod| taken.contains(pod));
+                let part: Resources = lost.map(|&pod| self.held_before(pod)).sum();
+                if part != Resources::ZERO {
+                    steps.push((queue, part));
                 }
-            }
-            if core != Resources::ZERO {
-                steps.push((row.spec.queue, core));
             }
         }
         steps.sort_by_key(|(queue, _)| *queue);

@@ -378,7 +378,8 @@ pub struct Workload {
     /// What becomes of its evicted pods; as the world says if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted: Option<Evicted>,
-    /// Where its pods are at the start, in order; pods without an entry wait.
+    /// Where its pods are at the start, in order; pods without an entry wait. If one of them asks
+    /// for something of its own, each pod is a pod set, and `pods_min` of them are needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<At<Task>>,
 }
@@ -402,6 +403,21 @@ pub struct Task {
     /// Something outside holds it back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gated: bool,
+    /// What it asks for itself, where that differs from the other pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuAsk>,
+    /// Its own cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Count>,
+    /// Its own main memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
+    /// Labels its node must have beside those of the workload.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub selector: BTreeMap<String, String>,
+    /// Pods of a higher one are placed before the others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub task_priority: u32,
     /// It does not come back once it is gone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unwanted: bool,
@@ -433,6 +449,18 @@ pub struct Place {
     /// Indices of GPUs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<u32>,
+}
+
+impl Task {
+    /// Whether it asks for something of its own.
+    pub(crate) fn is_unlike(&self) -> bool {
+        let Self { gpu, cpu, memory, selector, task_priority, .. } = self;
+        gpu.is_some()
+            || cpu.is_some()
+            || memory.is_some()
+            || !selector.is_empty()
+            || *task_priority > 0
+    }
 }
 
 impl Node {

@@ -49,7 +49,8 @@ impl Simulation {
         let groups = self.groups(wire)?;
         let mut pod_sets: Vec<PodSetSpec> = Vec::with_capacity(sets.len());
         for set in &*sets {
-            let fault = |fault: String| in_part(wire, set, "pod set", &set.name, &fault);
+            let what = if is_mixed(wire) { "task" } else { "pod set" };
+            let fault = |fault: String| in_part(wire, set, what, &set.name, &fault);
             let twice = pod_sets.iter().any(|other| other.name == set.name);
             if !wire.pod_sets.is_empty() {
                 new_name(&set.name, twice).map_err(fault)?;
@@ -65,7 +66,7 @@ impl Simulation {
         let queue = self.queue(&wire.project).map_err(fault)?;
         let spec = WorkloadSpec {
             groups,
-            children_min: wire.children_min,
+            children_min: if is_mixed(wire) { wire.pods_min } else { wire.children_min },
             topology: self.constraint(wire.topology.as_ref()).map_err(fault)?,
             pod_sets,
             ..WorkloadSpec::new("", queue, 0, convert::request(&sets[0], self.policy.profile))
@@ -166,6 +167,12 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
         if let Some(key) = given.first() {
             return Err(format!("has `{key}` and `pod_sets`; write it in the pod sets"));
         }
+        if let Some(task) = wire.tasks.iter().position(|task| task.is_unlike()) {
+            return Err(format!(
+                "task {task} asks for something of its own and there are `pod_sets`; \
+                                write it in the pod sets"
+            ));
+        }
         if wire.completions.is_some() {
             return Err("`completions` and `pod_sets` cannot be used together".into());
         }
@@ -191,7 +198,50 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
         group: None,
         topology: None,
     };
+    if is_mixed(wire) {
+        return each_its_own(wire, &only).map(Cow::Owned);
+    }
     Ok(Cow::Owned(vec![At { value: only, line: wire.line, column: wire.column }]))
+}
+
+/// Whether its pods are alike but for what some tasks say.
+fn is_mixed(wire: &Workload) -> bool {
+    wire.pod_sets.is_empty() && wire.tasks.iter().any(|task| task.is_unlike())
+}
+
+/// A pod set for each pod: what the workload says, and what its task says instead.
+fn each_its_own(wire: &At<Workload>, all: &PodSet) -> Result<Vec<At<PodSet>>, String> {
+    if wire.completions.is_some() || wire.elastic {
+        return Err("a task asks for something of its own; that is not for `completions` and \
+                    `elastic`"
+            .into());
+    }
+    if all.pods as usize > PARTS_MAX {
+        let pods = all.pods;
+        return Err(format!(
+            "has {pods} pods, and a task that asks for something of its own; at most {PARTS_MAX} \
+             pods are allowed then"
+        ));
+    }
+    if all.pods_min.is_some_and(|pods_min| !(1..=all.pods).contains(&pods_min)) {
+        let (pods_min, pods) = (all.pods_min.unwrap_or(0), all.pods);
+        return Err(format!("`pods_min` is {pods_min}; 1 to {pods} (all its pods) are allowed"));
+    }
+    let own = |number: usize| {
+        let task = wire.tasks.get(number);
+        let (line, column) = task.map_or((wire.line, wire.column), |task| (task.line, task.column));
+        let mut set =
+            PodSet { name: format!("{number:03}"), pods: 1, pods_min: None, ..all.clone() };
+        if let Some(task) = task {
+            set.gpu = task.gpu.unwrap_or(set.gpu);
+            set.cpu = task.cpu.or(set.cpu);
+            set.memory = task.memory.or(set.memory);
+            set.selector.extend(task.selector.clone());
+            set.task_priority = task.task_priority;
+        }
+        At { value: set, line, column }
+    };
+    Ok((0..all.pods as usize).map(own).collect())
 }
 
 /// A fault of a part: where the part stands, if it stood in a file.

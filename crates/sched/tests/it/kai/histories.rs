@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sched::{Action, Step};
 use testkit::World;
 
-const SHAPES: [&str; 16] = [
+const SHAPES: [&str; 18] = [
     "--mig 1g.5gb",
     "--mig 1g.5gb*2,3g.20gb --pods 2 --min 1",
     "-g 1",
@@ -23,6 +23,8 @@ const SHAPES: [&str; 16] = [
     "-g 2 --mem 4GiB",
     "-g 0 --cpu 30",
     "-g 0.5 --pods 3 --min 1 --priority 30",
+    "--min 1 --set a --pods 2 --set b --pods 2 --min 1 -g 0.5",
+    "--group w --min 1 --set a --in w -g 2 --set b --in w --pods 2 --set c",
 ];
 
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ mod gpus;
 mod histories;
 mod mig;
 mod order;
+mod parts;
 mod preempt;
 mod reclaim;
 mod shares;
