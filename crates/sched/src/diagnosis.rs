@@ -14,12 +14,13 @@ use model::{Cluster, WorkloadId};
 use units::Instant;
 
 use crate::session::Session;
-use crate::{Pending, Policy, Profile, cycle};
+use crate::{Pending, Policy, Profile, cycle, kai};
 
 pub use advice::Advice;
 pub use change::Change;
 pub use holders::{Holder, Holders, HoldingQueue, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};
+pub(crate) use search::refusals;
 pub use search::{Means, Outcome, Refusals, Search};
 
 /// Why a workload waits, at length.
@@ -63,10 +64,10 @@ pub fn diagnose(
     if !held_back && !s.next_pods(id).is_empty() {
         parts = nodes::parts(&mut s, id);
         holders = holders::holders(&s, id, &parts);
-        // The searches of profile `kai` are others.
-        if policy.profile == Profile::Default {
-            searches = search::searches(&mut s, id);
-        }
+        searches = match policy.profile {
+            Profile::Default => search::searches(&mut s, id),
+            Profile::Kai(_) => kai::searches(&mut s, id),
+        };
     }
     let asked = s.ask(id, None);
     let times = search::times(&s, id);

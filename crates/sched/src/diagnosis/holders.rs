@@ -13,7 +13,7 @@ use crate::actions::reclaim::{Reclaim, not_entitled};
 use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Rule, Taking};
-use crate::{QueueNumbers, WorkloadRef};
+use crate::{Profile, QueueNumbers, WorkloadRef, kai};
 
 /// Most queues, and most workloads, that are named.
 const NAMED_MAX: usize = 5;
@@ -161,6 +161,9 @@ pub(super) fn standings(
 }
 
 fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> Standing {
+    if matches!(s.policy.profile, Profile::Kai(_)) {
+        return kai::standing(s, id, who);
+    }
     let spec = &s.cluster.workloads()[who].spec;
     if !spec.preemptible {
         return Standing::NotPreemptible;

@@ -13,7 +13,7 @@ use crate::actions::reclaim::{Reclaim, not_entitled};
 use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room, take};
-use crate::{Action, Pending, Policy, Profile, QueueNumbers};
+use crate::{Action, Pending, Policy, QueueNumbers};
 
 /// A way to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,8 @@ pub enum Outcome {
         /// What is asked for.
         requested: u64,
     },
+    /// Nobody is moved for what cannot be preempted.
+    OnlyPreemptible,
     /// There is too little free in all, so moving cannot help.
     FreeTooLittle {
         /// Of what.
@@ -112,10 +114,6 @@ pub struct Refusals {
 
 /// Why each of the ways did not help.
 pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
-    if matches!(s.policy.profile, Profile::Kai(_)) {
-        // It searches by other rules, and has no words for them.
-        return Vec::new();
-    }
     let actions = s.policy.actions.clone();
     let searches = actions.into_iter().filter_map(|action| {
         let (means, outcome) = match action {
@@ -264,12 +262,21 @@ fn give(
 }
 
 /// Who does not give, as far as the action asks them at all.
-fn refusals(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Refusals {
+pub(crate) fn refusals(
+    s: &Session<'_>,
+    means: Means,
+    id: WorkloadId,
+    asked: Resources,
+) -> Refusals {
     let mut refusals = Refusals::default();
     let own = |who: WorkloadId| {
         s.cluster.workloads()[who].spec.queue == s.cluster.workloads()[id].spec.queue
     };
-    let asks = |who: &WorkloadId| own(*who) == (means == Means::Preempt);
+    let asks = |who: &WorkloadId| match means {
+        Means::Consolidate => true,
+        Means::Reclaim => !own(*who),
+        Means::Preempt => own(*who),
+    };
     for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
         match standing {
             Standing::MayGive | Standing::NotEntitled => {}

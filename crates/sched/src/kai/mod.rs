@@ -8,6 +8,7 @@
 //! take part. [`Policy::trials_max`](crate::Policy::trials_max) bounds it.
 
 mod allocate;
+mod explain;
 mod fair_share;
 mod jobs;
 mod order;
@@ -23,6 +24,7 @@ use model::Occupancy;
 use crate::Action;
 use crate::session::Session;
 
+pub(crate) use explain::{searches, standing};
 pub(crate) use fair_share::fair_shares;
 
 /// Forgets the places reserved by earlier cycles: they are found anew in each.

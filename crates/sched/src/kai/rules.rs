@@ -10,7 +10,7 @@ use super::jobs::{self, Evicted};
 use super::order;
 use crate::policy::{self, Profile, RuntimeFrom};
 use crate::session::Session;
-use crate::{Cause, Strategy};
+use crate::{Cause, Policy, Strategy};
 
 /// The accounts of the queues at the start of a search: held, and of that not preemptible.
 pub(super) struct Books(BTreeMap<QueueId, (Resources, Resources)>);
@@ -87,6 +87,11 @@ pub(super) trait Rule {
     /// Whether what came of it may be carried out.
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool;
 
+    /// Until when a job may not be taken below its minimum.
+    fn safe_until(&self, _: &Session<'_>, _: WorkloadId, _victim: WorkloadId) -> Instant {
+        Instant::default()
+    }
+
     /// Whether a job that failed speaks for those of its own queue only.
     fn is_per_queue(&self) -> bool {
         true
@@ -145,14 +150,31 @@ impl Rule for Reclaim {
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
         let may = |victim: &WorkloadId| {
             queue_of(s, *victim) != queue_of(s, id)
-                && (jobs::is_elastic(s, *victim) || reclaim_from(s, id, *victim) <= s.now)
+                && (jobs::is_elastic(s, *victim) || self.safe_until(s, id, *victim) <= s.now)
         };
         preemptible(s, id).filter(may).collect()
     }
 
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
-        !outcome.breaks(s, |victim| reclaim_from(s, outcome.id, victim) > s.now)
+        !outcome.breaks(s, |victim| self.safe_until(s, outcome.id, victim) > s.now)
             && Ledger::new(s, outcome).balances()
+    }
+
+    /// Its guaranteed run time is that of the first queue that says anything, from its branch of the
+    /// tree upwards, or from its own queue upwards.
+    fn safe_until(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant {
+        let kai = match s.policy.profile {
+            Profile::Kai(kai) => kai,
+            Profile::Default => policy::Kai::default(),
+        };
+        let leaf = queue_of(s, victim);
+        let first = match kai.runtime_from {
+            RuntimeFrom::Leaf => leaf,
+            RuntimeFrom::Branch => branches(s, queue_of(s, id), leaf).map_or(leaf, |(_, own)| own),
+        };
+        let span_ms = s.guaranteed_ms(first, |share| share.reclaim_min_runtime_ms);
+        let start = s.cluster.workloads()[victim].last_start;
+        start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
     fn cause(
@@ -192,23 +214,6 @@ fn branches(s: &Session<'_>, left: QueueId, right: QueueId) -> Option<(QueueId, 
         path
     };
     path(left).into_iter().zip(path(right)).find(|(left, right)| left != right)
-}
-
-/// From when a victim may be reclaimed from: its guaranteed run time is that of the first queue
-/// that says anything, from its branch of the tree upwards, or from its own queue upwards.
-fn reclaim_from(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant {
-    let kai = match s.policy.profile {
-        Profile::Kai(kai) => kai,
-        Profile::Default => policy::Kai::default(),
-    };
-    let leaf = queue_of(s, victim);
-    let first = match kai.runtime_from {
-        RuntimeFrom::Leaf => leaf,
-        RuntimeFrom::Branch => branches(s, queue_of(s, id), leaf).map_or(leaf, |(_, own)| own),
-    };
-    let span_ms = s.guaranteed_ms(first, |share| share.reclaim_min_runtime_ms);
-    let start = s.cluster.workloads()[victim].last_start;
-    start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
 }
 
 /// The queues while a scenario of reclaim is judged, step by step.
@@ -359,13 +364,17 @@ impl Rule for Preempt {
         let may = |victim: &WorkloadId| {
             queue_of(s, *victim) == queue_of(s, id)
                 && priority(*victim) < priority(id)
-                && (jobs::is_elastic(s, *victim) || preempt_from(s, *victim) <= s.now)
+                && (jobs::is_elastic(s, *victim) || self.safe_until(s, id, *victim) <= s.now)
         };
         preemptible(s, id).filter(may).collect()
     }
 
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
-        !outcome.breaks(s, |victim| preempt_from(s, victim) > s.now)
+        !outcome.breaks(s, |victim| self.safe_until(s, outcome.id, victim) > s.now)
+    }
+
+    fn safe_until(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> Instant {
+        s.safe_until(victim, |share| share.preempt_min_runtime_ms)
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
@@ -379,12 +388,15 @@ impl Rule for Preempt {
     }
 }
 
-fn preempt_from(s: &Session<'_>, victim: WorkloadId) -> Instant {
-    s.safe_until(victim, |share| share.preempt_min_runtime_ms)
-}
-
 /// Moves pods so that free resources come together.
 pub(super) struct Consolidation;
+
+impl Consolidation {
+    /// Whether anybody may be moved at all.
+    pub(super) fn is_on(policy: &Policy) -> bool {
+        policy.consolidation_moves_max > 0 && !policy.placement.spreads_nodes()
+    }
+}
 
 impl Rule for Consolidation {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
@@ -399,8 +411,7 @@ impl Rule for Consolidation {
                 GpuRequest::Memory { devices, bytes } => u128::from(devices) * u128::from(bytes),
                 GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => 0,
             });
-        s.policy.consolidation_moves_max > 0
-            && !s.policy.placement.spreads_nodes()
+        Self::is_on(s.policy)
             && s.cluster.workloads()[id].spec.preemptible
             && asked.gpu_millis <= free_millis
             && wanted.sum::<u128>() <= free_bytes

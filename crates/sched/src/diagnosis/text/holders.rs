@@ -111,6 +111,7 @@ impl Outcome {
                 "with {} more it would hold more than its fair share; {queue}",
                 number(queue.kind, *requested)
             ),
+            Self::OnlyPreemptible => "only preemptible workloads are helped by moving".to_owned(),
             Self::FreeTooLittle { kind, requested, free: 0 } => {
                 format!("it needs {} and none is free on any node", of(*kind, *requested))
             }

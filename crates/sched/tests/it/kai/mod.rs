@@ -3,6 +3,7 @@
 
 mod allocate;
 mod consolidate;
+mod explain;
 mod gpus;
 mod histories;
 mod mig;
