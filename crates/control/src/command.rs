@@ -180,6 +180,16 @@ pub(crate) enum Command {
     CreateObject { by: String, new: NewObject },
     UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },
     DeleteObject { by: String, kind: &'static str, id: String },
+    Record(Record),
+}
+
+/// Something that was refused before it became a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) who: String,
+    pub(crate) what: String,
+    pub(crate) target: String,
+    pub(crate) result: String,
 }
 
 /// What a request was about, so that its newest view can be handed back.

@@ -9,7 +9,7 @@ use store::{AuditDetail, AuditRow, Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::{Command, ProjectChange, ProjectSpec, Subject, WorkloadSpec};
+use crate::command::{Command, ProjectChange, ProjectSpec, Record, Subject, WorkloadSpec};
 use crate::objects::Scope;
 use crate::state::{News, Pod, Project, State, Workload, model_share};
 use crate::view::Phase;
@@ -20,12 +20,18 @@ impl State {
     pub(crate) fn command(
         &mut self,
         command: Command,
+        origin: &AuditDetail,
         engine: &dyn Engine,
     ) -> Result<Subject, Error> {
+        let detail = origin.clone();
+        if let Command::Record(Record { who, what, target, result }) = command {
+            let row = AuditRow { at: self.now, who, what, target, result, detail };
+            self.outbox.changes.push(Change::Audit(row));
+            return Ok(Subject::Nothing);
+        }
         let (who, what, target) = self.audited(&command);
         let outcome = self.carry_out(command, engine);
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
-        let detail = AuditDetail::default();
         let row = AuditRow { at: self.now, who, what: what.into_owned(), target, result, detail };
         self.outbox.changes.push(Change::Audit(row));
         outcome
@@ -57,6 +63,7 @@ impl State {
             Command::Suspend { by, id } => (by, "workload.suspend", workload(id)),
             Command::Resume { by, id } => (by, "workload.resume", workload(id)),
             Command::StopEverything { by } => (by, "server.down", String::new()),
+            Command::Record(record) => (&record.who, "record", record.target.clone()),
             Command::CreateObject { by, new } => {
                 return (by.clone(), format!("{}.create", new.kind).into(), new.name.clone());
             }
@@ -90,6 +97,7 @@ impl State {
             Command::DeleteObject { by, kind, id } => {
                 self.delete_object(&by, kind, &id).map(Subject::Object)
             }
+            Command::Record(_) => Ok(Subject::Nothing),
             Command::StopEverything { .. } => {
                 self.halt();
                 Ok(Subject::Drain)

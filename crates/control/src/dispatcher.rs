@@ -202,8 +202,9 @@ impl Dispatcher {
             match happening {
                 Happening::Due => {}
                 Happening::Seen(seen) => self.state.observe(&seen),
-                Happening::Request(Request { command, reply }) => {
-                    answers.push((self.state.command(command, &*self.engine), reply));
+                Happening::Request(Request { command, origin, reply }) => {
+                    let outcome = self.state.command(command, &origin, &*self.engine);
+                    answers.push((outcome, reply));
                 }
             }
         }

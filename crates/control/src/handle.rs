@@ -7,11 +7,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use engine::{Capabilities, Engine, LogRange, RunKey, Shell};
 use futures_util::stream::BoxStream;
+use store::AuditDetail;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
-use crate::command::Command;
+use crate::command::{Command, Record};
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Event, PodView, ProjectView, View, WorkloadView};
 use crate::{ClusterInfo, Error, EventFilter, ProjectChange, ProjectSpec, WorkloadSpec, persist};
@@ -42,6 +43,8 @@ pub struct SchedulingState {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) command: Command,
+    /// From where and how it was asked, for the audit log.
+    pub(crate) origin: Arc<AuditDetail>,
     pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
 }
 
@@ -68,6 +71,7 @@ pub struct Handle {
     requests: mpsc::Sender<Request>,
     looks: mpsc::Sender<Look>,
     shared: Arc<Shared>,
+    origin: Arc<AuditDetail>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -77,12 +81,37 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         requests: mpsc::Sender<Request>,
         looks: mpsc::Sender<Look>,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { requests, looks, shared }
+        Self { requests, looks, shared, origin: Arc::default() }
+    }
+
+    /// A handle whose requests are written to the audit log as coming from there.
+    #[must_use]
+    pub fn asked_from(&self, origin: AuditDetail) -> Self {
+        Self { origin: Arc::new(origin), ..self.clone() }
+    }
+
+    /// Writes to the audit log what was refused before it became a request. Does not wait; when
+    /// the dispatcher is overrun the row is dropped, and the server's log says so.
+    pub fn record(&self, who: &str, what: &str, target: &str, result: &str) {
+        let record = Record {
+            who: who.to_owned(),
+            what: what.to_owned(),
+            target: target.to_owned(),
+            result: result.to_owned(),
+        };
+        let request = Request {
+            command: Command::Record(record),
+            origin: self.origin.clone(),
+            reply: oneshot::channel().0,
+        };
+        if self.requests.try_send(request).is_err() {
+            tracing::warn!(who, what, target, result, "a row of the audit log was dropped");
+        }
     }
 
     /// The state as of the last decision.
@@ -352,7 +381,7 @@ impl Handle {
 
     async fn ask(&self, command: Command) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { command, reply };
+        let request = Request { command, origin: self.origin.clone(), reply };
         self.requests.send(request).await.map_err(|_| Error::stopping())?;
         answer.await.map_err(|_| Error::stopping())?
     }

@@ -274,6 +274,7 @@ pub(crate) fn event_from_row(row: EventRow) -> Event {
         workload_id: row.workload_id,
         workload_name: row.workload_name,
         pod_name: row.pod_name,
+        project_id: row.project_id,
         project_name: row.project_name,
         code: row.code,
         message: row.message,

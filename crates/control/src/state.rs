@@ -253,6 +253,7 @@ impl State {
             workload_id: Some(id),
             workload_name: workload.spec.name.clone(),
             pod_name,
+            project_id: Some(project_id),
             project_name: self
                 .projects
                 .get(&project_id)
@@ -275,6 +276,7 @@ impl State {
             workload_id: None,
             workload_name: String::new(),
             pod_name: None,
+            project_id: Some(id),
             project_name: self.projects.get(&id).map(|p| p.name.clone()).unwrap_or_default(),
             code: None,
             message,

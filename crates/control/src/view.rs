@@ -239,6 +239,8 @@ pub struct Event {
     /// Pod it is about.
     pub pod_name: Option<String>,
     /// Project it is about.
+    pub project_id: Option<u64>,
+    /// Its name at the time.
     pub project_name: String,
     /// Reason code, if it has one.
     pub code: Option<String>,

@@ -96,6 +96,7 @@ mod tests {
             workload_id: Some(uuid::Uuid::nil()),
             workload_name: "a1".to_owned(),
             pod_name: Some("a1-0-1".to_owned()),
+            project_id: Some(1),
             project_name: "team-a".to_owned(),
             code: Some("E101".to_owned()),
             message: "why".to_owned(),
