@@ -4,8 +4,10 @@
 //! additions. Refuses to know: HTTP, validation beyond shape, and the types of the core; the
 //! server converts explicitly.
 
+mod access;
 mod cluster;
 mod fault;
+mod identity;
 mod own;
 mod pod;
 mod project;
@@ -14,11 +16,22 @@ mod submit;
 mod token;
 mod workload;
 
+pub use access::{
+    AccessRule, AccessRuleCreationFields, GetAccessRules200Response, GetPermittedScopesRequest,
+    MeAccessRulesResponse, Permission, PermittedScopes, PermittedScopesActions, RoleV1, ScopeType,
+    SubjectType,
+};
 pub use cluster::{
     ClusterDisplayedStatus, CountResponse, DepartmentForList, DepartmentsPage, DisplayedCluster,
     GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,
 };
 pub use fault::Error;
+pub use identity::{
+    AccessKey1, AccessKeyCreationRequest1, AccessKeyPostResponse, RegeneratedSecret,
+    ResetUserPassword200Response, ServiceAccount, ServiceAccountCreationRequest,
+    ServiceAccountPatchRequest, ServiceAccountPostResponse, User2, UserChangePasswordRequest,
+    UserCreationRequest1, UserPostResponse,
+};
 pub use own::{
     Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
     Search, ShellInfo, Status, Stopped, WorkloadExtras,
@@ -38,7 +51,7 @@ pub use submit::{
     Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
     asks_for_something,
 };
-pub use token::{TokenRequest, TokenResponse};
+pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
     DesiredPhase, RequestCores, RequestQuantity, RequestResources, RequestedPods, Training1,

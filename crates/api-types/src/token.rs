@@ -10,17 +10,27 @@ use utoipa::ToSchema;
 #[derive(Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRequest {
-    /// `client_credentials` or `app_token`.
+    /// `client_credentials` or `app_token`, `password`, `refresh_token`.
     pub grant_type: String,
     /// Which application.
     pub client_id: String,
     /// Its secret.
     pub client_secret: String,
+    /// Which person.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub username: String,
+    /// Its password.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub password: String,
+    /// What came with the token before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub refresh_token: String,
 }
 
 impl std::fmt::Debug for TokenRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TokenRequest({} for {})", self.grant_type, self.client_id)
+        let who = if self.client_id.is_empty() { &self.username } else { &self.client_id };
+        write!(f, "TokenRequest({} for {who})", self.grant_type)
     }
 }
 
@@ -33,6 +43,9 @@ impl<'de> Deserialize<'de> for TokenRequest {
                 "granttype" | "grant_type" => &mut request.grant_type,
                 "clientid" | "client_id" | "appid" => &mut request.client_id,
                 "clientsecret" | "client_secret" | "appsecret" => &mut request.client_secret,
+                "username" => &mut request.username,
+                "password" => &mut request.password,
+                "refreshtoken" | "refresh_token" => &mut request.refresh_token,
                 // Fields of grants other than these; the grant itself is refused by name.
                 _ => continue,
             };
@@ -56,6 +69,29 @@ pub struct TokenResponse {
     pub access_token: String,
     /// Seconds until it stops working.
     pub expires_in: u64,
+    /// Gets the next token without a password, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<String>,
+}
+
+/// A token, in the form of OAuth 2.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OAuth2TokenResponse {
+    /// Goes into `Authorization: Bearer …`.
+    pub access_token: String,
+    /// `Bearer`.
+    pub token_type: String,
+    /// Seconds until it stops working.
+    pub expires_in: u64,
+    /// Gets the next token without a password, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<String>,
+}
+
+impl std::fmt::Debug for OAuth2TokenResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OAuth2TokenResponse(expires in {} s)", self.expires_in)
+    }
 }
 
 impl std::fmt::Debug for TokenResponse {
@@ -74,6 +110,7 @@ mod tests {
             grant_type: "app_token".into(),
             client_id: "a".into(),
             client_secret: "b".into(),
+            ..TokenRequest::default()
         };
         for (id, secret) in
             [("clientId", "clientSecret"), ("AppId", "AppSecret"), ("appID", "appSecret")]
@@ -86,7 +123,13 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        let request = TokenRequest { client_secret: "hush".into(), ..TokenRequest::default() };
+        let hush = || "hush".to_owned();
+        let request = TokenRequest {
+            client_secret: hush(),
+            password: hush(),
+            refresh_token: hush(),
+            ..TokenRequest::default()
+        };
         assert!(!format!("{request:?}").contains("hush"));
     }
 }

@@ -9,16 +9,20 @@
 //! decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
+mod access;
 mod convert;
 mod edge;
-#[expect(dead_code, reason = "the families come one by one")]
+mod identity;
 mod objects;
 mod openapi;
 mod routes;
 mod serve;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use access::RuleIndex;
+use identity::{Attempts, Most};
+use tokio::sync::Semaphore;
 use units::Instant;
 
 pub use routes::router;
@@ -53,6 +57,52 @@ pub struct State {
     pub hosts: Option<Vec<String>>,
     /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
+}
+
+/// The state with what lives as long as the server.
+pub(crate) struct Server {
+    state: State,
+    /// What each subject was given.
+    rules: Mutex<Arc<RuleIndex>>,
+    /// Failures to prove who one is.
+    pub(crate) attempts: Attempts,
+    /// Refusals written to the audit log.
+    pub(crate) refusals: Attempts,
+    /// Passwords being hashed at a time.
+    pub(crate) hashing: Arc<Semaphore>,
+}
+
+/// Passwords hashed at a time; each takes a core and 19 MiB.
+const HASHED_MAX: usize = 2;
+
+impl From<State> for Server {
+    fn from(state: State) -> Self {
+        let hashing = Arc::new(Semaphore::new(HASHED_MAX));
+        let attempts = Attempts::new(Most::GUESSES);
+        let refusals = Attempts::new(Most::REFUSALS);
+        let rules = Mutex::default();
+        Self { state, rules, attempts, refusals, hashing }
+    }
+}
+
+impl Server {
+    /// What each subject was given, as of now. Made anew only when a rule has changed.
+    pub(crate) fn rules(&self) -> Arc<RuleIndex> {
+        let view = self.control.view();
+        let now = view.objects.shelf(<access::AccessRule as objects::Family>::KIND);
+        let mut index = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if !index.is_of(now) {
+            *index = Arc::new(RuleIndex::new(now));
+        }
+        index.clone()
+    }
+}
+
+impl std::ops::Deref for Server {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
 }
 
 impl State {

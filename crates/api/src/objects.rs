@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::State;
-use crate::edge::Fault;
+use crate::edge::{Caller, Fault};
 
 /// A family of objects. The implementing type is what is stored of one, beside its id, name,
 /// scope, times and authors: a field may be added with a default, never renamed. Hashes of secrets
@@ -52,6 +52,11 @@ fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
 }
 
 impl State {
+    /// The way to the dispatcher for what somebody asks; the audit log tells from where.
+    pub(crate) fn asked_by(&self, caller: &Caller) -> control::Handle {
+        self.control.asked_from(caller.origin.detail(caller.by_program, None))
+    }
+
     /// All of a family, in order of creation.
     pub(crate) fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
         let all = self.control.view().objects.all(F::KIND);
@@ -68,7 +73,7 @@ impl State {
     /// Creates one. A name that is taken in its scope is a conflict.
     pub(crate) async fn make<F: Family>(
         &self,
-        by: &str,
+        by: &Caller,
         scope: Scope,
         name: &str,
         body: &F,
@@ -79,7 +84,7 @@ impl State {
     /// Creates one that ends with its owner, `<kind>/<id>`; names are taken within the owner.
     pub(crate) async fn make_owned<F: Family>(
         &self,
-        by: &str,
+        by: &Caller,
         scope: Scope,
         owner: &str,
         name: &str,
@@ -93,14 +98,14 @@ impl State {
             name: name.to_owned(),
             body: document(body)?,
         };
-        Ok(Item::of(&self.control.create_object(by, new).await?)?)
+        Ok(Item::of(&self.asked_by(by).create_object(&by.subject, new).await?)?)
     }
 
     /// Changes one: `edit` gets its name and body as they are when the change is made, and may
     /// refuse. Of two changes at once none is lost.
     pub(crate) async fn change<F: Family>(
         &self,
-        by: &str,
+        by: &Caller,
         id: &str,
         edit: impl Fn(&mut String, &mut F) -> Result<(), control::Error> + Send + Sync + 'static,
     ) -> Result<Item<F>, Fault> {
@@ -109,11 +114,11 @@ impl State {
             edit(&mut name, &mut body)?;
             Ok((name, document(&body)?))
         });
-        Ok(Item::of(&self.control.update_object(by, F::KIND, id, edit).await?)?)
+        Ok(Item::of(&self.asked_by(by).update_object(&by.subject, F::KIND, id, edit).await?)?)
     }
 
     /// Deletes one and what ends with it; answers what it was.
-    pub(crate) async fn remove<F: Family>(&self, by: &str, id: &str) -> Result<Item<F>, Fault> {
-        Ok(Item::of(&self.control.delete_object(by, F::KIND, id).await?)?)
+    pub(crate) async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, Fault> {
+        Ok(Item::of(&self.asked_by(by).delete_object(&by.subject, F::KIND, id).await?)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Listening and stopping. Owns: a shutdown that answers what has been asked and ends streams.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -48,7 +49,8 @@ impl Shutdown {
 /// The listener failed.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), Error> {
     let stop = shutdown.clone();
-    let server = axum::serve(listener, router)
+    let with_address = router.into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, with_address)
         .with_graceful_shutdown(async move { stop.wait().await })
         .into_future();
     tokio::select! {

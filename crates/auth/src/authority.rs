@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use store::{Change, CredentialRow, Store};
 use units::Instant;
 
-use crate::token::{Claims, Keys, TokenFault};
-use crate::{Error, files, hash_secret, new_secret, secret_matches};
+use crate::token::{Claims, Identity, Keys, TokenFault};
+use crate::{Error, Principal, files, fingerprint, hash_secret, new_secret, secret_matches};
 
 /// The application every installation has.
 pub const ADMIN_CLIENT_ID: &str = "elastane-admin";
@@ -35,6 +35,7 @@ const LOCAL_TOKEN_S: u64 = 365 * 24 * 3600;
 pub struct Authority {
     keys: Keys,
     clients: BTreeMap<String, Client>,
+    local_user: String,
 }
 
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ struct Client {
 /// A granted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
+    /// Whom it speaks for.
+    pub identity: Identity,
     /// The token.
     pub token: String,
     /// Seconds it is valid.
@@ -64,7 +67,7 @@ impl Authority {
     /// An authority that knows these keys and no client.
     #[must_use]
     pub const fn new(keys: Keys) -> Self {
-        Self { keys, clients: BTreeMap::new() }
+        Self { keys, clients: BTreeMap::new(), local_user: String::new() }
     }
 
     /// Adds a client, or replaces it.
@@ -87,6 +90,7 @@ impl Authority {
         now: Instant,
     ) -> Result<Self, Error> {
         let mut authority = Self::new(open_key(&dir.join(KEY_FILE))?);
+        local_user.clone_into(&mut authority.local_user);
         for row in store.credentials().await? {
             authority.add_client(&row.client_id, &row.secret_sha256, &row.subject);
         }
@@ -106,32 +110,60 @@ impl Authority {
             let row = CredentialRow { client_id, secret_sha256: hash, subject, created_at: now };
             store.apply(&[Change::Credential(row)]).await?;
         }
-        let token = authority.keys.issue(local_user, now, LOCAL_TOKEN_S) + "\n";
+        let local = Identity {
+            name: local_user.to_owned(),
+            principal: Principal::Local.to_string(),
+            proof: String::new(),
+        };
+        let token = authority.keys.issue(&local, now, LOCAL_TOKEN_S) + "\n";
         files::write(&dir.join(TOKEN_FILE), token.as_bytes())?;
         Ok(authority)
     }
 
-    /// Grants a token for a client id and its secret.
+    /// A token for a client that comes with the installation, if it is one; none if there is no
+    /// such client.
     ///
     /// # Errors
-    /// Another grant type, or the two do not match.
-    pub fn grant(
+    /// The secret is another.
+    pub fn grant_built_in(
         &self,
-        grant_type: &str,
         client_id: &str,
         secret: &str,
         now: Instant,
-    ) -> Result<Granted, Error> {
-        if !matches!(grant_type, "client_credentials" | "app_token") {
-            return Err(Error::UnknownGrant(grant_type.to_owned()));
+    ) -> Option<Result<Granted, Error>> {
+        let client = self.clients.get(client_id)?;
+        if !secret_matches(secret, &client.secret_sha256) {
+            return Some(Err(Error::WrongCredentials));
         }
-        // The digest is taken for an unknown client, too, so that both refusals take equally long.
-        let client = self.clients.get(client_id);
-        let hash = client.map_or("", |client| client.secret_sha256.as_str());
-        let matches = secret_matches(secret, hash);
-        let client = client.filter(|_| matches).ok_or(Error::WrongCredentials)?;
-        let token = self.keys.issue(&client.subject, now, GRANT_S);
-        Ok(Granted { token, expires_in_s: GRANT_S })
+        Some(Ok(self.issue(
+            Identity {
+                name: client.subject.clone(),
+                principal: Principal::Admin.to_string(),
+                proof: fingerprint(&client.secret_sha256),
+            },
+            now,
+        )))
+    }
+
+    /// A token for somebody who has proved who it is.
+    #[must_use]
+    pub fn issue(&self, identity: Identity, now: Instant) -> Granted {
+        let token = self.keys.issue(&identity, now, GRANT_S);
+        Granted { identity, token, expires_in_s: GRANT_S }
+    }
+
+    /// Whether a name is that of an administrator who comes with the installation. What others do
+    /// must not look as if one of these did it.
+    #[must_use]
+    pub fn is_built_in_name(&self, name: &str) -> bool {
+        let same = |other: &str| other.eq_ignore_ascii_case(name);
+        same(&self.local_user) || self.clients.values().any(|client| same(&client.subject))
+    }
+
+    /// Whether a built-in client still has the secret with this fingerprint.
+    #[must_use]
+    pub fn is_current(&self, proof: &str) -> bool {
+        self.clients.values().any(|client| fingerprint(&client.secret_sha256) == proof)
     }
 
     /// What a token says, if it is valid.
@@ -185,11 +217,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let authority = open(dir.path()).await.unwrap();
         let token = fs::read_to_string(dir.path().join(TOKEN_FILE)).unwrap();
-        assert_eq!(authority.verify(token.trim(), NOW).unwrap().sub, "ada");
+        assert_eq!(authority.verify(token.trim(), NOW).unwrap().identity.name, "ada");
         let own = credentials(dir.path());
         let granted =
-            authority.grant("app_token", &own.client_id, &own.client_secret, NOW).unwrap();
-        assert_eq!(authority.verify(&granted.token, NOW).unwrap().sub, ADMIN_CLIENT_ID);
+            authority.grant_built_in(&own.client_id, &own.client_secret, NOW).unwrap().unwrap();
+        assert_eq!(authority.verify(&granted.token, NOW).unwrap().identity.name, ADMIN_CLIENT_ID);
         for file in [KEY_FILE, CREDENTIALS_FILE, TOKEN_FILE] {
             let mode = fs::metadata(dir.path().join(file)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{file}");
@@ -202,11 +234,12 @@ mod tests {
         let granted = {
             let authority = open(dir.path()).await.unwrap();
             let own = credentials(dir.path());
-            authority.grant("client_credentials", &own.client_id, &own.client_secret, NOW).unwrap()
+            authority.grant_built_in(&own.client_id, &own.client_secret, NOW).unwrap().unwrap()
         };
         let secret = credentials(dir.path()).client_secret;
         let authority = open(dir.path()).await.unwrap();
-        assert!(authority.verify(&granted.token, NOW).is_ok());
+        let claims = authority.verify(&granted.token, NOW).unwrap();
+        assert!(authority.is_current(&claims.identity.proof));
         assert_eq!(credentials(dir.path()).client_secret, secret);
     }
 
@@ -218,7 +251,8 @@ mod tests {
         fs::remove_file(dir.path().join(CREDENTIALS_FILE)).unwrap();
         let authority = open(dir.path()).await.unwrap();
         let new = credentials(dir.path()).client_secret;
-        let grant = |secret: &str| authority.grant("app_token", ADMIN_CLIENT_ID, secret, NOW);
+        assert!(!authority.is_current(&fingerprint(&hash_secret(&old))), "its tokens end, too");
+        let grant = |secret: &str| authority.grant_built_in(ADMIN_CLIENT_ID, secret, NOW).unwrap();
         assert!(matches!(grant(&old), Err(Error::WrongCredentials)));
         assert!(grant(&new).is_ok());
     }
@@ -236,15 +270,15 @@ mod tests {
     }
 
     #[test]
-    fn wrong_credentials_and_grants_are_refused() {
+    fn wrong_credentials_are_refused() {
         let mut authority = Authority::new(Keys::from_bytes([1; 32]));
         authority.add_client("a", &hash_secret("s"), "ann");
-        let grant = |kind, id, secret| authority.grant(kind, id, secret, NOW);
-        assert!(grant("client_credentials", "a", "s").is_ok());
-        for (id, secret) in [("a", "x"), ("b", "s"), ("", ""), ("a", "")] {
-            let refused = grant("client_credentials", id, secret);
-            assert!(matches!(refused, Err(Error::WrongCredentials)), "{id}/{secret}");
+        let grant = |id, secret| authority.grant_built_in(id, secret, NOW);
+        assert!(matches!(grant("a", "s"), Some(Ok(_))));
+        for secret in ["x", "", "s "] {
+            assert!(matches!(grant("a", secret), Some(Err(Error::WrongCredentials))), "{secret}");
         }
-        assert!(matches!(grant("password", "a", "s"), Err(Error::UnknownGrant(_))));
+        assert!(grant("b", "s").is_none() && grant("", "").is_none());
+        assert!(authority.is_built_in_name("ANN") && !authority.is_built_in_name("bob"));
     }
 }

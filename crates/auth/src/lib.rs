@@ -2,10 +2,13 @@
 //!
 //! Owns: the signing key, the form of a token, the administrator's credential that a new
 //! installation starts with, and the files of the state directory that hold them. Refuses to
-//! know: HTTP, and what a subject may do.
+//! know: HTTP, and where a role holds.
 
 mod authority;
 mod files;
+mod password;
+mod principal;
+mod roles;
 mod secret;
 mod token;
 
@@ -14,8 +17,11 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use authority::{ADMIN_CLIENT_ID, Authority, CREDENTIALS_FILE, Granted, KEY_FILE, TOKEN_FILE};
-pub use secret::{hash_secret, new_secret, secret_matches};
-pub use token::{Claims, Keys, TokenFault};
+pub use password::{PasswordHash, check_password, temporary_password};
+pub use principal::Principal;
+pub use roles::{Action, Actions, ROLES, Resource, Role, SYSTEM_ADMINISTRATOR};
+pub use secret::{fingerprint, hash_secret, new_secret, secret_matches};
+pub use token::{Claims, Identity, Keys, TokenFault};
 
 /// Why access could not be set up or was refused.
 #[derive(Debug, Error)]
@@ -25,7 +31,8 @@ pub enum Error {
     WrongCredentials,
     /// A grant this server does not know.
     #[error(
-        "grantType `{0}` is not supported; use client_credentials with clientId and clientSecret"
+        "grantType `{0}` is not supported; use client_credentials with clientId and clientSecret, \
+         password with username and password, or refresh_token with refreshToken"
     )]
     UnknownGrant(String),
     /// A file of the state directory cannot be used.
@@ -54,6 +61,12 @@ pub enum Error {
     /// The operating system gives no random bytes.
     #[error("the operating system gives no random numbers ({0})")]
     NoRandomness(String),
+    /// No memory to hash a password.
+    #[error("the password cannot be hashed; there is too little memory")]
+    Hashing,
+    /// A word that names nobody.
+    #[error("this names no kind of principal")]
+    UnknownPrincipal,
     /// The credentials cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),

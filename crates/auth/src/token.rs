@@ -18,11 +18,26 @@ use crate::secret::random;
 /// Longest token looked at, in bytes.
 const TOKEN_BYTES_MAX: usize = 4096;
 
+/// Whom a token speaks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Name, as it is shown and recorded.
+    #[serde(rename = "sub")]
+    pub name: String,
+    /// Which principal, as [`crate::Principal`] is written.
+    pub principal: String,
+    /// The session it belongs to, or the [`crate::fingerprint`] of the secret it was given for;
+    /// it ends with either.
+    #[serde(default)]
+    pub proof: String,
+}
+
 /// What a token says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Who.
-    pub sub: String,
+    /// Whom it speaks for.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// Id of the token.
     pub jti: Uuid,
     /// Issued, seconds since the epoch.
@@ -86,13 +101,15 @@ impl Keys {
         &self.key
     }
 
-    /// A token for `subject`, valid from `now` for so many seconds.
+    /// A token that speaks for somebody, valid from `now` for so many seconds.
     #[must_use]
-    pub fn issue(&self, subject: &str, now: Instant, valid_s: u64) -> String {
+    pub fn issue(&self, identity: &Identity, now: Instant, valid_s: u64) -> String {
         let iat = now.0 / 1000;
         let exp = iat.saturating_add(valid_s);
+        let Identity { name, principal, proof } = identity;
         let payload = serde_json::json!({
-            "iss": "elastane", "sub": subject, "jti": Uuid::new_v4(), "iat": iat, "exp": exp,
+            "iss": "elastane", "sub": name, "principal": principal, "proof": proof,
+            "jti": Uuid::new_v4(), "iat": iat, "exp": exp,
         });
         let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
         let body = BASE64_URL_SAFE_NO_PAD.encode(escape(&payload.to_string()));
@@ -158,35 +175,39 @@ mod tests {
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
+    fn of(name: &str) -> Identity {
+        Identity { name: name.to_owned(), principal: "user/1".to_owned(), proof: String::new() }
+    }
+
     fn keys() -> Keys {
         Keys::from_bytes([7; 32])
     }
 
     #[test]
     fn a_token_says_who_and_until_when() {
-        let claims = keys().verify(&keys().issue("ann", NOW, 60), NOW).unwrap();
+        let claims = keys().verify(&keys().issue(&of("ann"), NOW, 60), NOW).unwrap();
         assert_eq!(
-            (claims.sub.as_str(), claims.iat, claims.exp),
+            (claims.identity.name.as_str(), claims.iat, claims.exp),
             ("ann", 1_700_000_000, 1_700_000_060)
         );
     }
 
     #[test]
     fn a_token_ends_when_announced() {
-        let token = keys().issue("ann", NOW, 60);
+        let token = keys().issue(&of("ann"), NOW, 60);
         assert!(keys().verify(&token, NOW.plus_ms(59_999)).is_ok());
         assert_eq!(keys().verify(&token, NOW.plus_ms(60_000)), Err(TokenFault::Expired));
     }
 
     #[test]
     fn what_another_key_signed_is_refused() {
-        let token = Keys::generate().unwrap().issue("ann", NOW, 60);
+        let token = Keys::generate().unwrap().issue(&of("ann"), NOW, 60);
         assert_eq!(keys().verify(&token, NOW), Err(TokenFault::Signature));
     }
 
     #[test]
     fn a_changed_token_is_refused() {
-        let token = keys().issue("ann", NOW, 60);
+        let token = keys().issue(&of("ann"), NOW, 60);
         let parts: Vec<&str> = token.split('.').collect();
         let forged = BASE64_URL_SAFE_NO_PAD.encode(
             r#"{"sub":"bob","jti":"00000000-0000-0000-0000-000000000000","iat":0,"exp":9999999999}"#,
@@ -199,7 +220,7 @@ mod tests {
 
     #[test]
     fn other_algorithms_are_refused() {
-        let token = keys().issue("ann", NOW, 60);
+        let token = keys().issue(&of("ann"), NOW, 60);
         let rest = token.split_once('.').unwrap().1;
         for alg in ["none", "None", "HS512", "RS256", "hs256"] {
             let head = BASE64_URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"{alg}"}}"#));
@@ -219,10 +240,10 @@ mod tests {
     #[test]
     fn the_payload_is_plain_base64_whatever_the_subject() {
         for subject in ["a?b", "a??b", "~~~", "ö>ü", "x\u{7f}y", "😀"] {
-            let token = keys().issue(subject, NOW, 60);
+            let token = keys().issue(&of(subject), NOW, 60);
             let payload = token.split('.').nth(1).unwrap();
             assert!(!payload.contains(['-', '_']), "{subject}: {payload}");
-            assert_eq!(keys().verify(&token, NOW).unwrap().sub, subject);
+            assert_eq!(keys().verify(&token, NOW).unwrap().identity.name, subject);
         }
     }
 }

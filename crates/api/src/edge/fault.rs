@@ -1,7 +1,7 @@
 //! Refusals. Owns: how every fault becomes a status and the published error body.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 /// A refused request.
@@ -10,11 +10,13 @@ pub(crate) struct Fault {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     pub(crate) details: Option<String>,
+    /// Seconds after which it is worth asking again.
+    pub(crate) retry_after_s: Option<u64>,
 }
 
 impl Fault {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), details: None }
+        Self { status, message: message.into(), details: None, retry_after_s: None }
     }
 
     /// Something in the request is wrong.
@@ -31,6 +33,24 @@ impl Fault {
     pub(crate) fn not_yet(what: impl std::fmt::Display) -> Self {
         let message = format!("{what} is not supported yet; leave it out");
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+    }
+
+    /// Who asks may not do this.
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
+    /// It was asked too often.
+    pub(crate) fn too_many(wait_s: u64) -> Self {
+        let why = format!("too many attempts; try again in {wait_s} s");
+        let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, why);
+        Self { retry_after_s: Some(wait_s), ..fault }
+    }
+
+    /// This program or its surroundings failed. What failed is told to the log, not to the asker.
+    pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "request failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed on this request")
     }
 
     /// There is no such thing.
@@ -66,7 +86,7 @@ impl From<control::Error> for Fault {
             E::Invalid { field, .. } => Some(format!("field: {field}")),
             _ => None,
         };
-        Self { status, message: error.to_string(), details }
+        Self { status, message: error.to_string(), details, retry_after_s: None }
     }
 }
 
@@ -77,6 +97,10 @@ impl IntoResponse for Fault {
             message: self.message,
             details: self.details,
         };
-        (self.status, Json(body)).into_response()
+        let mut response = (self.status, Json(body)).into_response();
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
     }
 }

@@ -5,13 +5,18 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::{Claims, Principal};
+use axum::Extension;
 use axum::extract::{Request, State as FromState};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
-use crate::State;
+use super::origin::Origin;
+use crate::Server;
+use crate::access::Grant;
+use crate::identity::Refusal;
 
 /// How long a handler may take until its answer begins. Streams may go on after that.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -19,27 +24,64 @@ const ANSWER_WAIT: Duration = Duration::from_secs(30);
 /// Who asks.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// The subject of the token.
+    /// Its name, as it is recorded.
     pub(crate) subject: String,
+    /// Who it is; whose key it has is not told apart from the person.
+    pub(crate) principal: Principal,
+    /// Whether a program asks, not a person.
+    pub(crate) by_program: bool,
+    /// The session the token belongs to.
+    pub(crate) session: Option<String>,
+    /// The roles it has, and where.
+    pub(crate) grants: Arc<[Grant]>,
+    /// Whether nothing but changing the password is allowed.
+    pub(crate) must_change_password: bool,
+    /// What its token says; none before there is one.
+    pub(crate) claims: Option<Arc<Claims>>,
+    /// From where.
+    pub(crate) origin: Origin,
+}
+
+impl Caller {
+    pub(crate) fn new(principal: Principal, subject: &str, origin: Origin) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            by_program: matches!(principal, Principal::Admin | Principal::ServiceAccount(_)),
+            principal,
+            session: None,
+            grants: Arc::default(),
+            must_change_password: false,
+            claims: None,
+            origin,
+        }
+    }
 }
 
 /// Lets only requests with a valid token pass.
 pub(crate) async fn authenticate(
-    FromState(state): FromState<Arc<State>>,
+    FromState(server): FromState<Arc<Server>>,
+    Extension(origin): Extension<Origin>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Response> {
-    let refuse = |why: String| {
-        let fault = Fault::new(StatusCode::UNAUTHORIZED, why);
-        ([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response()
+    let token = bearer(request.headers());
+    let missing = || Refusal {
+        why: "a token is missing; send `Authorization: Bearer <token>`".to_owned(),
+        who: String::new(),
     };
-    let token = bearer(request.headers()).ok_or_else(|| {
-        refuse("a token is missing; send `Authorization: Bearer <token>`".to_owned())
-    })?;
-    let claims =
-        state.authority.verify(token, state.now()).map_err(|why| refuse(why.to_string()))?;
-    request.extensions_mut().insert(Caller { subject: claims.sub });
-    Ok(next.run(request).await)
+    let caller = token.ok_or_else(missing).and_then(|token| server.check(token, origin.clone()));
+    match caller {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            Ok(next.run(request).await)
+        }
+        Err(Refusal { why, who }) => {
+            let status = StatusCode::UNAUTHORIZED;
+            server.note_refusal(&origin, &who, status, &why);
+            let fault = Fault::new(status, why);
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
+        }
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -51,7 +93,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// Lets only requests pass that were addressed to this server. A web page that has its own name
 /// point to this machine (DNS rebinding) would be addressed to that name.
 pub(crate) async fn check_host(
-    FromState(state): FromState<Arc<State>>,
+    FromState(state): FromState<Arc<Server>>,
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {

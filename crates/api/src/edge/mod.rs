@@ -5,11 +5,11 @@ mod body;
 mod fault;
 mod guard;
 mod list;
+mod origin;
 
 pub(crate) use answer::{Accepted, Created, Html, JsonText, NoContent, PlainText};
-#[cfg(test)]
-pub(crate) use body::parse as parse_json;
-pub(crate) use body::{Body, read as read_body};
+pub(crate) use body::{Body, parse as parse_json, read as read_body};
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, parameters};
+pub(crate) use origin::{Origin, note_origin};

@@ -7,7 +7,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{Required, security::SecurityRequirement};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use super::route::{Access, Route};
+use super::route::Route;
+use crate::access::Access;
 
 /// Name of the one security scheme.
 const BEARER: &str = "bearerAuth";
@@ -96,7 +97,7 @@ fn operation<S>(route: &Route<S>) -> Operation {
     for status in REFUSALS.map(|(status, _)| status.to_string()) {
         operation = operation.response(status.clone(), Ref::from_response_name(status));
     }
-    if route.access == Access::Token {
+    if route.access != Access::Open {
         operation = operation.security(SecurityRequirement::new(BEARER, [""; 0]));
     }
     operation.build()

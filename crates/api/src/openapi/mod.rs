@@ -9,4 +9,4 @@ mod route;
 pub(crate) use describe::{Description, Input};
 pub(crate) use document::document;
 pub(crate) use page::page;
-pub(crate) use route::{Access, Route, delete, get, patch, post, put};
+pub(crate) use route::{Route, delete, get, patch, post, put};

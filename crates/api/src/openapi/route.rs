@@ -1,20 +1,13 @@
 //! A route. Owns: that what is served and what is said of it are one value.
 
+use auth::{Action, Resource};
 use axum::extract::Extension;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::describe::{Described, Description};
-
-/// What a request needs to bring along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Nothing.
-    Open,
-    /// A token.
-    Token,
-}
+use crate::access::{Access, Where};
 
 /// A route: one method of one path.
 pub(crate) struct Route<S> {
@@ -51,7 +44,7 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
             id,
             about,
             family: "",
-            access: Access::Token,
+            access: Access::Undeclared,
             patient: false,
             description: H::description(),
             names: Vec::new(),
@@ -62,6 +55,18 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     /// Needs no token.
     pub(crate) fn open(mut self) -> Self {
         self.access = Access::Open;
+        self
+    }
+
+    /// Needs a token, and no role.
+    pub(crate) fn own(mut self) -> Self {
+        self.access = Access::Token;
+        self
+    }
+
+    /// Needs a role that allows this there.
+    pub(crate) fn needs(mut self, action: Action, resource: Resource, place: Where) -> Self {
+        self.access = Access::Role(action, resource, place);
         self
     }
 

@@ -7,12 +7,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::{Action, Resource};
+use axum::Extension;
 use axum::extract::{FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
-use control::EventFilter;
 use control::view::Event;
+use control::{EventFilter, Scope};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -20,7 +22,7 @@ use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use crate::convert;
-use crate::edge::{Fault, parameters};
+use crate::edge::{Caller, Fault, parameters};
 use crate::openapi::{Description, Input};
 
 /// How often a silent stream says that it is there.
@@ -31,6 +33,7 @@ const BATCH: u32 = 500;
 /// A reader and how far it has come.
 struct Reader {
     state: Shared,
+    caller: Caller,
     live: Receiver<Arc<Event>>,
     /// Number of the last event handed out.
     cursor: u64,
@@ -41,15 +44,16 @@ struct Reader {
 
 pub(super) async fn stream(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     After(asked): After,
 ) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, Fault> {
     // Subscribed before the position is taken: what happens in between comes twice, not never.
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
-    let reader = Reader { state, live, cursor, ready: VecDeque::new(), behind: true };
+    let reader = Reader { state, caller, live, cursor, ready: VecDeque::new(), behind: true };
     let events = stream::unfold(reader, |mut reader| async move {
-        let event = reader.next().await?;
+        let event = reader.next_seen().await?;
         Some((Ok(frame(&event)), reader))
     });
     let stop = Box::pin(async move { shutdown.wait().await });
@@ -97,6 +101,19 @@ fn frame(event: &Event) -> Frame {
 }
 
 impl Reader {
+    /// The next event that the reader may see; none when there will be no more for it.
+    async fn next_seen(&mut self) -> Option<Event> {
+        loop {
+            let event = self.next().await?;
+            // A token that was revoked meanwhile, or a role that was taken, ends here.
+            self.caller = self.state.again(&self.caller)?;
+            let scope = event.project_id.map_or(Scope::Tenant, Scope::Project);
+            if self.caller.may(Action::Read, Resource::Workloads, scope) {
+                return Some(event);
+            }
+        }
+    }
+
     /// The next event; none when there will be no more.
     async fn next(&mut self) -> Option<Event> {
         loop {

@@ -3,35 +3,45 @@
 mod events;
 mod org;
 mod own;
+mod programs;
 mod projects;
+mod rights;
+mod rules;
 mod token;
 mod typed;
+mod users;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
 
+use auth::Action::{Delete, Read, Update};
+use auth::Resource;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::State;
-use crate::edge::{Fault, authenticate, check_host, limit_time, panicked};
-use crate::openapi::{self, Access, Route, get, post};
+use crate::access::{Access, Where, authorise};
+use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
+use crate::openapi::{self, Route, get, post};
+use crate::{Server, State};
 
-type Shared = Arc<State>;
+type Shared = Arc<Server>;
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
-    let state = Arc::new(state);
+    let state = Arc::new(Server::from(state));
     let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
     for route in table() {
-        let group = match (route.access, route.patient) {
-            (Access::Open, _) => &mut open,
-            (Access::Token, false) => &mut with_token,
-            (Access::Token, true) => &mut patient,
+        let (group, serve) = match (route.access, route.patient) {
+            (Access::Open, _) => (&mut open, route.serve),
+            (access, in_time) => {
+                let group = if in_time { &mut patient } else { &mut with_token };
+                let check = from_fn_with_state((Arc::clone(&state), access, route.path), authorise);
+                (group, route.serve.route_layer(check))
+            }
         };
-        *group = std::mem::take(group).route(route.path, route.serve);
+        *group = std::mem::take(group).route(route.path, serve);
     }
     let with_token = with_token
         .layer(from_fn(limit_time))
@@ -43,6 +53,7 @@ pub fn router(state: State) -> Router {
         .merge(with_token)
         .fallback(wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
+        .layer(from_fn(note_origin))
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(state)
 }
@@ -55,18 +66,25 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(typed::routes());
     all.extend(workloads::routes());
     all.extend(own_routes());
+    all.extend(users::routes());
+    all.extend(programs::routes());
+    all.extend(rights::routes());
+    all.extend(rules::routes());
     all
 }
 
 fn organisation() -> impl Iterator<Item = Route<Shared>> {
-    let tokens = [post("/api/v1/token", "grant_token", "A token for credentials", token::grant)
-        .open()
-        .of("Tokens")];
+    let about_v2 = "A token for credentials, in the words of OAuth 2; a form or JSON";
+    let tokens = [
+        post("/api/v1/token", "grant_token", "A token for credentials", token::grant),
+        post("/api/v2/token", "grant_token_v2", about_v2, token::grant_v2),
+    ]
+    .map(|route| route.open().of("Tokens"));
     let clusters = [
         get("/api/v1/clusters", "get_clusters", "The clusters; there is one", org::clusters),
         get("/api/v1/clusters/{clusterUuid}", "get_cluster_by_uuid", "A cluster", org::cluster),
     ]
-    .map(|route| route.of("Clusters"));
+    .map(|route| route.of("Clusters").needs(Read, Resource::Cluster, Where::Anywhere));
     let of_departments = "/api/v1/org-unit/departments";
     let departments = [
         get(of_departments, "get_departments", "The departments", org::departments),
@@ -83,18 +101,18 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
             org::department,
         ),
     ]
-    .map(|route| route.of("Departments"));
+    .map(|route| route.of("Departments").needs(Read, Resource::Department, Where::Anywhere));
     let pools = [
         get("/api/v1/node-pools", "get_nodepools", "The node pools", org::node_pools),
         get("/api/v1/node-pools/count", "count_nodepools", "How many node pools", org::one),
         get("/api/v1/node-pools/{nodepoolId}", "get_nodepool", "A node pool", org::node_pool),
     ]
-    .map(|route| route.of("NodePools"));
+    .map(|route| route.of("NodePools").needs(Read, Resource::NodePools, Where::Anywhere));
     let nodes = [
         get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),
         get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
     ]
-    .map(|route| route.of("Nodes"));
+    .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
     tokens.into_iter().chain(clusters).chain(departments).chain(pools).chain(nodes)
 }
 
@@ -106,31 +124,47 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     let about = "This description, for people";
     let page = get("/elastane/v1/docs", "get_docs", about, own::docs).open();
     let about = "Stops every workload, then the server";
-    let down = post("/elastane/v1/down", "stop_server", about, own::down).patient();
-    let status = get("/elastane/v1/status", "get_status", "The cluster in short", own::status);
+    let down = post("/elastane/v1/down", "stop_server", about, own::down).patient().needs(
+        Delete,
+        Resource::Cluster,
+        Where::Tenant,
+    );
+    let status = get("/elastane/v1/status", "get_status", "The cluster in short", own::status)
+        .needs(Read, Resource::Nodes, Where::Anywhere);
     let about = "What the scheduler sees, as a scenario for `elastane simulate`";
-    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, own::snapshot);
+    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, own::snapshot).needs(
+        Read,
+        Resource::Workloads,
+        Where::Tenant,
+    );
     let about = "What happens, as it happens; resumable";
-    let stream = get("/elastane/v1/events", "stream_events", about, events::stream);
+    let stream = get("/elastane/v1/events", "stream_events", about, events::stream).needs(
+        Read,
+        Resource::Workloads,
+        Where::Anywhere,
+    );
     let of_workload = [
         get(
             "/elastane/v1/workloads/{workloadId}/logs",
             "get_logs",
             "What a pod has printed",
             own::logs,
-        ),
+        )
+        .needs(Read, Resource::Workloads, Where::Workload),
         get(
             "/elastane/v1/workloads/{workloadId}/explain",
             "explain_workload",
             "Why a workload is where it is, and what would help",
             own::explain,
-        ),
+        )
+        .needs(Read, Resource::Workloads, Where::Workload),
         get(
             "/elastane/v1/workloads/{workloadId}/shell",
             "get_shell",
             "What a shell needs to see what a pod sees",
             own::shell,
-        ),
+        )
+        .needs(Update, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, stream];
     server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))

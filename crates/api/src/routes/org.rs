@@ -4,12 +4,15 @@ use api_types::{
     CountResponse, DEPARTMENT_ID, DepartmentForList, DepartmentsPage, DisplayedCluster,
     NODE_POOL_ID, Nodepool, Nodepools, Nodes,
 };
-use axum::Json;
+use auth::{Action, Resource};
 use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::Scope;
 
 use super::Shared;
+use crate::access::DEPARTMENT;
 use crate::convert;
-use crate::edge::{Fault, ListQuery};
+use crate::edge::{Caller, Fault, ListQuery};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -33,16 +36,22 @@ fn the_department(state: &Shared) -> DepartmentForList {
 
 pub(super) async fn departments(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Json<DepartmentsPage> {
-    let (departments, next) = query.page(vec![the_department(&state)]);
+    // Its sums tell of every project in it.
+    let seen = caller.may(Action::Read, Resource::Department, Scope::Department(DEPARTMENT));
+    let all = if seen { vec![the_department(&state)] } else { Vec::new() };
+    let (departments, next) = query.page(all);
     Json(DepartmentsPage { departments, next })
 }
 
 pub(super) async fn department(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<DepartmentForList>, Fault> {
+    caller.must(Action::Read, Resource::Department, Scope::Department(DEPARTMENT))?;
     if id == DEPARTMENT_ID {
         return Ok(Json(the_department(&state)));
     }

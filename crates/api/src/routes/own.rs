@@ -123,14 +123,20 @@ fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
 
 pub(super) async fn logs(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OutputQuery,
 ) -> Result<PlainText, Fault> {
-    let id = convert::workload_id(&id)?;
-    let chunks = state.control.logs(id, query.pod, query.range).await?;
+    let workload = find(&state.control.view(), &id)?;
+    let chunks = state.control.logs(workload.id, query.pod, query.range).await?;
     let chunks = chunks.map(|chunk| chunk.map(Bytes::from));
-    let shutdown = state.shutdown.clone();
-    let stop = Box::pin(async move { shutdown.wait().await });
+    let stop = Box::pin(async move {
+        let shutdown = state.shutdown.clone();
+        tokio::select! {
+            () = shutdown.wait() => {}
+            () = state.until_refused(caller, workload) => {}
+        }
+    });
     let body = Body::from_stream(chunks.take_until(stop));
     Ok(PlainText(body))
 }
@@ -176,7 +182,7 @@ pub(super) async fn down(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Stopped>, Fault> {
     let stopping = tokio::spawn(async move {
-        state.control.stop_everything(&caller.subject).await?;
+        state.asked_by(&caller).stop_everything(&caller.subject).await?;
         state.shutdown.trigger();
         Ok::<(), control::Error>(())
     });

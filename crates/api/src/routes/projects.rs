@@ -6,12 +6,15 @@ use api_types::{
     CountResponse, Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage,
     ShareRequest,
 };
+use auth::Action::{Create, Delete, Read, Update};
+use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::ProjectChange;
-use control::view::ProjectView;
+use control::view::{ProjectView, View};
+use control::{ProjectChange, Scope};
 
 use super::Shared;
+use crate::access::{DEPARTMENT, Where};
 use crate::convert;
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
 use crate::openapi::{Route, delete as del, get, patch, post, put};
@@ -23,25 +26,49 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let count_all = "/api/v1/org-unit/projects/count";
     let replace = "Sets all shares of a project; what is left out gets its default";
     let change = "Sets some shares of a project; what is left out keeps its value";
+    let of = Resource::Project;
     let routes = [
-        get(all, "get_projects", "The projects", list),
-        post(all, "create_project", "Creates a project", create),
-        get(count_all, "count_projects", "How many projects there are", count),
-        get(one, "get_project", "A project", read),
-        put(one, "update_project", "Changes a project", update),
-        del(one, "delete_project", "Deletes a project without workloads", delete),
-        put(shares, "update_project_resources", replace, replace_shares),
-        patch(shares, "patch_project_resources", change, change_shares),
+        get(all, "get_projects", "The projects", list).needs(Read, of, Where::Anywhere),
+        post(all, "create_project", "Creates a project", create).needs(Create, of, Where::Anywhere),
+        get(count_all, "count_projects", "How many projects there are", count).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(one, "get_project", "A project", read).needs(Read, of, Where::Project),
+        put(one, "update_project", "Changes a project", update).needs(Update, of, Where::Project),
+        del(one, "delete_project", "Deletes a project without workloads", delete).needs(
+            Delete,
+            of,
+            Where::Project,
+        ),
+        put(shares, "update_project_resources", replace, replace_shares).needs(
+            Update,
+            of,
+            Where::Project,
+        ),
+        patch(shares, "patch_project_resources", change, change_shares).needs(
+            Update,
+            of,
+            Where::Project,
+        ),
     ];
     routes.into_iter().map(|route| route.of("Projects"))
 }
 
+/// The projects that the caller may see.
+fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a ProjectView> {
+    let sight = caller.sight(Resource::Project, view);
+    view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.id))
+}
+
 async fn list(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<ProjectsPage>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(view.projects.values().map(AsRef::as_ref), context.now)?;
+    let rows = query.matching(seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
     let projects = page.into_iter().map(|row| convert::project(row, &context)).collect();
     Ok(Json(ProjectsPage { projects, next }))
@@ -49,10 +76,11 @@ async fn list(
 
 async fn count(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
     let view = state.control.view();
-    let rows = query.matching(view.projects.values().map(AsRef::as_ref), state.now())?;
+    let rows = query.matching(seen(&view, &caller), state.now())?;
     Ok(Json(CountResponse { count: rows.len() as u64 }))
 }
 
@@ -73,10 +101,11 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
 ) -> Result<Created<Project>, Fault> {
+    caller.must(Create, Resource::Project, Scope::Department(DEPARTMENT))?;
     let context = state.context();
     convert::check_cluster(request.cluster_id.as_deref(), &context)?;
     let spec = convert::creation(request)?;
-    let made = state.control.create_project(&caller.subject, spec).await?;
+    let made = state.asked_by(&caller).create_project(&caller.subject, spec).await?;
     Ok(Created(convert::project(&made, &context)))
 }
 
@@ -120,7 +149,7 @@ async fn save(
     id: u64,
     change: ProjectChange,
 ) -> Result<Json<Project>, Fault> {
-    let saved = state.control.update_project(&caller.subject, id, change).await?;
+    let saved = state.asked_by(caller).update_project(&caller.subject, id, change).await?;
     Ok(Json(convert::project(&saved, &state.context())))
 }
 
@@ -130,6 +159,6 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
     let project = find(&state, &id)?;
-    state.control.delete_project(&caller.subject, project.id).await?;
+    state.asked_by(&caller).delete_project(&caller.subject, project.id).await?;
     Ok(NoContent)
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use api_types::{CreationRequest, SOURCE_HEADER, Training1};
+use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
+use control::Scope;
 use control::view::{WorkloadKind, WorkloadView};
 
 use super::Shared;
+use crate::access::{Where, resource_of};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
@@ -26,31 +29,36 @@ macro_rules! routes {
                 concat!("Submits a ", $one),
                 create,
             )
+            .needs(Create, resource_of($kind), Where::Anywhere)
             .naming("CreationRequest", $request),
             get(
                 concat!("/api/v1/workloads/", $path, "/{workloadId}"),
                 concat!("get_", $one),
                 concat!("A ", $one, " as it was asked for"),
                 read,
-            ),
+            )
+            .needs(Read, resource_of($kind), Where::Workload),
             del(
                 concat!("/api/v1/workloads/", $path, "/{workloadId}"),
                 concat!("delete_", $one),
                 concat!("Stops a ", $one, " for good"),
                 delete,
-            ),
+            )
+            .needs(Delete, resource_of($kind), Where::Workload),
             post(
                 concat!("/api/v1/workloads/", $path, "/{workloadId}/suspend"),
                 concat!("suspend_", $one),
                 concat!("Stops a ", $one, " and keeps it"),
                 suspend,
-            ),
+            )
+            .needs(Update, resource_of($kind), Where::Workload),
             post(
                 concat!("/api/v1/workloads/", $path, "/{workloadId}/resume"),
                 concat!("resume_", $one),
                 concat!("Queues a ", $one, " again"),
                 resume,
-            ),
+            )
+            .needs(Update, resource_of($kind), Where::Workload),
         ]
         .map(|route| route.of($family).with($kind).naming("Training1", $shape))
     };
@@ -84,9 +92,10 @@ async fn create(
     Body(request): Body<CreationRequest>,
 ) -> Answer {
     convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
-    let asker = convert::Asker { subject: caller.subject, source: source(&headers) };
+    let asker = convert::Asker { subject: caller.subject.clone(), source: source(&headers) };
     let (project_id, spec) = convert::command(kind, request, asker)?;
-    let made = state.control.submit(project_id, spec).await?;
+    caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
+    let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
 }
 
@@ -120,7 +129,7 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Answer {
     let id = find(&state, kind, &id)?.id;
-    let view = state.control.delete_workload(&caller.subject, id).await?;
+    let view = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     accepted(&state, &view)
 }
 
@@ -131,7 +140,7 @@ async fn suspend(
     Path(id): Path<String>,
 ) -> Answer {
     let id = find(&state, kind, &id)?.id;
-    let view = state.control.suspend(&caller.subject, id).await?;
+    let view = state.asked_by(&caller).suspend(&caller.subject, id).await?;
     accepted(&state, &view)
 }
 
@@ -142,6 +151,6 @@ async fn resume(
     Path(id): Path<String>,
 ) -> Answer {
     let id = find(&state, kind, &id)?.id;
-    let view = state.control.resume(&caller.subject, id).await?;
+    let view = state.asked_by(&caller).resume(&caller.subject, id).await?;
     accepted(&state, &view)
 }

@@ -6,6 +6,8 @@ use api_types::{
     BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage, HistoryPage, PodsPage,
     Workload, WorkloadBatch, WorkloadsPage,
 };
+use auth::Action::{Delete, Read, Update};
+use auth::Resource;
 use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
 use control::EventFilter;
@@ -13,38 +15,70 @@ use control::view::{Event, View, WorkloadView};
 use uuid::Uuid;
 
 use super::Shared;
+use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
 use crate::edge::{Body, Caller, Fault, ListQuery, read_body};
 use crate::openapi::{Route, get, post};
 
 /// The routes of workloads of every type.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let of = Resource::Workloads;
     let all = "/api/v1/workloads";
     // A published quickstart lists by POST with an empty body (curl --data '').
     let by_post =
-        post(all, "get_workloads_by_post", "The workloads; the body is empty", list_by_post);
+        post(all, "get_workloads_by_post", "The workloads; the body is empty", list_by_post).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        );
     let one = "/api/v1/workloads/{workloadId}";
     let about_batch = "Deletes, suspends or resumes many workloads";
     let workloads = [
-        get(all, "get_workloads", "The workloads", list),
+        get(all, "get_workloads", "The workloads", list).needs(Read, of, Where::Anywhere),
         by_post,
-        get("/api/v1/workloads/count", "count_workloads", "How many workloads", count),
-        get(one, "get_workload", "A workload", read),
-        post("/api/v1/workloads/batch", "batch_workloads", about_batch, batch),
+        get("/api/v1/workloads/count", "count_workloads", "How many workloads", count).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(one, "get_workload", "A workload", read).needs(Read, of, Where::Workload),
+        post("/api/v1/workloads/batch", "batch_workloads", about_batch, batch).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
     ]
     .map(|route| route.of("Workloads"));
     let of_one = "/api/v1/workloads/{workloadId}/pods";
-    let pods = [
-        get("/api/v1/workloads/pods", "list_pods", "The pods of all workloads", all_pods),
-        get("/api/v1/workloads/pods/count", "count_pods", "How many pods", count_pods),
-        get(of_one, "get_workload_pods", "The pods of a workload", pods),
-    ]
-    .map(|route| route.of("Pods"));
+    let pods =
+        [
+            get("/api/v1/workloads/pods", "list_pods", "The pods of all workloads", all_pods)
+                .needs(Read, of, Where::Anywhere),
+            get("/api/v1/workloads/pods/count", "count_pods", "How many pods", count_pods).needs(
+                Read,
+                of,
+                Where::Anywhere,
+            ),
+            get(of_one, "get_workload_pods", "The pods of a workload", pods).needs(
+                Read,
+                of,
+                Where::Workload,
+            ),
+        ]
+        .map(|route| route.of("Pods"));
     let (told, changes) =
         ("/api/v1/workloads/{workloadId}/events", "/api/v1/workloads/{workloadId}/history");
     let events = [
-        get(told, "get_workload_events", "What happened to a workload", events),
-        get(changes, "get_workload_history", "Events and changes of phase", history),
+        get(told, "get_workload_events", "What happened to a workload", events).needs(
+            Read,
+            of,
+            Where::Workload,
+        ),
+        get(changes, "get_workload_history", "Events and changes of phase", history).needs(
+            Read,
+            of,
+            Where::Workload,
+        ),
     ]
     .map(|route| route.of("Events"));
     workloads.into_iter().chain(pods).chain(events)
@@ -55,20 +89,23 @@ fn refuse_deleted(query: &ListQuery) -> Result<(), Fault> {
     if query.deleted { Err(Fault::not_yet("deleted=true")) } else { Ok(()) }
 }
 
-/// Workloads in order of creation.
-fn in_order(view: &View) -> Vec<&WorkloadView> {
-    let mut all: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
+/// The workloads that the caller may see, in order of creation.
+fn in_order<'a>(view: &'a View, caller: &Caller) -> Vec<&'a WorkloadView> {
+    let sight = caller.sight(Resource::Workloads, view);
+    let seen = |workload: &&WorkloadView| sight.has(workload.project_id);
+    let mut all: Vec<_> = view.workloads.values().map(AsRef::as_ref).filter(seen).collect();
     all.sort_by_key(|workload| workload.seq);
     all
 }
 
 async fn list(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<WorkloadsPage>, Fault> {
     refuse_deleted(&query)?;
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(in_order(&view).into_iter(), context.now)?;
+    let rows = query.matching(in_order(&view, &caller).into_iter(), context.now)?;
     let (page, next) = query.page(rows);
     let one = |row| convert::workload(row, &view, &context);
     Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
@@ -76,6 +113,7 @@ async fn list(
 
 async fn list_by_post(
     state: FromState<Shared>,
+    caller: Extension<Caller>,
     query: ListQuery,
     request: Request,
 ) -> Result<Json<WorkloadsPage>, Fault> {
@@ -83,16 +121,17 @@ async fn list_by_post(
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";
         return Err(Fault::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    list(state, query).await
+    list(state, caller, query).await
 }
 
 async fn count(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
     refuse_deleted(&query)?;
     let view = state.control.view();
-    let rows = query.matching(in_order(&view).into_iter(), state.now())?;
+    let rows = query.matching(in_order(&view, &caller).into_iter(), state.now())?;
     Ok(Json(CountResponse { count: rows.len() as u64 }))
 }
 
@@ -133,11 +172,14 @@ async fn batch(
 }
 
 async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), Fault> {
-    let (by, id) = (&caller.subject, convert::workload_id(id)?);
+    let workload = find(&state.control.view(), id)?;
+    let action = if what == BatchAction::Delete { Delete } else { Update };
+    caller.must_to_workload(action, resource_of(workload.spec.kind), &workload)?;
+    let (control, by, id) = (state.asked_by(caller), &caller.subject, workload.id);
     match what {
-        BatchAction::Delete => state.control.delete_workload(by, id).await?,
-        BatchAction::Suspend => state.control.suspend(by, id).await?,
-        BatchAction::Resume => state.control.resume(by, id).await?,
+        BatchAction::Delete => control.delete_workload(by, id).await?,
+        BatchAction::Suspend => control.suspend(by, id).await?,
+        BatchAction::Resume => control.resume(by, id).await?,
     };
     Ok(())
 }
@@ -155,26 +197,31 @@ fn pods_page(
     Ok(Json(PodsPage { pods: page.into_iter().map(one).collect(), next }))
 }
 
-fn every_pod(view: &View) -> Vec<PodRow> {
-    let mut workloads: Vec<_> = view.workloads.values().collect();
+/// The pods that the caller may see.
+fn every_pod(view: &View, caller: &Caller) -> Vec<PodRow> {
+    let sight = caller.sight(Resource::Workloads, view);
+    let all = view.workloads.values();
+    let mut workloads: Vec<_> = all.filter(|workload| sight.has(workload.project_id)).collect();
     workloads.sort_by_key(|workload| workload.seq);
     workloads.into_iter().flat_map(PodRow::of).collect()
 }
 
 async fn all_pods(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<PodsPage>, Fault> {
     let view = state.control.view();
-    pods_page(&every_pod(&view), &view, &query, &state)
+    pods_page(&every_pod(&view, &caller), &view, &query, &state)
 }
 
 async fn count_pods(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
     refuse_deleted(&query)?;
-    let rows = every_pod(&state.control.view());
+    let rows = every_pod(&state.control.view(), &caller);
     let count = query.matching(rows.iter(), state.now())?.len() as u64;
     Ok(Json(CountResponse { count }))
 }

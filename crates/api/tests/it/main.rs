@@ -3,8 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
+mod access;
 mod engine_double;
+mod identity;
 mod openapi;
+mod people;
 mod refusals;
 mod server;
 mod shapes;

@@ -166,7 +166,10 @@ async fn wrong_secrets_and_grants_get_no_token() {
             401,
             "client id and secret do not match",
         ),
-        (json!({"grantType": "password", "username": "u"}), 400, "grantType `password` is not"),
+        (json!({"grantType": "password", "username": "u"}), 401, "user name and password do not"),
+        (json!({"grantType": "refresh_token"}), 401, "the refresh token is not valid"),
+        (json!({"grantType": "exchange_token"}), 400, "grantType `exchange_token` is not"),
+        (json!({}), 400, "grantType `` is not"),
         (json!({"grantType": 1}), 400, "`grantType` must be a string"),
         (json!([]), 400, "invalid type: sequence"),
     ] {

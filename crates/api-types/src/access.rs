@@ -1,0 +1,190 @@
+//! Roles, access rules and permissions.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::scalar::Time;
+
+/// What a role allows to do to a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    /// Resource.
+    pub resource_type: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// Group it is shown in.
+    pub group_id: String,
+    /// `create`, `read`, `update`, `delete`.
+    pub actions: Vec<String>,
+}
+
+/// A role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleV1 {
+    /// Id.
+    pub id: u64,
+    /// Name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// Who made it.
+    pub created_by: String,
+    /// Whether it was made here.
+    pub custom: bool,
+    /// Whether it can be given.
+    pub enabled: bool,
+    /// Whether it counts.
+    pub effective_enabled: bool,
+    /// What it allows.
+    pub permissions: Vec<Permission>,
+}
+
+/// Kind of subject of an access rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubjectType {
+    /// A person.
+    User,
+    /// A program, by its older name.
+    App,
+    /// A program.
+    ServiceAccount,
+    /// A group of an identity provider.
+    Group,
+}
+
+/// Kind of scope of an access rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScopeType {
+    /// The program's own.
+    System,
+    /// The installation.
+    Tenant,
+    /// The cluster.
+    Cluster,
+    /// A department.
+    Department,
+    /// A project.
+    Project,
+}
+
+/// An access rule to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRuleCreationFields {
+    /// Id or name of the subject.
+    pub subject_id: String,
+    /// What it is.
+    pub subject_type: SubjectType,
+    /// Id of the role.
+    pub role_id: u64,
+    /// Id of the scope.
+    pub scope_id: String,
+    /// What it is.
+    pub scope_type: ScopeType,
+    /// The cluster of the scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+}
+
+/// An access rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessRule {
+    /// Id.
+    pub id: u64,
+    /// Subject.
+    pub subject_id: String,
+    /// What it is.
+    pub subject_type: SubjectType,
+    /// Id of the role.
+    pub role_id: u64,
+    /// Its name.
+    pub role_name: String,
+    /// Id of the scope.
+    pub scope_id: String,
+    /// What it is.
+    pub scope_type: ScopeType,
+    /// Its name.
+    pub scope_name: String,
+    /// The cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// The tenant.
+    pub tenant_id: u64,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+}
+
+/// A page of access rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GetAccessRules200Response {
+    /// How many there are.
+    pub total_records: u64,
+    /// How many of them match.
+    pub display_records: u64,
+    /// Those of the page.
+    pub access_rules: Vec<AccessRule>,
+}
+
+/// The rules of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MeAccessRulesResponse {
+    /// A page of them.
+    pub access_rules: GetAccessRules200Response,
+}
+
+/// Asks where the caller may do something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GetPermittedScopesRequest {
+    /// Resource.
+    pub resource_type: String,
+    /// `create`, `read`, `update` or `delete`; all of them if left out.
+    #[serde(default)]
+    pub action: Option<String>,
+}
+
+/// Where the caller may do something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PermittedScopes {
+    /// Whether everywhere, and beyond the installation.
+    pub system: bool,
+    /// The installation, if in all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Clusters, if in all of them.
+    pub clusters: Vec<String>,
+    /// Departments, if in all of them.
+    pub departments: Vec<String>,
+    /// Single projects.
+    pub projects: Vec<String>,
+}
+
+/// Where the caller may do each action.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PermittedScopesActions {
+    /// Create.
+    pub create: PermittedScopes,
+    /// Read.
+    pub read: PermittedScopes,
+    /// Update.
+    pub update: PermittedScopes,
+    /// Delete.
+    pub delete: PermittedScopes,
+}

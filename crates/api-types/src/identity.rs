@@ -1,0 +1,189 @@
+//! Users, service accounts and access keys. Secrets are in an answer once: when they are made.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::scalar::Time;
+
+/// A person to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserCreationRequest1 {
+    /// E-mail address; the user's name.
+    pub email: String,
+    /// Whether the password given out has to be changed first; true if left out.
+    #[serde(default)]
+    pub reset_password: Option<bool>,
+    /// Whether to tell the user by e-mail, which this server cannot; accepted and ignored.
+    #[serde(default)]
+    pub notify: Option<bool>,
+}
+
+/// A new user with the password to begin with.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UserPostResponse {
+    /// Id.
+    pub id: String,
+    /// E-mail address.
+    pub username: String,
+    /// The password to begin with; not shown again.
+    pub temp_password: String,
+}
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct User2 {
+    /// Id.
+    pub id: String,
+    /// E-mail address.
+    pub username: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// Last token given out.
+    pub last_login: Option<Time>,
+    /// Whether this server checks the password.
+    pub is_local: bool,
+    /// Groups of an identity provider; there is none.
+    pub groups: Vec<String>,
+}
+
+/// A password to begin with.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResetUserPassword200Response {
+    /// The password; not shown again.
+    pub temp_password: String,
+}
+
+/// A change of the own password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserChangePasswordRequest {
+    /// The one so far.
+    pub current_password: String,
+    /// The one from now on.
+    pub new_password: String,
+}
+
+/// A service account or an access key to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServiceAccountCreationRequest {
+    /// Name: small letters, digits, `-` and `_`.
+    pub name: String,
+}
+
+/// A service account or an access key to create.
+pub type AccessKeyCreationRequest1 = ServiceAccountCreationRequest;
+
+/// A new service account with its secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceAccountPostResponse {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// What it asks for tokens as.
+    pub client_id: String,
+    /// The secret; not shown again.
+    pub client_secret: String,
+}
+
+/// A service account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceAccount {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// What it asks for tokens as.
+    pub client_id: String,
+    /// Whether it may.
+    pub enabled: bool,
+    /// The tenant, as text here.
+    pub tenant_id: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Last change.
+    pub updated_at: Time,
+    /// Last token given out.
+    pub last_login: Option<Time>,
+}
+
+/// What to change of a service account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServiceAccountPatchRequest {
+    /// Whether it may ask for tokens; those it has end when it may not.
+    pub enabled: bool,
+}
+
+/// A new access key with its secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessKeyPostResponse {
+    /// Id.
+    pub id: String,
+    /// What it asks for tokens as.
+    pub client_id: String,
+    /// Name.
+    pub name: String,
+    /// The secret; not shown again.
+    pub client_secret: String,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// An access key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessKey1 {
+    /// Name.
+    pub name: String,
+    /// What it asks for tokens as.
+    pub client_id: String,
+    /// Id.
+    pub id: String,
+    /// Who it speaks for.
+    pub created_by: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// Last token given out.
+    pub last_login: Option<Time>,
+}
+
+/// A new secret in place of the old one, which has ended.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RegeneratedSecret {
+    /// The secret; not shown again.
+    pub client_secret: String,
+}
+
+macro_rules! without_secrets {
+    ($($name:ident),+) => {
+        $(impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        })+
+    };
+}
+without_secrets!(
+    UserPostResponse,
+    ResetUserPassword200Response,
+    UserChangePasswordRequest,
+    ServiceAccountPostResponse,
+    AccessKeyPostResponse,
+    RegeneratedSecret
+);

@@ -1,0 +1,82 @@
+//! The check that every request with a token passes before its handler.
+
+use std::sync::Arc;
+
+use auth::{Action, Resource};
+use axum::Extension;
+use axum::extract::{RawPathParams, Request, State as FromState};
+use axum::middleware::Next;
+use axum::response::Response;
+use control::Scope;
+
+use super::{Access, Where, resource_of};
+use crate::Server;
+use crate::edge::{Caller, Fault};
+
+/// The one route that is open to whoever has to change its password.
+const OWN_PASSWORD: &str = "/api/v1/me/password";
+
+/// Lets only callers pass that may do what the route does.
+pub(crate) async fn authorise(
+    FromState((server, access, path)): FromState<(Arc<Server>, Access, &'static str)>,
+    Extension(caller): Extension<Caller>,
+    parameters: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Result<Response, Fault> {
+    if caller.must_change_password && path != OWN_PASSWORD {
+        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
+        return Err(Fault::forbidden(why));
+    }
+    check(&server, access, &caller, &parameters)?;
+    Ok(next.run(request).await)
+}
+
+fn check(
+    server: &Server,
+    access: Access,
+    caller: &Caller,
+    parameters: &RawPathParams,
+) -> Result<(), Fault> {
+    let (action, resource, place) = match access {
+        Access::Open | Access::Token => return Ok(()),
+        Access::Undeclared => return Err(Fault::forbidden("this route says not who may use it")),
+        Access::Role(action, resource, place) => (action, resource, place),
+    };
+    let named = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, id)| id);
+    match place {
+        Where::Tenant => caller.must(action, resource, Scope::Tenant),
+        Where::Anywhere => somewhere(caller, action, resource),
+        Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
+            Some(id) => caller.must(action, resource, Scope::Project(id)),
+            // No project: the handler says so, to whoever may know about any.
+            None => somewhere(caller, action, resource),
+        },
+        Where::Workload => {
+            let view = server.control.view();
+            let id = named("workloadId").and_then(|id| id.parse().ok());
+            match id.and_then(|id| view.workloads.get(&id)) {
+                Some(workload) => {
+                    // What may be done to a workload depends on what it is.
+                    let kind = resource_of(workload.spec.kind);
+                    let resource = if resource == Resource::Workloads { kind } else { resource };
+                    caller.must_to_workload(action, resource, workload)
+                }
+                // It is unknown, or history, and then nobody's but the installation's.
+                None if caller.may(action, resource, Scope::Tenant) => Ok(()),
+                None => {
+                    somewhere(caller, action, resource)?;
+                    Err(Fault::no_such("workload", named("workloadId").unwrap_or_default()))
+                }
+            }
+        }
+    }
+}
+
+fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {
+    if caller.may_somewhere(action, resource) {
+        return Ok(());
+    }
+    // The text is that of the whole installation: nowhere at all.
+    caller.must(action, resource, Scope::Tenant)
+}

@@ -1,0 +1,203 @@
+//! Who may do what, and where. Owns: access rules (a role for a subject in a scope), how scopes lie
+//! in each other, and the check that every request passes.
+//!
+//! Each route says what it needs ([`Access`]); one that says nothing is refused. Where the scope is
+//! in the address the check is made before the handler; where it is in the body, or there are many,
+//! the handler asks the [`Caller`](crate::edge::Caller).
+
+mod guard;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use auth::{Action, Resource, Role};
+use control::Scope;
+use control::view::{View, WorkloadKind, WorkloadView};
+
+pub(crate) use guard::authorise;
+pub(crate) use rules::{AccessRule, RuleIndex};
+
+use crate::edge::{Caller, Fault};
+
+/// What a request needs to bring along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing was said: nobody may.
+    Undeclared,
+    /// Nothing.
+    Open,
+    /// A token: it is about the caller, or nobody's secret.
+    Token,
+    /// A role that allows it.
+    Role(Action, Resource, Where),
+}
+
+/// Where the role has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// Anywhere; the handler looks further.
+    Anywhere,
+    /// In the whole installation.
+    Tenant,
+    /// In the project that the address names.
+    Project,
+    /// In the project of the workload that the address names.
+    Workload,
+}
+
+/// The one department there is so far.
+pub(crate) const DEPARTMENT: u64 = 1;
+
+/// The department of a project.
+const fn department_of(_project: u64) -> u64 {
+    DEPARTMENT
+}
+
+/// Whether a scope lies in another.
+pub(crate) fn contains(outer: Scope, inner: Scope) -> bool {
+    match (outer, inner) {
+        (Scope::Tenant, _) => true,
+        (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
+        (Scope::Department(department), Scope::Project(project)) => {
+            department_of(project) == department
+        }
+        (outer, inner) => outer == inner && outer != Scope::System,
+    }
+}
+
+/// A role that somebody has in a scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant {
+    pub(crate) scope: Scope,
+    pub(crate) role: &'static Role,
+}
+
+/// The projects in which somebody may see something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sight {
+    All,
+    Of(BTreeSet<u64>),
+}
+
+impl Sight {
+    pub(crate) fn has(&self, project: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(projects) => projects.contains(&project),
+        }
+    }
+}
+
+impl Caller {
+    /// Whether the caller may do this in a scope, to what is its own.
+    pub(crate) fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
+        let allows =
+            |grant: &Grant| contains(grant.scope, scope) && grant.role.allows(action, resource);
+        self.principal.is_built_in() || self.grants.iter().any(allows)
+    }
+
+    /// Whether the caller may do this anywhere.
+    pub(crate) fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
+        self.principal.is_built_in()
+            || self.grants.iter().any(|grant| grant.role.allows(action, resource))
+    }
+
+    /// Whether the caller may do this in a scope, to what this subject made.
+    fn may_to(&self, action: Action, resource: Resource, scope: Scope, maker: &str) -> bool {
+        let own = maker == self.subject || matches!(action, Action::Create | Action::Read);
+        let allows = |grant: &Grant| {
+            contains(grant.scope, scope)
+                && grant.role.allows(action, resource)
+                && (own || !grant.role.own_only)
+        };
+        self.principal.is_built_in() || self.grants.iter().any(allows)
+    }
+
+    /// Refuses what the caller may not do.
+    pub(crate) fn must(
+        &self,
+        action: Action,
+        resource: Resource,
+        scope: Scope,
+    ) -> Result<(), Fault> {
+        if self.may(action, resource, scope) {
+            return Ok(());
+        }
+        Err(self.refused(action, resource, &format!(" in {}", in_words(scope))))
+    }
+
+    /// Refuses what the caller may not do to a workload.
+    pub(crate) fn must_to_workload(
+        &self,
+        action: Action,
+        resource: Resource,
+        workload: &WorkloadView,
+    ) -> Result<(), Fault> {
+        let scope = Scope::Project(workload.project_id);
+        if self.may_to(action, resource, scope, &workload.spec.submitted_by) {
+            return Ok(());
+        }
+        let own = self.may(action, resource, scope);
+        let whose = if own { " of others" } else { "" };
+        Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
+    }
+
+    fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+        let (action, resource) = (action.word(), resource.shown().to_lowercase());
+        Fault::forbidden(format!(
+            "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
+            self.subject
+        ))
+    }
+
+    /// The projects in which the caller may read this.
+    pub(crate) fn sight(&self, resource: Resource, view: &View) -> Sight {
+        if self.may(Action::Read, resource, Scope::Tenant) {
+            return Sight::All;
+        }
+        let seen = |id: &&u64| self.may(Action::Read, resource, Scope::Project(**id));
+        Sight::Of(view.projects.keys().filter(seen).copied().collect())
+    }
+
+    /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
+    pub(crate) fn may_give(&self, role: &Role, scope: Scope) -> bool {
+        let covers = |grant: &Grant| contains(grant.scope, scope) && grant.role.covers(role);
+        self.principal.is_built_in() || self.grants.iter().any(covers)
+    }
+}
+
+/// The resource that workloads of a kind are.
+pub(crate) const fn resource_of(kind: WorkloadKind) -> Resource {
+    match kind {
+        WorkloadKind::Training => Resource::Trainings,
+        WorkloadKind::Workspace => Resource::Workspaces,
+    }
+}
+
+fn in_words(scope: Scope) -> String {
+    match scope {
+        Scope::System | Scope::Tenant => "the whole installation".to_owned(),
+        Scope::Cluster => "the cluster".to_owned(),
+        Scope::Department(id) => format!("department {id}"),
+        Scope::Project(id) => format!("project {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_lie_in_each_other_and_never_the_other_way_round() {
+        use Scope::{Cluster, Department, Project, System, Tenant};
+        let nested = [Tenant, Cluster, Department(DEPARTMENT), Project(1)];
+        for (outer_at, outer) in nested.into_iter().enumerate() {
+            for (inner_at, inner) in nested.into_iter().enumerate() {
+                assert_eq!(contains(outer, inner), outer_at <= inner_at, "{outer} {inner}");
+            }
+        }
+        assert!(!contains(Project(1), Project(2)) && !contains(Department(2), Project(1)));
+        assert!(!contains(System, Tenant) && !contains(System, System));
+        assert!(!contains(Cluster, System));
+    }
+}

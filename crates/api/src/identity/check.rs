@@ -1,0 +1,109 @@
+//! What a token is worth now. A good signature is not enough: whom it speaks for must still be
+//! there, and the session or secret it was given for must not have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::{Action, Claims, Principal, fingerprint};
+
+use control::view::WorkloadView;
+
+use super::{AccessKey, ServiceAccount, Session, User};
+use crate::access::resource_of;
+use crate::edge::{Caller, Origin};
+use crate::objects::{Family, Item};
+use crate::{Server, State};
+
+/// Why a token is worth nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// What to answer.
+    pub(crate) why: String,
+    /// Whom it spoke for, as far as it was signed.
+    pub(crate) who: String,
+}
+
+/// How soon what goes on by itself notices that it may not any more.
+const LOOK_AGAIN: Duration = Duration::from_secs(3);
+const REVOKED: &str = "the token was revoked; get a new one";
+
+impl Server {
+    /// Who asks with this token.
+    pub(crate) fn check(&self, token: &str, origin: Origin) -> Result<Caller, Refusal> {
+        let claims = self.authority.verify(token, self.now());
+        let claims = claims.map_err(|why| Refusal { why: why.to_string(), who: String::new() })?;
+        let revoked = || Refusal { why: REVOKED.to_owned(), who: claims.identity.name.clone() };
+        let caller = self.caller(&claims, origin).ok_or_else(revoked)?;
+        let grants = self.rules().of(&caller.principal);
+        Ok(Caller { grants, claims: Some(Arc::new(claims)), ..caller })
+    }
+
+    /// The same caller as it is now; none if its token is worth nothing any more. For what goes on
+    /// long after it was asked.
+    pub(crate) fn again(&self, caller: &Caller) -> Option<Caller> {
+        let claims = caller.claims.clone().filter(|claims| claims.exp > self.now().0 / 1000)?;
+        let now = self.caller(&claims, caller.origin.clone())?;
+        let grants = self.rules().of(&now.principal);
+        Some(Caller { grants, claims: Some(claims), ..now })
+    }
+
+    /// Returns when the caller may not read this workload any more.
+    pub(crate) async fn until_refused(
+        self: Arc<Self>,
+        caller: Caller,
+        workload: Arc<WorkloadView>,
+    ) {
+        let resource = resource_of(workload.spec.kind);
+        let may = |now: &Caller| now.must_to_workload(Action::Read, resource, &workload).is_ok();
+        while self.again(&caller).is_some_and(|now| may(&now)) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// The caller, if the token was not revoked.
+    fn caller(&self, claims: &Claims, origin: Origin) -> Option<Caller> {
+        let name = &claims.identity.name;
+        let proof = &claims.identity.proof;
+        let principal: Principal = claims.identity.principal.parse().ok()?;
+        let caller = |principal, name: &str| Caller::new(principal, name, origin.clone());
+        match &principal {
+            Principal::Local => Some(caller(Principal::Local, name)),
+            Principal::Admin => {
+                self.authority.is_current(proof).then(|| caller(Principal::Admin, name))
+            }
+            Principal::User(id) => {
+                let user = self.living::<User>(id)?;
+                let session = self.living::<Session>(proof)?;
+                let lasts = session.body.expires_at_ms > self.now().0;
+                let own = session.object.owner == principal.to_string();
+                (own && lasts && session.body.belongs_to(&user.body)).then(|| Caller {
+                    session: Some(session.object.id.clone()),
+                    must_change_password: user.body.must_change,
+                    ..caller(principal.clone(), &user.object.name)
+                })
+            }
+            Principal::ServiceAccount(id) => {
+                let account = self.living::<ServiceAccount>(id)?;
+                let current = account.body.proof() == *proof;
+                (account.body.enabled && current)
+                    .then(|| caller(principal.clone(), &account.object.name))
+            }
+            Principal::AccessKey(id) => {
+                let key = self.living::<AccessKey>(id)?;
+                let user = key.object.owner.strip_prefix("user/")?;
+                let name = self.living::<User>(user)?.object.name.clone();
+                let current = fingerprint(&key.body.secrets.sha256) == *proof;
+                let caller = caller(Principal::User(user.to_owned()), &name);
+                current.then_some(Caller { by_program: true, ..caller })
+            }
+        }
+    }
+}
+
+impl State {
+    /// The one of a family with this id, if there is one.
+    pub(super) fn living<F: Family>(&self, id: &str) -> Option<Item<F>> {
+        let view = self.control.view();
+        Item::of(view.objects.get(F::KIND, id)?).ok()
+    }
+}

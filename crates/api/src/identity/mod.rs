@@ -1,0 +1,164 @@
+//! Who asks: what is kept of principals, how they get tokens, and what a token is worth now.
+//!
+//! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
+
+mod check;
+mod grant;
+mod limit;
+
+use auth::{PasswordHash, Principal};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use units::Instant;
+
+pub(crate) use check::Refusal;
+pub(crate) use grant::grant;
+pub(crate) use limit::{Attempts, Most};
+
+use crate::edge::{Caller, Fault, Origin};
+use crate::objects::{Family, Item};
+use crate::{Server, State};
+
+/// A person; the name is the e-mail address in small letters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct User {
+    /// Whether the password was given out and has to be changed first.
+    pub(crate) must_change: bool,
+    #[serde(default)]
+    pub(crate) secrets: UserSecrets,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct UserSecrets {
+    pub(crate) password: Option<PasswordHash>,
+}
+
+impl Family for User {
+    const KIND: &'static str = "user";
+}
+
+/// A program. Its id is what it asks for tokens as.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ServiceAccount {
+    pub(crate) enabled: bool,
+    /// How often it was switched off; tokens of before stay worthless.
+    #[serde(default)]
+    pub(crate) switched_off: u64,
+    #[serde(default)]
+    pub(crate) secrets: ClientSecret,
+}
+
+impl ServiceAccount {
+    /// What its tokens carry: they end with the secret, and when it is switched off.
+    pub(crate) fn proof(&self) -> String {
+        auth::fingerprint(&format!("{} {}", self.secrets.sha256, self.switched_off))
+    }
+}
+
+impl Family for ServiceAccount {
+    const KIND: &'static str = "service-account";
+}
+
+/// A key by which a program speaks for a person, its owner.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct AccessKey {
+    #[serde(default)]
+    pub(crate) secrets: ClientSecret,
+}
+
+impl Family for AccessKey {
+    const KIND: &'static str = "access-key";
+}
+
+/// The hash of the secret of a program; an empty one matches nothing.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct ClientSecret {
+    pub(crate) sha256: String,
+}
+
+impl std::fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientSecret(..)")
+    }
+}
+
+impl ClientSecret {
+    /// A new secret, and what is kept of it.
+    pub(crate) fn generate() -> Result<(String, Self), Fault> {
+        let secret = auth::new_secret().map_err(Fault::internal)?;
+        let sha256 = auth::hash_secret(&secret);
+        Ok((secret, Self { sha256 }))
+    }
+}
+
+/// Somebody who is logged in by password, until the refresh token was not used for too long.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) expires_at_ms: u64,
+    /// Stands for the password it was begun with; it ends with that.
+    pub(crate) password_mark: String,
+    #[serde(default)]
+    pub(crate) secrets: SessionSecrets,
+}
+
+/// Hashes of the refresh token and of the one before, whose return means that it was stolen.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SessionSecrets {
+    pub(crate) current_sha256: String,
+    pub(crate) previous_sha256: String,
+}
+
+impl Session {
+    /// Whether it was begun with the password the user has now.
+    pub(crate) fn belongs_to(&self, user: &User) -> bool {
+        let now = user.secrets.password.as_ref().map(PasswordHash::fingerprint);
+        now.is_some_and(|mark| mark == self.password_mark)
+    }
+}
+
+impl Family for Session {
+    const KIND: &'static str = "session";
+}
+
+/// When a principal got its last token. Apart from the principal, so that a login is no change
+/// of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Login {
+    pub(crate) at_ms: u64,
+}
+
+impl Family for Login {
+    const KIND: &'static str = "login";
+}
+
+impl Server {
+    /// Writes to the audit log that a request was refused. Whoever is refused all the time does
+    /// not fill the disk with that: what is too much is left out.
+    pub(crate) fn note_refusal(&self, origin: &Origin, who: &str, status: StatusCode, why: &str) {
+        if self.refusals.begin(who, &origin.address, self.now()).is_ok() {
+            let control = self.control.asked_from(origin.detail(false, Some(status)));
+            control.record(who, "request", &origin.path, why);
+        }
+    }
+}
+
+impl State {
+    /// When the owner of this key, `user/<id>`, got its last token.
+    pub(crate) fn last_login(&self, owner: &str) -> Option<Instant> {
+        let view = self.control.view();
+        let logins = view.objects.shelf(Login::KIND)?;
+        let found = logins.values().find(|login| login.owner == owner)?;
+        Item::<Login>::of(found).ok().map(|login| Instant(login.body.at_ms))
+    }
+
+    /// Ends every session of a user: what was given out for its password is worth nothing more.
+    pub(crate) async fn end_sessions(&self, caller: &Caller, user: &str) -> Result<(), Fault> {
+        let owner = Principal::User(user.to_owned()).to_string();
+        for session in self.all::<Session>()? {
+            if session.object.owner == owner {
+                self.remove::<Session>(caller, &session.object.id).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,374 @@
+//! Access rules.
+
+use std::str::FromStr as _;
+
+use api_types::{
+    AccessRule as Wire, AccessRuleCreationFields, CountResponse, DEPARTMENT_NAME,
+    GetAccessRules200Response, MeAccessRulesResponse, ScopeType, SubjectType, TENANT_ID,
+};
+use auth::Action::{Create, Delete, Read};
+use auth::{Principal, Resource, Role};
+use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::http::request::Parts;
+use axum::{Extension, Json};
+use control::Scope;
+use control::view::View;
+use units::Instant;
+use utoipa::openapi::schema::Type as SchemaType;
+
+use super::Shared;
+use crate::access::{AccessRule, DEPARTMENT, Where};
+use crate::edge::{
+    Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
+};
+use crate::identity::{ServiceAccount, User};
+use crate::objects::{Family, Item};
+use crate::openapi::{Description, Input, Route, delete, get, post};
+
+/// Name of the one tenant.
+const TENANT_NAME: &str = "default";
+
+/// The routes of access rules.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let all = "/api/v1/authorization/access-rules";
+    let one = "/api/v1/authorization/access-rules/{accessRuleId}";
+    let count_all = "/api/v1/authorization/access-rules/count";
+    let (mine, count_mine) =
+        ("/api/v1/authorization/me/access-rules", "/api/v1/authorization/me/access-rules/count");
+    let of = Resource::AccessRules;
+    let rules = [
+        get(all, "get_access_rules", "The access rules", list).needs(Read, of, Where::Anywhere),
+        post(all, "create_access_rule", "Gives a subject a role in a scope", create).needs(
+            Create,
+            of,
+            Where::Anywhere,
+        ),
+        get(count_all, "count_access_rules", "How many access rules", count).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(one, "get_access_rule", "An access rule", read).needs(Read, of, Where::Anywhere),
+        delete(one, "delete_access_rule", "Takes a role away", remove).needs(
+            Delete,
+            of,
+            Where::Anywhere,
+        ),
+        get(mine, "get_me_access_rules", "The caller's own access rules", own).own(),
+        get(count_mine, "count_me_access_rules", "How many the caller has", count_own).own(),
+    ];
+    rules.into_iter().map(|route| route.of("AccessRules"))
+}
+
+fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {
+    let cluster = server.control.cluster();
+    match scope {
+        Scope::System => (ScopeType::System, TENANT_ID.to_string(), "system".to_owned()),
+        Scope::Tenant => (ScopeType::Tenant, TENANT_ID.to_string(), TENANT_NAME.to_owned()),
+        Scope::Cluster => (ScopeType::Cluster, cluster.uuid.to_string(), cluster.name.clone()),
+        Scope::Department(id) => {
+            (ScopeType::Department, id.to_string(), DEPARTMENT_NAME.to_owned())
+        }
+        Scope::Project(id) => {
+            let name = view.projects.get(&id).map(|project| project.name.clone());
+            (ScopeType::Project, id.to_string(), name.unwrap_or_default())
+        }
+    }
+}
+
+fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
+    let object = &rule.object;
+    let (scope_type, scope_id, scope_name) = scope_wire(server, view, object.scope);
+    let subject_type = match Principal::from_str(&object.owner) {
+        Ok(Principal::User(_)) => SubjectType::User,
+        _ => SubjectType::ServiceAccount,
+    };
+    let role = Role::by_id(rule.body.role_id);
+    let below_cluster = matches!(object.scope, Scope::Department(_) | Scope::Project(_));
+    Wire {
+        // Numbered objects have the number as their id.
+        id: object.seq,
+        subject_id: rule.body.subject_id.clone(),
+        subject_type,
+        role_id: rule.body.role_id,
+        role_name: role.map(|role| role.name.to_owned()).unwrap_or_default(),
+        scope_id,
+        scope_type,
+        scope_name,
+        cluster_id: below_cluster.then(|| server.control.cluster().uuid.to_string()),
+        tenant_id: TENANT_ID,
+        created_by: object.created_by.clone(),
+        created_at: object.created_at.into(),
+        updated_at: object.updated_at.into(),
+    }
+}
+
+impl Row for Wire {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("subjectId", Type::Text),
+        ("subjectType", Type::Text),
+        ("roleId", Type::Number),
+        ("roleName", Type::Text),
+        ("scopeId", Type::Text),
+        ("scopeType", Type::Text),
+        ("scopeName", Type::Text),
+        ("createdAt", Type::Time),
+        ("createdBy", Type::Text),
+        ("phase", Type::Text),
+    ];
+    const SEARCHED: &'static [&'static str] = &["subjectId", "roleName", "scopeName"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "subjectId" => Scalar::text(self.subject_id.as_str()),
+            "subjectType" => Scalar::text(subject_word(self.subject_type)),
+            "roleId" => Scalar::count(self.role_id),
+            "roleName" => Scalar::text(self.role_name.as_str()),
+            "scopeId" => Scalar::text(self.scope_id.as_str()),
+            "scopeType" => Scalar::text(scope_word(self.scope_type)),
+            "scopeName" => Scalar::text(self.scope_name.as_str()),
+            "createdAt" => Scalar::time(self.created_at.0),
+            "createdBy" => Scalar::text(self.created_by.as_str()),
+            "phase" => Scalar::text("Ready"),
+            _ => Scalar::Absent,
+        }
+    }
+}
+
+const fn subject_word(kind: SubjectType) -> &'static str {
+    match kind {
+        SubjectType::User => "user",
+        SubjectType::App => "app",
+        SubjectType::ServiceAccount => "service-account",
+        SubjectType::Group => "group",
+    }
+}
+
+const fn scope_word(kind: ScopeType) -> &'static str {
+    match kind {
+        ScopeType::System => "system",
+        ScopeType::Tenant => "tenant",
+        ScopeType::Cluster => "cluster",
+        ScopeType::Department => "department",
+        ScopeType::Project => "project",
+    }
+}
+
+/// A list query with the older parameters of this family beside it; they become conditions.
+pub(super) struct RulesQuery(ListQuery);
+
+/// The older parameters, and the fields they stand for.
+const OLDER: [(&str, &str); 6] = [
+    ("subjectType", "subjectType"),
+    ("subjectIdFilter", "subjectId"),
+    ("subjectIds", "subjectId"),
+    ("scopeType", "scopeType"),
+    ("scopeId", "scopeId"),
+    ("roleId", "roleId"),
+];
+
+impl Input for RulesQuery {
+    fn describe(to: &mut Description) {
+        ListQuery::describe(to);
+        for (name, field) in OLDER {
+            to.parameter(name, SchemaType::String, &format!("The same as filterBy={field}==…"));
+        }
+        to.parameter("includeDeleted", SchemaType::Boolean, "Taken and ignored");
+        to.parameter("clusterId", SchemaType::String, "Taken and ignored: there is one");
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RulesQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let mut pairs = Vec::new();
+        for (name, value) in parameters(&parts.uri)? {
+            match OLDER.iter().find(|(older, _)| *older == name) {
+                _ if matches!(name.as_str(), "includeDeleted" | "clusterId") => {}
+                Some(_) if value.contains(',') => {
+                    return Err(Fault::not_yet(format!("more than one value of {name}")));
+                }
+                Some((_, field)) => {
+                    pairs.push(("filterBy".to_owned(), format!("{field}=={value}")));
+                }
+                None => pairs.push((name, value)),
+            }
+        }
+        Ok(Self(ListQuery::parse(&pairs)?))
+    }
+}
+
+/// The rules that the caller may see.
+fn seen(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+    let view = server.control.view();
+    let all = server.all::<AccessRule>()?;
+    let seen = all
+        .iter()
+        .filter(|rule| caller.may(Read, Resource::AccessRules, rule.object.scope))
+        .map(|rule| wire(server, &view, rule));
+    Ok(seen.collect())
+}
+
+/// The rules of the caller itself.
+fn of_caller(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+    let (view, owner) = (server.control.view(), caller.principal.to_string());
+    let all = server.all::<AccessRule>()?;
+    let own = all.iter().filter(|rule| rule.object.owner == owner);
+    Ok(own.map(|rule| wire(server, &view, rule)).collect())
+}
+
+fn page(
+    server: &Shared,
+    all: &[Wire],
+    query: &ListQuery,
+) -> Result<GetAccessRules200Response, Fault> {
+    let rows = query.matching(all.iter(), server.now())?;
+    let display_records = rows.len() as u64;
+    let (page, _) = query.page(rows);
+    let access_rules = page.into_iter().cloned().collect();
+    Ok(GetAccessRules200Response { total_records: all.len() as u64, display_records, access_rules })
+}
+
+fn counted(server: &Shared, all: &[Wire], query: &ListQuery) -> Result<Json<CountResponse>, Fault> {
+    Ok(Json(CountResponse { count: query.matching(all.iter(), server.now())?.len() as u64 }))
+}
+
+async fn list(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    RulesQuery(query): RulesQuery,
+) -> Result<Json<GetAccessRules200Response>, Fault> {
+    Ok(Json(page(&server, &seen(&server, &caller)?, &query)?))
+}
+
+async fn count(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    RulesQuery(query): RulesQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    counted(&server, &seen(&server, &caller)?, &query)
+}
+
+async fn own(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Result<Json<MeAccessRulesResponse>, Fault> {
+    let access_rules = page(&server, &of_caller(&server, &caller)?, &query)?;
+    Ok(Json(MeAccessRulesResponse { access_rules }))
+}
+
+async fn count_own(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    counted(&server, &of_caller(&server, &caller)?, &query)
+}
+
+/// The rule with this id, if the caller may do this to it.
+fn find(
+    server: &Shared,
+    caller: &Caller,
+    action: auth::Action,
+    id: &str,
+) -> Result<Item<AccessRule>, Fault> {
+    let rule = server.one::<AccessRule>(id)?;
+    caller.must(action, Resource::AccessRules, rule.object.scope)?;
+    Ok(rule)
+}
+
+async fn read(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Wire>, Fault> {
+    let rule = find(&server, &caller, Read, &id)?;
+    Ok(Json(wire(&server, &server.control.view(), &rule)))
+}
+
+async fn remove(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    let rule = find(&server, &caller, Delete, &id)?;
+    let role = Role::by_id(rule.body.role_id);
+    if role.is_some_and(|role| !caller.may_give(role, rule.object.scope)) {
+        return Err(Fault::forbidden("a role that is more than your own is not yours to take"));
+    }
+    server.remove::<AccessRule>(&caller, &id).await?;
+    Ok(NoContent)
+}
+
+async fn create(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<AccessRuleCreationFields>,
+) -> Result<Created<Wire>, Fault> {
+    let scope = scope(&server, &request)?;
+    caller.must(Create, Resource::AccessRules, scope)?;
+    let role = Role::by_id(request.role_id).ok_or_else(|| {
+        let why =
+            format!("there is no role {}; see GET /api/v1/authorization/roles", request.role_id);
+        Fault::field("roleId", why)
+    })?;
+    if !caller.may_give(role, scope) {
+        let why = format!("{} is more than your own role here; it is not yours to give", role.name);
+        return Err(Fault::forbidden(why));
+    }
+    let owner = subject(&server, &request)?;
+    let rule = AccessRule { role_id: role.id, subject_id: request.subject_id };
+    // The name makes the same rule twice a conflict.
+    let made = server.make_owned(&caller, scope, &owner, role.name, &rule).await?;
+    Ok(Created(wire(&server, &server.control.view(), &made)))
+}
+
+/// The scope that a request names.
+fn scope(server: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, Fault> {
+    let id = request.scope_id.as_str();
+    let cluster = server.control.cluster().uuid.to_string();
+    if let Some(other) = request.cluster_id.as_ref().filter(|id| **id != cluster) {
+        let why = format!("there is no cluster `{}`; this one is {cluster}", units::shown(other));
+        return Err(Fault::field("clusterId", why));
+    }
+    let view = server.control.view();
+    let found = match request.scope_type {
+        ScopeType::System => None,
+        ScopeType::Tenant => (id == TENANT_ID.to_string()).then_some(Scope::Tenant),
+        ScopeType::Cluster => (id == cluster).then_some(Scope::Cluster),
+        ScopeType::Department => {
+            (id == DEPARTMENT.to_string()).then_some(Scope::Department(DEPARTMENT))
+        }
+        ScopeType::Project => {
+            let known = id.parse().ok().filter(|id| view.projects.contains_key(id));
+            known.map(Scope::Project)
+        }
+    };
+    found.ok_or_else(|| {
+        let kind = scope_word(request.scope_type);
+        Fault::field("scopeId", format!("there is no {kind} with id `{}`", units::shown(id)))
+    })
+}
+
+/// The owner that a request names as its subject, by id or name.
+fn subject(server: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+    let asked = request.subject_id.as_str();
+    let kind = match request.subject_type {
+        SubjectType::User => User::KIND,
+        SubjectType::App | SubjectType::ServiceAccount => ServiceAccount::KIND,
+        SubjectType::Group => {
+            let why = "groups come from an identity provider, and there is none; name users";
+            return Err(Fault::field("subjectType", why));
+        }
+    };
+    let name = if kind == User::KIND { asked.to_lowercase() } else { asked.to_owned() };
+    let view = server.control.view();
+    let found = view.objects.get(kind, asked).or_else(|| {
+        let mut all = view.objects.shelf(kind).into_iter().flat_map(|all| all.values());
+        all.find(|subject| subject.name == name)
+    });
+    let why = || format!("there is no {kind} `{}`", units::shown(asked));
+    Ok(found.ok_or_else(|| Fault::field("subjectId", why()))?.key())
+}

@@ -1,0 +1,274 @@
+//! Users and what a user does with its own password.
+
+use api_types::{
+    CountResponse, ResetUserPassword200Response, User2, UserChangePasswordRequest,
+    UserCreationRequest1, UserPostResponse,
+};
+use auth::Action::{Create, Delete, Read, Update};
+use auth::{Principal, Resource, check_password, temporary_password};
+use axum::extract::{Path, State as FromState};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use control::Scope;
+use units::Instant;
+
+use super::Shared;
+use crate::access::Where;
+use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type};
+use crate::identity::{User, UserSecrets};
+use crate::objects::Item;
+use crate::openapi::{Route, delete, get, post};
+
+/// Longest e-mail address, by the standard.
+const EMAIL_BYTES_MAX: usize = 254;
+
+/// The routes of users.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) = ("/api/v1/users", "/api/v1/users/{userId}");
+    let of = Resource::Users;
+    let users = [
+        get(all, "get_users", "The users", list).needs(Read, of, Where::Anywhere),
+        post(all, "create_user", "Creates a user", create).needs(Create, of, Where::Tenant),
+        get("/api/v1/users/count", "count_users", "How many users", count).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(one, "get_user_by_id", "A user", read).needs(Read, of, Where::Anywhere),
+        delete(one, "delete_user_by_id", "Deletes a user", remove).needs(Delete, of, Where::Tenant),
+        // One's own sessions one may end without a role; the handler tells.
+        post("/api/v1/users/{userId}/logout", "logout_user", "Ends a user's sessions", logout)
+            .own(),
+        post(
+            "/api/v1/users/{userId}/password",
+            "reset_user_password",
+            "Gives a user a new password to begin with",
+            reset_password,
+        )
+        .needs(Update, of, Where::Tenant),
+        post(
+            "/api/v1/me/password",
+            "change_user_password",
+            "Changes the caller's own password",
+            change_own_password,
+        )
+        .own(),
+    ];
+    users.into_iter().map(|route| route.of("Users"))
+}
+
+fn wire(server: &Shared, user: &Item<User>) -> User2 {
+    let object = &user.object;
+    User2 {
+        id: object.id.clone(),
+        username: object.name.clone(),
+        created_by: object.created_by.clone(),
+        created_at: object.created_at.into(),
+        updated_at: object.updated_at.into(),
+        last_login: server.last_login(&object.key()).map(Into::into),
+        is_local: true,
+        groups: Vec::new(),
+    }
+}
+
+impl Row for User2 {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("username", Type::Text),
+        ("createdBy", Type::Text),
+        ("lastLogin", Type::Time),
+        ("creationTime", Type::Time),
+        ("lastUpdated", Type::Time),
+        ("type", Type::Text),
+    ];
+    const SEARCHED: &'static [&'static str] = &["username", "createdBy"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "username" => Scalar::text(self.username.as_str()),
+            "createdBy" => Scalar::text(self.created_by.as_str()),
+            "lastLogin" => self.last_login.map_or(Scalar::Absent, |at| Scalar::time(at.0)),
+            "creationTime" => Scalar::time(self.created_at.0),
+            "lastUpdated" => Scalar::time(self.updated_at.0),
+            "type" => Scalar::text("local"),
+            _ => Scalar::Absent,
+        }
+    }
+}
+
+fn users(server: &Shared) -> Result<Vec<User2>, Fault> {
+    Ok(server.all::<User>()?.iter().map(|user| wire(server, user)).collect())
+}
+
+async fn list(
+    FromState(server): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<Vec<User2>>, Fault> {
+    let all = users(&server)?;
+    let (page, _) = query.page(query.matching(all.iter(), server.now())?);
+    Ok(Json(page.into_iter().cloned().collect()))
+}
+
+async fn count(
+    FromState(server): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    let all = users(&server)?;
+    Ok(Json(CountResponse { count: query.matching(all.iter(), server.now())?.len() as u64 }))
+}
+
+async fn read(
+    FromState(server): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<User2>, Fault> {
+    Ok(Json(wire(&server, &server.one(&id)?)))
+}
+
+/// An e-mail address as the published pattern allows it, in small letters.
+fn email(text: &str) -> Result<String, Fault> {
+    let allowed = |part: &str, others: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    };
+    let right = text.split_once('@').is_some_and(|(name, host)| {
+        let (site, top) = host.rsplit_once('.').unwrap_or_default();
+        allowed(name, "._%+-")
+            && allowed(site, ".-")
+            && top.len() >= 2
+            && top.chars().all(|c| c.is_ascii_alphabetic())
+    });
+    if right && text.len() <= EMAIL_BYTES_MAX {
+        return Ok(text.to_lowercase());
+    }
+    let shown = units::shown(text);
+    Err(Fault::field("email", format!("`{shown}` is no e-mail address; write ann@example.org")))
+}
+
+async fn create(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<UserCreationRequest1>,
+) -> Result<Created<UserPostResponse>, Fault> {
+    let username = email(&request.email)?;
+    if server.authority.is_built_in_name(&username) {
+        return Err(taken(&username));
+    }
+    let temp_password = temporary_password().map_err(Fault::internal)?;
+    let password = Some(server.hash(temp_password.clone()).await?);
+    let must_change = request.reset_password.unwrap_or(true);
+    let user = User { must_change, secrets: UserSecrets { password } };
+    let made = server.make(&caller, Scope::Tenant, &username, &user).await?;
+    let id = made.object.id.clone();
+    Ok(Created(UserPostResponse { id, username, temp_password }))
+}
+
+/// A name that belongs to who comes with the installation.
+pub(super) fn taken(name: &str) -> Fault {
+    let why = format!("`{name}` is the name of an administrator; choose another");
+    Fault::new(StatusCode::CONFLICT, why)
+}
+
+async fn remove(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    server.remove::<User>(&caller, &id).await?;
+    Ok(NoContent)
+}
+
+/// Gives a user a new password to begin with, and ends what was given out for the old one.
+async fn reset_password(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<ResetUserPassword200Response>, Fault> {
+    server.one::<User>(&id)?;
+    let temp_password = temporary_password().map_err(Fault::internal)?;
+    let hash = server.hash(temp_password.clone()).await?;
+    let reset = move |_: &mut String, user: &mut User| {
+        user.must_change = true;
+        user.secrets.password = Some(hash.clone());
+        Ok(())
+    };
+    server.change(&caller, &id, reset).await?;
+    server.end_sessions(&caller, &id).await?;
+    Ok(Json(ResetUserPassword200Response { temp_password }))
+}
+
+/// Ends every session of a user.
+async fn logout(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    if caller.principal != Principal::User(id.clone()) {
+        caller.must(Update, Resource::Users, Scope::Tenant)?;
+    }
+    server.one::<User>(&id)?;
+    server.end_sessions(&caller, &id).await?;
+    Ok(NoContent)
+}
+
+/// Changes the caller's own password. What was given out for the old one ends, this token as well.
+async fn change_own_password(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<UserChangePasswordRequest>,
+) -> Result<NoContent, Fault> {
+    let (Principal::User(id), Some(_)) = (&caller.principal, &caller.session) else {
+        let why = "only a user who has logged in with a password can change it";
+        return Err(Fault::forbidden(why));
+    };
+    let UserChangePasswordRequest { current_password, new_password } = request;
+    check_password(&new_password, &caller.subject)
+        .map_err(|why| Fault::field("newPassword", why))?;
+    if new_password == current_password {
+        return Err(Fault::field("newPassword", "is the one so far; choose another"));
+    }
+    let address = &caller.origin.address;
+    if let Err(wait_s) = server.attempts.begin(&caller.subject, address, server.now()) {
+        return Err(Fault::too_many(wait_s));
+    }
+    let before = server.one::<User>(id)?.body.secrets.password;
+    if !server.matches(before.clone(), current_password).await? {
+        return Err(Fault::forbidden("currentPassword: is not the password"));
+    }
+    server.attempts.succeeded(&caller.subject, address);
+    let hash = server.hash(new_password).await?;
+    let change = move |_: &mut String, user: &mut User| {
+        if user.secrets.password != before {
+            let message = "the password was changed by someone else; log in again".to_owned();
+            return Err(control::Error::Conflict { message });
+        }
+        user.must_change = false;
+        user.secrets.password = Some(hash.clone());
+        Ok(())
+    };
+    server.change(&caller, id, change).await?;
+    server.end_sessions(&caller, id).await?;
+    Ok(NoContent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_what_the_published_pattern_allows() {
+        for (text, want) in [
+            ("ann@example.org", Some("ann@example.org")),
+            ("Ann.B+c_d%e-f@X-y.Example.ORG", Some("ann.b+c_d%e-f@x-y.example.org")),
+            ("ann", None),
+            ("ann@example", None),
+            ("@example.org", None),
+            ("ann@.o", None),
+            ("ann@x.o1", None),
+            ("a b@x.org", None),
+            ("ann@x@y.org", None),
+            ("ann\n@x.org", None),
+            ("", None),
+        ] {
+            assert_eq!(email(text).ok().as_deref(), want, "{text}");
+        }
+        assert!(email(&format!("{}@example.org", "a".repeat(250))).is_err());
+    }
+}
