@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{EndedStep, QueueId, UsageLedger, UsageWindow};
+use model::{EndedStep, PoolId, QueueId, UsageLedger, UsageWindow};
 use store::{Change, UsageRow};
-use units::Resources;
 
 use crate::state::State;
 
@@ -20,14 +19,11 @@ impl State {
         // What the clock has not reached yet was written before it was set back.
         let past = rows.iter().filter(|row| row.step_start <= self.now).collect::<Vec<_>>();
         for rows in past.chunk_by(|l, r| l.step_start == r.step_start) {
-            let mut step = EndedStep {
-                start: rows[0].step_start,
-                capacity: Resources::ZERO,
-                held: Vec::new(),
-            };
+            let mut step =
+                EndedStep { start: rows[0].step_start, capacity: Vec::new(), held: Vec::new() };
             for row in rows {
                 match row.project_id {
-                    None => step.capacity = row.held,
+                    None => step.capacity.push((PoolId::DEFAULT, row.held)),
                     Some(id) => step.held.extend(queues.get(&id).map(|&queue| (queue, row.held))),
                 }
             }
@@ -51,7 +47,8 @@ impl State {
             let row = |project_id, held| {
                 Change::Usage(UsageRow { step_start: step.start, project_id, held })
             };
-            self.outbox.changes.push(row(None, step.capacity));
+            let capacity = step.capacity.iter().map(|&(_, capacity)| row(None, capacity));
+            self.outbox.changes.extend(capacity);
             let held = step.held.iter();
             let rows =
                 held.filter_map(|(queue, held)| Some(row(Some(*by_queue.get(queue)?), *held)));

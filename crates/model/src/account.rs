@@ -60,7 +60,7 @@ impl Cluster {
                     node.change_gpu(share.index(), |gpu| change(&mut gpu.committed_millis));
                 }
             });
-            self.account_queues(pod, amounts(place, demand), sign);
+            self.account_queues(pod, place, sign);
             self.account_workload(pod, sign);
         }
         for place in occupancy.current.iter().chain(&occupancy.next) {
@@ -72,12 +72,15 @@ impl Cluster {
         }
     }
 
-    /// What a pod holds counts for its queue and all above.
-    fn account_queues(&mut self, pod: PodId, part: Resources, sign: Sign) {
+    /// What a pod holds counts for its queue in the pool where it is, and all above.
+    pub(crate) fn account_queues(&mut self, pod: PodId, place: &Placement, sign: Sign) {
+        let demand = self.set_of(pod).demand;
+        let part = amounts(place, demand);
         let workload = self.workload_of(pod);
         let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
-        let (leaf, priority) = (workload.spec.queue, workload.spec.priority);
-        let beyond = part.gpu_millis.saturating_sub(self.set_of(pod).demand.gpu_millis);
+        let (project, priority) = (workload.spec.queue, workload.spec.priority);
+        let leaf = self.queue_in(project, self.nodes[place.node].pool);
+        let beyond = part.gpu_millis.saturating_sub(demand.gpu_millis);
         let lent_millis = if elastic { beyond } else { 0 };
         if preemptible {
             let own = part - Resources { gpu_millis: lent_millis, ..Resources::ZERO };
@@ -116,9 +119,12 @@ impl Cluster {
     fn change_node(&mut self, place: &Placement, change: impl FnOnce(&mut Node)) {
         let node = &mut self.nodes[place.node];
         let before = (node.whole_free_now, node.whole_free_soon);
-        self.free_soon -= node.free(false);
+        let before_soon = node.free(false);
+        self.free_soon -= before_soon;
         change(node);
-        self.free_soon += node.free(false);
+        let soon = node.free(false);
+        self.free_soon += soon;
+        self.pools.change(node.pool, |free_soon| *free_soon = *free_soon - before_soon + soon);
         self.free.update(place.node, before, node);
         self.revisions[place.node.raw() as usize] += 1;
     }

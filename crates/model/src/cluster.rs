@@ -14,12 +14,12 @@ use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
 use crate::group::Shapes;
 use crate::node::Hardware;
+use crate::pool::Pools;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
     Constraints, ConstraintsId, GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId,
-    PodRequest, PodSet, Queue, QueueId, QueueSpec, Share, Topology, Usage, Workload, WorkloadId,
-    WorkloadSpec,
+    PodRequest, PodSet, Queue, QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -77,6 +77,7 @@ pub struct Cluster {
     pub(crate) capacity: Resources,
     /// What all nodes can give out when what is being released is gone.
     pub(crate) free_soon: Resources,
+    pub(crate) pools: Pools,
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
     pub(crate) requests: Requests,
@@ -283,66 +284,6 @@ impl Cluster {
 
 /// Changes from outside: what exists, and what the engine saw.
 impl Cluster {
-    /// Adds a queue.
-    ///
-    /// # Errors
-    /// The parent is not there, or holds workloads.
-    pub fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
-        let parent = spec.parent;
-        if let Some(parent) = parent {
-            let above = self.queues.get(parent).ok_or(Error::NoSuchQueue)?;
-            if !above.workloads.is_empty() {
-                return Err(Error::NotALeaf(above.name.clone()));
-            }
-        }
-        let id = self.queues.insert(Queue::new(spec));
-        if let Some(parent) = parent {
-            self.queues[parent].children.insert(id);
-        }
-        Ok(id)
-    }
-
-    /// Changes what a queue is entitled to.
-    ///
-    /// # Errors
-    /// The queue is not there.
-    pub fn set_share(&mut self, queue: QueueId, share: Share) -> Result<(), Error> {
-        self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.share = share;
-        Ok(())
-    }
-
-    /// Records what a queue used of late; nothing happens to one that is not there.
-    pub fn set_usage(&mut self, queue: QueueId, usage: Usage) {
-        if let Some(queue) = self.queues.get_mut(queue) {
-            queue.usage = usage;
-        }
-    }
-
-    /// Changes the name a queue is explained by.
-    ///
-    /// # Errors
-    /// The queue is not there.
-    pub fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
-        self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.name = name;
-        Ok(())
-    }
-
-    /// Removes an empty queue.
-    ///
-    /// # Errors
-    /// The queue is not there or not empty.
-    pub fn remove_queue(&mut self, id: QueueId) -> Result<(), Error> {
-        let queue = self.queues.get(id).ok_or(Error::NoSuchQueue)?;
-        if !queue.children.is_empty() || !queue.workloads.is_empty() {
-            return Err(Error::QueueNotEmpty(queue.name.clone()));
-        }
-        if let Some(parent) = queue.parent {
-            self.queues[parent].children.remove(&id);
-        }
-        self.queues.remove(id);
-        Ok(())
-    }
-
     /// Adds a workload with all its pods, none of which wants to run yet.
     ///
     /// # Errors
@@ -356,10 +297,11 @@ impl Cluster {
         self.check_parts(&spec)?;
         let shape = self.shapes.intern(&spec);
         let mut first = 0;
+        let choices = self.intern_choices(&spec.pod_sets);
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
-            let pools = self.eligibility.intern_pools(&set.constraints, &self.nodes);
+            let pools = self.intern_alone(&set.constraints, &choices);
             let state = PodSet { demand, constraints, pools, first, placed: 0 };
             first += set.pods;
             state
@@ -380,7 +322,7 @@ impl Cluster {
             stale_since: None,
             placed: 0,
             succeeded: 0,
-            confined: None,
+            pools: choices,
         });
         let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
         for (index, set) in (0..).zip(sets) {
@@ -493,10 +435,12 @@ impl Cluster {
     /// has room; [`Cluster::commit`] checks it.
     pub fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
         let waited = self.pods[pod].waits();
+        let asked_in = self.asks_in(pod);
         let before = std::mem::take(&mut self.pods[pod].occupancy);
         self.account(pod, &before, Sign::Minus);
         self.account(pod, &occupancy, Sign::Plus);
         self.pods[pod].occupancy = occupancy;
+        self.asks_elsewhere(pod, asked_in);
         self.index(pod, waited);
         if self.recording {
             self.originals.entry(pod).or_insert_with(|| before.clone());

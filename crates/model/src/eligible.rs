@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use units::Table;
-
 use crate::{Constraints, Node, NodeId};
 
 /// A set of constraints that some workload has.
@@ -35,21 +33,6 @@ impl Eligibility {
             set_bit(&mut self.sets[id.0 as usize], node, row);
         }
         id
-    }
-
-    /// The ids of these constraints for each of their pools alone; none if there is no choice.
-    pub(crate) fn intern_pools(
-        &mut self,
-        constraints: &Constraints,
-        nodes: &Table<Node>,
-    ) -> Vec<ConstraintsId> {
-        if constraints.pools.len() < 2 {
-            return Vec::new();
-        }
-        let alone =
-            |pool: &String| Constraints { pools: vec![pool.clone()], ..constraints.clone() };
-        let each = constraints.pools.iter().map(alone);
-        each.map(|constraints| self.intern(&constraints, nodes.iter())).collect()
     }
 
     /// Looks at a node again, after it came or changed.

@@ -17,6 +17,7 @@ mod node;
 mod pod_set;
 mod pool;
 mod queue;
+mod queues;
 mod request;
 mod requests;
 mod topology;
@@ -37,6 +38,7 @@ pub use mig::{
 };
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
+pub use pool::PoolId;
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use requests::Requests;

@@ -7,7 +7,9 @@ use crate::{Cluster, Node, NodeId, NodeSpec, Taint};
 impl Cluster {
     /// Adds a node.
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
-        let node = Node::new(spec);
+        let pool = self.pool_by(&spec.labels);
+        let node = Node::new(spec, pool);
+        self.pools.add(pool, node.capacity, node.free(false));
         self.capacity += node.capacity;
         self.free_soon += node.free(false);
         self.soft_taints |= node.has_soft_taint();
@@ -67,6 +69,7 @@ impl Cluster {
         self.revise(id);
         self.count_hardware(id, -1);
         let Some(node) = self.nodes.remove(id) else { return };
+        self.pools.take(node.pool, node.capacity, node.free(false));
         self.capacity -= node.capacity;
         self.free_soon -= node.free(false);
         self.free.remove(id, &node);
@@ -76,15 +79,26 @@ impl Cluster {
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }
 
-    /// Gives a node other labels and taints. Pods that are there stay.
+    /// Gives a node other labels and taints, and with them perhaps another pool. Pods that are
+    /// there stay; in another pool they are charged there.
     pub fn set_labels(
         &mut self,
         node: NodeId,
         labels: BTreeMap<String, String>,
         taints: Vec<Taint>,
     ) {
+        let pool = self.pool_by(&labels);
         let row = &mut self.nodes[node];
         (row.labels, row.taints) = (labels, taints);
+        let before = std::mem::replace(&mut row.pool, pool);
+        if before != pool {
+            let (capacity, free_soon) = (row.capacity, row.free(false));
+            self.pools.take(before, capacity, free_soon);
+            self.pools.add(pool, capacity, free_soon);
+            if self.is_divided() {
+                self.charge_anew();
+            }
+        }
         self.revise(node);
         self.eligibility.update(node, &self.nodes[node]);
         self.topologies.iter_mut().for_each(|topology| topology.update(node, &self.nodes[node]));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, Taint};
+use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, PoolId, Taint};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +123,8 @@ pub struct Node {
     pub pods_committed: u32,
     /// Labels.
     pub labels: BTreeMap<String, String>,
+    /// The node pool that its labels name.
+    pub pool: PoolId,
     /// Taints.
     pub taints: Vec<Taint>,
     /// Whether new pods may come: false when cordoned or lost.
@@ -133,7 +135,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(spec: NodeSpec) -> Self {
+    pub(crate) fn new(spec: NodeSpec, pool: PoolId) -> Self {
         let mut gpus = Vec::with_capacity(spec.gpu_memory_bytes.len());
         for (gpu, memory_bytes) in (0_u32..).zip(spec.gpu_memory_bytes) {
             match spec.mig.get(gpu as usize).filter(|parts| !parts.is_empty()) {
@@ -160,6 +162,7 @@ impl Node {
             pods_used: 0,
             pods_committed: 0,
             labels: spec.labels,
+            pool,
             taints: spec.taints,
             schedulable: true,
             whole_free_now: count,

@@ -62,7 +62,7 @@ pub struct PodSet {
     pub demand: Resources,
     /// Its constraints, as the cluster knows them.
     pub constraints: ConstraintsId,
-    /// The same for each of its node pools alone, if it may go to several.
+    /// The same for each of the workload's node pools alone.
     pub(crate) pools: Vec<ConstraintsId>,
     /// Where its pods begin among those of the workload.
     pub(crate) first: u32,

@@ -1,59 +1,372 @@
-//! Node pools in order of preference. Owns: which pool a workload is tried in, and which it is in.
-//! Refuses to know: in what order pools are tried; that is the scheduler's.
+//! Node pools. Owns: which there are, what each has, and which queue of a project is charged for
+//! what is in a pool. Refuses to know: in what order pools are tried; that is the scheduler's.
+//!
+//! Every node is in one pool, the one that its label names. As long as the queues are not divided,
+//! that only says where a workload may go: one tree of queues accounts for all nodes. Once they
+//! are, there is a tree for each pool: the queue somebody added is that of the pool `default`, and
+//! has a twin in every other. What a pod holds is charged to the tree of the pool in which it is;
+//! what it asks for, to those in which its workload may get it.
 
-use crate::{Cluster, ConstraintsId, NodeId, PodId, WorkloadId, pool_of};
+use std::collections::BTreeMap;
 
-impl Cluster {
-    /// How many node pools a workload is tried in, one after the other; 1 if it does not matter.
-    #[must_use]
-    pub fn pools(&self, id: WorkloadId) -> usize {
-        let sets = self.workloads[id].pod_sets.iter();
-        sets.map(|set| set.pools.len()).max().unwrap_or(0).max(1)
+use smallvec::SmallVec;
+use units::{Kind, Resources};
+
+use crate::account::Sign;
+use crate::{
+    Cluster, Constraints, ConstraintsId, Error, NodeId, PodId, PodSetSpec, Queue, QueueId,
+    QueueSpec, Share, WorkloadId, pool_of,
+};
+
+/// Id of a node pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolId(u32);
+
+impl PoolId {
+    /// The pool of nodes that do not say.
+    pub const DEFAULT: Self = Self(0);
+
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What the nodes of a pool have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Pool {
+    name: String,
+    capacity: Resources,
+    free_soon: Resources,
+}
+
+/// Every pool that was ever named; one without nodes has nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pools {
+    rows: Vec<Pool>,
+    by_name: BTreeMap<String, PoolId>,
+    /// Whether each has queues of its own.
+    divided: bool,
+}
+
+impl Default for Pools {
+    fn default() -> Self {
+        let mut pools = Self { rows: Vec::new(), by_name: BTreeMap::new(), divided: false };
+        pools.intern(crate::POOL_DEFAULT);
+        pools
+    }
+}
+
+impl Pools {
+    fn intern(&mut self, name: &str) -> PoolId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        let id = PoolId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        self.rows.push(Pool { name: name.to_owned(), ..Pool::default() });
+        self.by_name.insert(name.to_owned(), id);
+        id
     }
 
-    /// Which of its pools a workload with a choice is in; none while it has no place.
+    fn ids(&self) -> impl DoubleEndedIterator<Item = PoolId> + use<> {
+        (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).map(PoolId)
+    }
+
+    pub(crate) fn change(&mut self, pool: PoolId, change: impl FnOnce(&mut Resources)) {
+        change(&mut self.rows[pool.index()].free_soon);
+    }
+
+    pub(crate) fn add(&mut self, pool: PoolId, capacity: Resources, free_soon: Resources) {
+        self.rows[pool.index()].capacity += capacity;
+        self.rows[pool.index()].free_soon += free_soon;
+    }
+
+    pub(crate) fn take(&mut self, pool: PoolId, capacity: Resources, free_soon: Resources) {
+        self.rows[pool.index()].capacity -= capacity;
+        self.rows[pool.index()].free_soon -= free_soon;
+    }
+
+    /// The same pools without nodes.
+    pub(crate) fn emptied(&self) -> Self {
+        let mut pools = self.clone();
+        for row in &mut pools.rows {
+            (row.capacity, row.free_soon) = (Resources::ZERO, Resources::ZERO);
+        }
+        pools
+    }
+}
+
+/// Reading.
+impl Cluster {
+    /// Whether every pool has queues of its own.
     #[must_use]
-    pub fn pool_of(&self, id: WorkloadId) -> Option<usize> {
-        if self.pools(id) == 1 || self.workloads[id].placed == 0 {
+    pub const fn is_divided(&self) -> bool {
+        self.pools.divided
+    }
+
+    /// The pools that have queues of their own, or the one that stands for all nodes.
+    pub fn divisions(&self) -> impl Iterator<Item = PoolId> + use<> {
+        let count = if self.pools.divided { self.pools.rows.len() } else { 1 };
+        self.pools.ids().take(count)
+    }
+
+    /// The pool of this name.
+    #[must_use]
+    pub fn pool_named(&self, name: &str) -> Option<PoolId> {
+        self.pools.by_name.get(name).copied()
+    }
+
+    /// What a pool is called.
+    #[must_use]
+    pub fn pool_name(&self, pool: PoolId) -> &str {
+        &self.pools.rows[pool.index()].name
+    }
+
+    /// Capacity of the nodes that a queue divides with its siblings.
+    #[must_use]
+    pub fn capacity_of(&self, pool: PoolId) -> Resources {
+        if self.pools.divided { self.pools.rows[pool.index()].capacity } else { self.capacity }
+    }
+
+    /// What these nodes can give out when what is being released is gone.
+    #[must_use]
+    pub fn free_soon_of(&self, pool: PoolId) -> Resources {
+        if self.pools.divided { self.pools.rows[pool.index()].free_soon } else { self.free_soon }
+    }
+
+    /// The queue that is charged in a pool for what a project has there.
+    #[must_use]
+    pub fn queue_in(&self, project: QueueId, pool: PoolId) -> QueueId {
+        self.queues[project].twins.get(pool.index()).copied().unwrap_or(project)
+    }
+
+    /// The queue as it was added: that of the pool `default`.
+    #[must_use]
+    pub fn project_of(&self, queue: QueueId) -> QueueId {
+        self.queues[queue].twin_of.unwrap_or(queue)
+    }
+
+    /// A project's queues in all pools.
+    pub fn queues_of(&self, project: QueueId) -> impl Iterator<Item = QueueId> + use<'_> {
+        let twins = &self.queues[project].twins;
+        let alone = twins.is_empty().then_some(project);
+        alone.into_iter().chain(twins.iter().copied())
+    }
+
+    /// Queues without one above them, of one pool.
+    pub fn roots(&self, pool: PoolId) -> impl Iterator<Item = QueueId> + use<'_> {
+        let roots = self.queues.iter().filter(move |(_, q)| q.parent.is_none() && q.pool == pool);
+        roots.map(|(id, _)| id)
+    }
+
+    /// What a queue is called in explanations: with its pool, if there are several of its name.
+    #[must_use]
+    pub fn queue_name(&self, id: QueueId) -> String {
+        let queue = &self.queues[id];
+        if self.pools.divided {
+            format!("{} in pool {}", queue.name, self.pool_name(queue.pool))
+        } else {
+            queue.name.clone()
+        }
+    }
+
+    /// The pools in which places for a workload are sought, in this order; empty if it does not
+    /// matter. What has a place binds the rest to its pool, if that is one of them.
+    #[must_use]
+    pub fn choices(&self, id: WorkloadId) -> &[PoolId] {
+        let pools = self.workloads[id].pools.as_slice();
+        if pools.len() < 2 {
+            return pools;
+        }
+        let bound = self.pool_of(id).and_then(|pool| pools.iter().position(|&other| other == pool));
+        bound.map_or(pools, |at| &pools[at..=at])
+    }
+
+    /// In which pool a workload for which that matters is; none while it has no place.
+    #[must_use]
+    pub fn pool_of(&self, id: WorkloadId) -> Option<PoolId> {
+        let workload = &self.workloads[id];
+        if workload.pools.is_empty() || workload.placed == 0 {
             return None;
         }
-        let mut pods = self.workloads[id].pods.iter();
-        pods.find_map(|&pod| self.pool_at(pod, self.pods[pod].occupancy.effective()?.node))
-    }
-
-    /// Which of its pools a node is to a pod.
-    #[must_use]
-    pub fn pool_at(&self, pod: PodId, node: NodeId) -> Option<usize> {
-        let here = pool_of(&self.nodes[node].labels);
-        let set = self.pods[pod].set as usize;
-        let pools = &self.workload_of(pod).spec.pod_sets[set].constraints.pools;
-        pools.iter().position(|pool| pool == here)
+        let mut places =
+            workload.pods.iter().filter_map(|&pod| self.pods[pod].occupancy.effective());
+        places.next().map(|place| self.nodes[place.node].pool)
     }
 
     /// Whether a node is in the pool to which the other pods of its workload bind a pod.
     #[must_use]
     pub fn in_its_pool(&self, pod: PodId, node: NodeId) -> bool {
         let pool = self.pool_of(self.pods[pod].workload);
-        pool.is_none() || pool == self.pool_at(pod, node)
+        pool.is_none_or(|pool| pool == self.nodes[node].pool)
     }
 
-    /// Lets places for a workload's pods be sought in one of its pools only, or again in all. It
-    /// is no part of the state that decisions are made from: whoever sets it takes it back.
-    pub fn confine(&mut self, id: WorkloadId, pool: Option<usize>) {
-        self.workloads[id].confined = pool;
-    }
-
-    /// Where a workload is confined to at the moment.
+    /// What a pod demands of nodes: those of a pool, or else of any that its workload may be in.
     #[must_use]
-    pub fn confined(&self, id: WorkloadId) -> Option<usize> {
-        self.workloads[id].confined
-    }
-
-    /// What a pod demands of nodes: those of the pool it is confined to.
-    #[must_use]
-    pub fn constraints_of(&self, pod: PodId) -> ConstraintsId {
+    pub fn constraints_in(&self, pod: PodId, pool: Option<PoolId>) -> ConstraintsId {
         let set = self.set_of(pod);
-        let confined = self.workload_of(pod).confined;
-        confined.and_then(|pool| set.pools.get(pool).copied()).unwrap_or(set.constraints)
+        let pools = &self.workload_of(pod).pools;
+        let at = pool.and_then(|pool| pools.iter().position(|&other| other == pool));
+        at.and_then(|at| set.pools.get(at).copied()).unwrap_or(set.constraints)
+    }
+}
+
+/// Changes.
+impl Cluster {
+    /// Gives every pool queues of its own, also those that come later. In the new ones a queue has
+    /// no quota, no limit and the usual weight until it is told otherwise.
+    pub fn divide_by_pool(&mut self) {
+        if self.pools.divided {
+            return;
+        }
+        self.pools.divided = true;
+        self.pools_changed();
+    }
+
+    /// Adds a pool that has no nodes yet.
+    pub fn add_pool(&mut self, name: &str) -> PoolId {
+        let before = self.pools.rows.len();
+        let id = self.pools.intern(name);
+        if self.pools.divided && self.pools.rows.len() > before {
+            self.pools_changed();
+        }
+        id
+    }
+
+    /// The pool a node with these labels is in.
+    pub(crate) fn pool_by(&mut self, labels: &BTreeMap<String, String>) -> PoolId {
+        let name = pool_of(labels);
+        self.pools.by_name.get(name).copied().unwrap_or_else(|| self.add_pool(name))
+    }
+
+    /// The pools between which a workload chooses, in order.
+    pub(crate) fn intern_choices(&mut self, sets: &[PodSetSpec]) -> SmallVec<[PoolId; 1]> {
+        let listed = sets.iter().map(|set| &set.constraints.pools).find(|pools| !pools.is_empty());
+        match listed {
+            Some(pools) if self.pools.divided || pools.len() > 1 => {
+                pools.iter().map(|pool| self.add_pool(pool)).collect()
+            }
+            None if self.pools.divided => self.pools.ids().collect(),
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// The constraints of a pod set for each of these pools alone.
+    pub(crate) fn intern_alone(
+        &mut self,
+        constraints: &Constraints,
+        pools: &[PoolId],
+    ) -> Vec<ConstraintsId> {
+        let alone = |pool: &PoolId| Constraints {
+            pools: vec![self.pools.rows[pool.index()].name.clone()],
+            ..constraints.clone()
+        };
+        let each: Vec<_> = pools.iter().map(alone).collect();
+        each.iter().map(|alone| self.eligibility.intern(alone, self.nodes.iter())).collect()
+    }
+
+    /// There are more pools with queues than before: gives every queue a twin in each, and lets
+    /// every workload choose anew.
+    fn pools_changed(&mut self) {
+        for project in self.projects() {
+            self.add_twins(project);
+        }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            let sets = self.workloads[id].spec.pod_sets.clone();
+            let pools = self.intern_choices(&sets);
+            for (at, set) in sets.iter().enumerate() {
+                let alone = self.intern_alone(&set.constraints, &pools);
+                self.workloads[id].pod_sets[at].pools = alone;
+            }
+            self.workloads[id].pools = pools;
+        }
+        self.charge_anew();
+    }
+
+    /// Queues as they were added, those above before those below.
+    fn projects(&self) -> Vec<QueueId> {
+        let mut projects: Vec<_> = self.roots(PoolId::DEFAULT).collect();
+        let mut at = 0;
+        while at < projects.len() {
+            projects.extend(&self.queues[projects[at]].children);
+            at += 1;
+        }
+        projects
+    }
+
+    pub(crate) fn add_twins(&mut self, project: QueueId) {
+        if !self.pools.divided {
+            return;
+        }
+        let first = self.queues[project].twins.len();
+        for pool in self.pools.ids().skip(first) {
+            if pool == PoolId::DEFAULT {
+                self.queues[project].twins.push(project);
+                continue;
+            }
+            let Queue { name, parent, share, seq, .. } = &self.queues[project];
+            let parent = parent.map(|parent| self.queue_in(parent, pool));
+            let spec = QueueSpec { name: name.clone(), parent, share: elsewhere(share), seq: *seq };
+            let twin =
+                self.queues.insert(Queue { pool, twin_of: Some(project), ..Queue::new(spec) });
+            if let Some(parent) = parent {
+                self.queues[parent].children.insert(twin);
+            }
+            self.queues[project].twins.push(twin);
+        }
+    }
+
+    pub(crate) fn remove_twins(&mut self, project: QueueId) {
+        for twin in std::mem::take(&mut self.queues[project].twins) {
+            if twin == project {
+                continue;
+            }
+            if let Some(parent) = self.queues[twin].parent {
+                self.queues[parent].children.remove(&twin);
+            }
+            self.queues.remove(twin);
+        }
+    }
+
+    /// Computes the accounts of all queues from where pods are and what they ask for.
+    pub(crate) fn charge_anew(&mut self) {
+        for id in self.queues.ids().collect::<Vec<_>>() {
+            self.queues[id].clear_accounts();
+        }
+        for pod in self.pods.ids().collect::<Vec<_>>() {
+            if let Some(place) = self.pods[pod].occupancy.effective().cloned() {
+                self.account_queues(pod, &place, Sign::Plus);
+            }
+            if self.pods[pod].asks() {
+                self.account_ask(pod, Sign::Plus);
+            }
+        }
+    }
+
+    /// Changes what a queue is entitled to in one pool.
+    ///
+    /// # Errors
+    /// The queue is not there.
+    pub fn set_share_in(
+        &mut self,
+        project: QueueId,
+        pool: PoolId,
+        share: Share,
+    ) -> Result<(), Error> {
+        self.queues.get(project).ok_or(Error::NoSuchQueue)?;
+        self.set_share(self.queue_in(project, pool), share)
+    }
+}
+
+/// The share of a queue in a pool of which nobody said anything: no quota, and of what is left
+/// over as much as others. What is not rationed is not rationed there either.
+fn elsewhere(share: &Share) -> Share {
+    let mut quota = Resources::ZERO;
+    for kind in Kind::ALL.into_iter().filter(|&kind| share.quota[kind] == u64::MAX) {
+        quota[kind] = u64::MAX;
+    }
+    Share {
+        preempt_min_runtime_ms: share.preempt_min_runtime_ms,
+        reclaim_min_runtime_ms: share.reclaim_min_runtime_ms,
+        ..Share::new(quota, Resources::UNLIMITED)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Kind, Resources};
 
-use crate::{QueueId, Usage, WorkloadId};
+use crate::{PoolId, QueueId, Usage, WorkloadId};
 
 /// Weights by which left-over capacity is divided among siblings; 0 = none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +102,12 @@ pub struct Queue {
     pub share: Share,
     /// Order of creation.
     pub seq: u64,
+    /// The node pool it is of, if every pool has queues of its own.
+    pub pool: PoolId,
+    /// The queue that was added, if this is its like for another pool.
+    pub(crate) twin_of: Option<QueueId>,
+    /// The queue for each pool, itself the first; none if one stands for all pools.
+    pub(crate) twins: Vec<QueueId>,
     /// What it used of late; nothing when fairness is not a matter of time.
     pub usage: Usage,
     /// Queues below.
@@ -129,6 +135,9 @@ impl Queue {
             parent: spec.parent,
             share: spec.share,
             seq: spec.seq,
+            pool: PoolId::DEFAULT,
+            twin_of: None,
+            twins: Vec::new(),
             usage: Usage::default(),
             children: BTreeSet::new(),
             workloads: BTreeSet::new(),
@@ -138,6 +147,15 @@ impl Queue {
             preemptible: BTreeMap::new(),
             requested: Resources::ZERO,
         }
+    }
+
+    /// Forgets what is held and asked for.
+    pub(crate) fn clear_accounts(&mut self) {
+        self.allocated = Resources::ZERO;
+        self.allocated_non_preemptible = Resources::ZERO;
+        self.requested = Resources::ZERO;
+        self.lent_gpu_millis = 0;
+        self.preemptible.clear();
     }
 
     /// The part of what it holds that can be preempted.

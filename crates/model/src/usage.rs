@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use units::{Instant, Kind, Resources};
 
-use crate::{Cluster, Queue, QueueId};
+use crate::{Cluster, PoolId, Queue, QueueId};
 pub use window::{UsageWindow, UsageWindowError, WindowKind};
 
-/// Parts per million of the cluster's capacity, for each resource.
+/// Parts per million of the capacity its siblings and it share, for each resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Of the GPUs.
@@ -48,7 +48,8 @@ pub struct UsageLedger {
     /// Weights of the past steps, the newest first.
     weights: Vec<u64>,
     queues: BTreeMap<QueueId, Row>,
-    capacity: Row,
+    /// Of each node pool that has queues of its own, or of the cluster.
+    capacity: BTreeMap<PoolId, Row>,
     /// Start of the step that is under way; none before the first observation.
     step: Option<Instant>,
 }
@@ -58,6 +59,7 @@ pub struct UsageLedger {
 struct Row {
     /// Tells a queue from a later one in the same place.
     seq: u64,
+    pool: PoolId,
     held: Resources,
     /// Up to when `open` is complete.
     since: Instant,
@@ -67,7 +69,16 @@ struct Row {
     past: VecDeque<Resources>,
 }
 
+/// What the queues of each pool divide among themselves.
+fn capacities(cluster: &Cluster) -> Vec<(PoolId, Resources)> {
+    cluster.divisions().map(|pool| (pool, cluster.capacity_of(pool))).collect()
+}
+
 impl Row {
+    fn new(since: Instant) -> Self {
+        Self { since, ..Self::default() }
+    }
+
     fn book(&mut self, until: Instant) {
         let ms = u128::from(until.since_ms(self.since));
         for (sum, kind) in self.open.iter_mut().zip(Kind::ALL) {
@@ -97,7 +108,7 @@ impl UsageLedger {
     #[must_use]
     pub fn new(window: UsageWindow) -> Self {
         let weights = window.weights();
-        let (queues, capacity) = (BTreeMap::new(), Row::default());
+        let (queues, capacity) = (BTreeMap::new(), BTreeMap::new());
         Self { window, weights, queues, capacity, step: None }
     }
 
@@ -113,7 +124,7 @@ impl UsageLedger {
     /// and a pass over all steps when one ends.
     pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
         let ended = self.pass(now);
-        self.take_down(cluster, now, cluster.capacity(), |_, queue| queue.held());
+        self.take_down(cluster, now, &capacities(cluster), |_, queue| queue.held());
         if ended > 0 {
             self.queues.retain(|&id, _| cluster.queues().get(id).is_some());
             self.publish(cluster);
@@ -126,14 +137,18 @@ impl UsageLedger {
         &mut self,
         cluster: &Cluster,
         now: Instant,
-        capacity: Resources,
+        capacity: &[(PoolId, Resources)],
         held: impl Fn(QueueId, &Queue) -> Resources,
     ) {
-        self.capacity.book(now);
-        self.capacity.held = capacity;
+        for &(pool, capacity) in capacity {
+            let row = self.capacity.entry(pool).or_insert_with(|| Row::new(now));
+            row.book(now);
+            row.held = capacity;
+        }
         for (id, queue) in cluster.queues().iter() {
             let held = held(id, queue);
-            let known = self.queues.get_mut(&id).filter(|row| row.seq == queue.seq);
+            let key = (queue.seq, queue.pool);
+            let known = self.queues.get_mut(&id).filter(|row| (row.seq, row.pool) == key);
             match known {
                 Some(row) if row.held == held => {}
                 Some(row) => {
@@ -141,7 +156,7 @@ impl UsageLedger {
                     row.held = held;
                 }
                 None => {
-                    let row = Row { seq: queue.seq, held, since: now, ..Row::default() };
+                    let row = Row { seq: queue.seq, pool: queue.pool, held, ..Row::new(now) };
                     self.queues.insert(id, row);
                 }
             }
@@ -152,7 +167,6 @@ impl UsageLedger {
     fn pass(&mut self, now: Instant) -> usize {
         let Some(mut step) = self.step else {
             self.step = Some(self.window.step_start(now));
-            self.capacity.since = now;
             return 0;
         };
         let mut next = self.window.next_step(step);
@@ -185,7 +199,7 @@ impl UsageLedger {
     }
 
     fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.queues.values_mut().chain([&mut self.capacity])
+        self.queues.values_mut().chain(self.capacity.values_mut())
     }
 
     /// Gives every queue its figures.
@@ -199,8 +213,9 @@ impl UsageLedger {
     #[must_use]
     pub fn usage(&self, queue: QueueId) -> Usage {
         let Some(row) = self.queues.get(&queue) else { return Usage::default() };
+        let capacity = self.capacity.get(&row.pool);
         let ppm = |kind| {
-            let whole = self.capacity.weighed(&self.weights, kind);
+            let whole = capacity.map_or(0, |row| row.weighed(&self.weights, kind));
             let part = row.weighed(&self.weights, kind).saturating_mul(1_000_000);
             part.checked_div(whole).and_then(|ppm| u64::try_from(ppm).ok()).unwrap_or(0)
         };
@@ -213,8 +228,8 @@ impl UsageLedger {
 pub struct EndedStep {
     /// When it began.
     pub start: Instant,
-    /// The cluster's capacity.
-    pub capacity: Resources,
+    /// The capacity of each node pool that has queues of its own, or of the cluster.
+    pub capacity: Vec<(PoolId, Resources)>,
     /// What each queue held; those that held nothing are left out.
     pub held: Vec<(QueueId, Resources)>,
 }
@@ -226,8 +241,12 @@ impl UsageLedger {
     pub fn ended(&self, count: usize) -> Vec<EndedStep> {
         let before = |at: Instant| Some(self.window.step_start(Instant(at.0.checked_sub(1)?)));
         let starts = std::iter::successors(self.step.and_then(before), |&start| before(start));
-        let steps = starts.zip(&self.capacity.past).take(count).enumerate();
-        let step = |(age, (start, &capacity)): (usize, (Instant, &Resources))| {
+        let known = self.capacity.values().map(|row| row.past.len()).max().unwrap_or(0);
+        let steps = starts.take(known.min(count)).enumerate();
+        let step = |(age, start): (usize, Instant)| {
+            let pools = self.capacity.iter();
+            let capacity = pools.filter_map(|(&pool, row)| Some((pool, *row.past.get(age)?)));
+            let capacity = capacity.collect();
             let rows = self.queues.iter();
             let held = rows.filter_map(|(&id, row)| Some((id, *row.past.get(age)?)));
             let held = held.filter(|(_, mean)| *mean != Resources::ZERO).collect();
@@ -241,7 +260,7 @@ impl UsageLedger {
     pub fn replay(&mut self, cluster: &Cluster, past: &EndedStep) {
         self.pass(past.start);
         let held: BTreeMap<_, _> = past.held.iter().copied().collect();
-        self.take_down(cluster, past.start, past.capacity, |id, _| {
+        self.take_down(cluster, past.start, &past.capacity, |id, _| {
             held.get(&id).copied().unwrap_or_default()
         });
     }
@@ -250,21 +269,21 @@ impl UsageLedger {
     /// present figure of it all the time: what a snapshot, which has no history, goes on from.
     pub fn assume_even_past(&mut self, cluster: &Cluster, now: Instant) {
         let steps = self.window.steps_before(now);
-        let capacity = cluster.capacity();
         let past = |mean: Resources| std::iter::repeat_n(mean, steps).collect();
-        self.capacity.past = past(capacity);
+        for (pool, held) in capacities(cluster) {
+            let row = Row { past: past(held), pool, held, ..Row::new(now) };
+            self.capacity.insert(pool, row);
+        }
         for (id, queue) in cluster.queues().iter() {
-            let mut mean = Resources::ZERO;
+            let (mut mean, capacity) = (Resources::ZERO, cluster.capacity_of(queue.pool));
             for kind in Kind::ALL {
                 let part = u128::from(capacity[kind]) * u128::from(queue.usage.of(kind));
                 mean[kind] = u64::try_from(part.div_ceil(1_000_000)).unwrap_or(u64::MAX);
             }
-            let (seq, held) = (queue.seq, queue.held());
-            let row = Row { past: past(mean), seq, held, since: now, ..Row::default() };
+            let (seq, pool, held) = (queue.seq, queue.pool, queue.held());
+            let row = Row { past: past(mean), seq, pool, held, ..Row::new(now) };
             self.queues.insert(id, row);
         }
         self.step = Some(self.window.step_start(now));
-        self.capacity.since = now;
-        self.capacity.held = capacity;
     }
 }

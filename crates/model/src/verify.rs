@@ -3,9 +3,9 @@
 
 use units::Resources;
 
-use crate::Cluster;
 use crate::free::FreeIndex;
 use crate::requests::Requests;
+use crate::{Cluster, Occupancy};
 
 impl Cluster {
     /// Compares every account and index with one computed from the occupancies alone.
@@ -25,6 +25,10 @@ impl Cluster {
             let count = crate::node::whole_count(&node.gpus);
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }
+        fresh.pools = self.pools.emptied();
+        for (_, node) in self.nodes.iter() {
+            fresh.pools.add(node.pool, node.capacity, node.capacity);
+        }
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeIndex::default();
         fresh.free_soon = Resources::ZERO;
@@ -37,12 +41,7 @@ impl Cluster {
             fresh.free_soon += node.free(false);
         }
         for id in fresh.queues.ids().collect::<Vec<_>>() {
-            let queue = &mut fresh.queues[id];
-            queue.allocated = Resources::ZERO;
-            queue.allocated_non_preemptible = Resources::ZERO;
-            queue.requested = Resources::ZERO;
-            queue.lent_gpu_millis = 0;
-            queue.preemptible.clear();
+            fresh.queues[id].clear_accounts();
         }
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
             let workload = &mut fresh.workloads[id];
@@ -58,14 +57,16 @@ impl Cluster {
         fresh.waiting.clear();
         fresh.reserved.clear();
         fresh.gated.clear();
-        for id in fresh.pods.ids().collect::<Vec<_>>() {
+        let pods: Vec<_> = fresh.pods.ids().collect();
+        for &id in &pods {
             let pod = &mut fresh.pods[id];
-            let occupancy = std::mem::take(&mut pod.occupancy);
-            let wants = std::mem::take(&mut pod.wants);
+            (pod.occupancy, pod.wants) = (Occupancy::default(), false);
             let succeeded = std::mem::take(&mut pod.succeeded);
             fresh.set_succeeded(id, succeeded);
-            fresh.set_occupancy(id, occupancy);
-            if wants {
+        }
+        for id in pods {
+            fresh.set_occupancy(id, self.pods[id].occupancy.clone());
+            if self.pods[id].wants {
                 fresh.set_wants(id, true);
             }
         }
@@ -101,10 +102,11 @@ impl Cluster {
             || self.requests != fresh.requests
             || self.free != fresh.free
             || self.free_soon != fresh.free_soon
+            || (self.capacity, &self.pools) != (fresh.capacity, &fresh.pools)
         {
             return differ(
                 "index",
-                "waiting, reserved, partial, stale, elastic, requests, hardware or free",
+                "waiting, reserved, partial, stale, elastic, requests, hardware, pools or free",
             );
         }
         Ok(())

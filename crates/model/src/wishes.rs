@@ -1,7 +1,8 @@
 //! Which pods are to run. Owns: what a queue's workloads ask for. Refuses to know: who gets it.
 
+use crate::account::Sign;
 use crate::cluster::keep;
-use crate::{Cluster, Pod, PodId};
+use crate::{Cluster, Pod, PodId, PoolId};
 
 impl Cluster {
     /// Says whether a pod should run. A pod that no longer should loses its reserved place; one that
@@ -43,15 +44,54 @@ impl Cluster {
         let asks = row.asks();
         if asked != asks {
             let workload = row.workload;
-            let (request, leaf) = (self.set_of(pod).demand, self.workloads[workload].spec.queue);
-            for queue in self.lineage(leaf).collect::<Vec<_>>() {
-                let requested = &mut self.queues[queue].requested;
-                *requested = if asks { *requested + request } else { *requested - request };
-            }
+            self.account_ask(pod, if asks { Sign::Plus } else { Sign::Minus });
             let set = self.pods[pod].set as usize;
             let request = self.workloads[workload].spec.pod_sets[set].request;
             self.requests.change((request, self.set_of(pod).constraints), asks);
         }
         self.index(pod, waited);
+    }
+
+    /// What a pod asks for counts in the pool in which its workload is, and as long as it is in
+    /// none, in each that it may be in.
+    pub(crate) fn account_ask(&mut self, pod: PodId, sign: Sign) {
+        self.account_ask_in(pod, self.asks_in(pod), sign);
+    }
+
+    fn account_ask_in(&mut self, pod: PodId, pool: Option<PoolId>, sign: Sign) {
+        let (demand, workload) = (self.set_of(pod).demand, self.workload_of(pod));
+        let (project, pools) = (workload.spec.queue, workload.pools.clone());
+        let pools = if self.is_divided() && pool.is_none() { pools } else { Default::default() };
+        let alone = pools.is_empty().then(|| pool.unwrap_or_default());
+        for pool in alone.into_iter().chain(pools) {
+            let mut queue = Some(self.queue_in(project, pool));
+            while let Some(id) = queue {
+                let row = &mut self.queues[id];
+                match sign {
+                    Sign::Plus => row.requested += demand,
+                    Sign::Minus => row.requested -= demand,
+                }
+                queue = row.parent;
+            }
+        }
+    }
+
+    /// The one pool in which a pod's workload asks, if it has a choice and is in one.
+    pub(crate) fn asks_in(&self, pod: PodId) -> Option<PoolId> {
+        if self.is_divided() { self.pool_of(self.pods[pod].workload) } else { None }
+    }
+
+    /// Its workload may ask in other pools now than when it asked in `before`.
+    pub(crate) fn asks_elsewhere(&mut self, pod: PodId, before: Option<PoolId>) {
+        let after = self.asks_in(pod);
+        if before == after {
+            return;
+        }
+        for pod in self.workload_of(pod).pods.clone() {
+            if self.pods[pod].asks() {
+                self.account_ask_in(pod, before, Sign::Minus);
+                self.account_ask_in(pod, after, Sign::Plus);
+            }
+        }
     }
 }

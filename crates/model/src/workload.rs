@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use units::{Instant, Resources};
 
 use crate::{
-    GroupSpec, NodeId, PodId, PodSet, PodSetSpec, QueueId, ShapeId, TopologyConstraint, WorkloadId,
+    GroupSpec, NodeId, PodId, PodSet, PodSetSpec, PoolId, QueueId, ShapeId, TopologyConstraint,
+    WorkloadId,
 };
 
 /// A workload to add.
@@ -13,7 +14,7 @@ use crate::{
 pub struct WorkloadSpec {
     /// Name, for explanations.
     pub name: String,
-    /// Queue it belongs to; a leaf of the tree.
+    /// Queue it belongs to; a leaf of the tree. In another node pool its twin there is charged.
     pub queue: QueueId,
     /// Order of creation: older goes first among equals.
     pub seq: u64,
@@ -112,8 +113,8 @@ pub struct Workload {
     pub placed: u32,
     /// Pods that ended well.
     pub succeeded: u32,
-    /// The pool in which places are being sought.
-    pub(crate) confined: Option<usize>,
+    /// The node pools it chooses between, the best first; none if it does not matter.
+    pub pools: SmallVec<[PoolId; 1]>,
 }
 
 impl Workload {

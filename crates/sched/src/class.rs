@@ -1,7 +1,7 @@
 //! Workloads that are the same to every decision. Owns: what makes them so. What one of a class
 //! could not get, none of it can; why one of it waits, all of it do.
 
-use model::{Cluster, ConstraintsId, PodRequest, QueueId, ShapeId, WorkloadId};
+use model::{Cluster, ConstraintsId, PodRequest, PoolId, QueueId, ShapeId, WorkloadId};
 use smallvec::SmallVec;
 use units::Instant;
 
@@ -19,7 +19,7 @@ pub(crate) struct Class {
     /// Pods that have a place bind the others to where it is, which is its own matter.
     bound: Option<WorkloadId>,
     /// The node pool its pods with a place bind the others to.
-    pool: Option<usize>,
+    pool: Option<PoolId>,
     sets: SmallVec<[SetClass; 1]>,
 }
 

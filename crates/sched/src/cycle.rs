@@ -72,7 +72,7 @@ fn finish(mut s: Session<'_>) -> Plan {
     let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).chain(gated).collect();
     let mut known = BTreeMap::new();
     let pending =
-        waiting.into_iter().map(|id| (id, explain::reasons(&s, id, &mut known))).collect();
+        waiting.into_iter().map(|id| (id, explain::reasons(&mut s, id, &mut known))).collect();
     if s.stats.exhausted {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));

@@ -10,16 +10,18 @@ use crate::policy::OverQuota;
 use crate::{Policy, Profile, kai};
 
 /// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
-/// quotas promise more than there is, everybody gets less in proportion, if the policy says so.
+/// quotas promise more than there is, everybody gets less in proportion, if the policy says so. Where
+/// node pools have queues of their own, each pool is divided among its own.
 #[must_use]
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     if matches!(policy.profile, Profile::Kai(_)) {
         return kai::fair_shares(cluster, policy);
     }
     let mut shares = BTreeMap::new();
-    let roots = cluster.queues().iter().filter(|(_, q)| q.parent.is_none()).map(|(id, _)| id);
-    let roots = roots.collect::<Vec<_>>();
-    divide(cluster, policy, &roots, cluster.capacity(), &mut shares);
+    for pool in cluster.divisions() {
+        let roots: Vec<_> = cluster.roots(pool).collect();
+        divide(cluster, policy, &roots, cluster.capacity_of(pool), &mut shares);
+    }
     shares
 }
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, PodSetSpec, QueueId, WorkloadId};
+use model::{Cluster, PodSetSpec, PoolId, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
 use crate::class::Class;
@@ -14,11 +14,17 @@ use crate::class::Class;
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
-    /// Under each queue (none: at the top) those with candidates, and whom each would send.
-    lines: BTreeMap<Option<QueueId>, BTreeMap<(Turn, QueueId), WorkloadId>>,
+    /// Under each queue (none: at the top of each node pool) those with candidates, and whom each
+    /// would send.
+    lines: BTreeMap<(Option<QueueId>, PoolId), Line>,
     /// Where each queue stands in its line.
     turns: BTreeMap<QueueId, Turn>,
+    /// The node pool in which each stands in line; none for those to whom all are the same.
+    pools: BTreeMap<WorkloadId, PoolId>,
 }
+
+/// Queues in the order of their turns, and whom each would send.
+type Line = BTreeMap<(Turn, QueueId), WorkloadId>;
 
 /// What decides which of two siblings goes first: the first difference, the lesser of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +43,10 @@ impl Candidates {
     pub(crate) fn new(shares: &Shares<'_>, ids: impl IntoIterator<Item = WorkloadId>) -> Self {
         let mut candidates = Self::default();
         for id in ids {
-            let queue = shares.cluster.workloads()[id].spec.queue;
+            if let Some(&first) = shares.cluster.choices(id).first() {
+                candidates.pools.insert(id, first);
+            }
+            let queue = candidates.queue(shares, id);
             candidates.ranked.entry(queue).or_default().insert((by_rank(shares.cluster, id), id));
         }
         for queue in candidates.ranked.keys().copied().collect::<Vec<_>>() {
@@ -47,16 +56,43 @@ impl Candidates {
     }
 
     /// The workload to try next: the neediest department, in it the neediest project, in it the
-    /// first by rank.
+    /// first by rank. Every pool has an order of its own; one comes after the other.
     pub(crate) fn first(&self) -> Option<WorkloadId> {
-        self.lines.get(&None)?.first_key_value().map(|(_, &id)| id)
+        let top = self.lines.iter().take_while(|((above, _), _)| above.is_none());
+        top.filter_map(|(_, line)| line.first_key_value()).map(|(_, &id)| id).next()
     }
 
-    /// Looks again at a project that holds more or less than before, and at all above it.
-    pub(crate) fn refresh(&mut self, shares: &Shares<'_>, project: QueueId) {
-        let mut sends = self.ranked.get(&project).and_then(|ranked| ranked.first()).map(|r| r.1);
-        for queue in shares.cluster.lineage(project) {
-            let line = self.lines.entry(shares.cluster.queues()[queue].parent).or_default();
+    /// The node pool a workload is to be tried in; none if all are the same to it.
+    pub(crate) fn pool(&self, id: WorkloadId) -> Option<PoolId> {
+        self.pools.get(&id).copied()
+    }
+
+    /// Lets a workload that is bound to another pool by now stand in line there; says whether it is.
+    pub(crate) fn goes_elsewhere(&mut self, shares: &Shares<'_>, id: WorkloadId) -> bool {
+        let Some(pool) = self.pool(id) else { return false };
+        let choices = shares.cluster.choices(id);
+        let Some(&first) = choices.first().filter(|_| !choices.contains(&pool)) else {
+            return false;
+        };
+        self.remove(shares, id);
+        self.pools.insert(id, first);
+        let queue = self.queue(shares, id);
+        self.ranked.entry(queue).or_default().insert((by_rank(shares.cluster, id), id));
+        self.refresh(shares, queue);
+        true
+    }
+
+    fn queue(&self, shares: &Shares<'_>, id: WorkloadId) -> QueueId {
+        let project = shares.cluster.workloads()[id].spec.queue;
+        shares.cluster.queue_in(project, self.pool(id).unwrap_or_default())
+    }
+
+    /// Looks again at a queue that holds more or less than before, and at all above it.
+    pub(crate) fn refresh(&mut self, shares: &Shares<'_>, leaf: QueueId) {
+        let mut sends = self.ranked.get(&leaf).and_then(|ranked| ranked.first()).map(|r| r.1);
+        for queue in shares.cluster.lineage(leaf) {
+            let row = &shares.cluster.queues()[queue];
+            let line = self.lines.entry((row.parent, row.pool)).or_default();
             if let Some(turn) = self.turns.remove(&queue) {
                 line.remove(&(turn, queue));
             }
@@ -70,19 +106,33 @@ impl Candidates {
     }
 
     pub(crate) fn remove(&mut self, shares: &Shares<'_>, id: WorkloadId) {
-        let queue = shares.cluster.workloads()[id].spec.queue;
+        let queue = self.queue(shares, id);
         if let Some(ranked) = self.ranked.get_mut(&queue) {
             ranked.remove(&(by_rank(shares.cluster, id), id));
         }
         self.refresh(shares, queue);
     }
 
-    /// Drops a workload and its equals: what it could not get, none of them can.
-    pub(crate) fn remove_equals(&mut self, shares: &Shares<'_>, id: WorkloadId) {
+    /// What a workload could not get where it was tried, its equals cannot either: all of them go
+    /// on to their next pool, or are out.
+    pub(crate) fn fail_equals(&mut self, shares: &Shares<'_>, id: WorkloadId) {
+        let (queue, pool) = (self.queue(shares, id), self.pool(id));
         let class = Class::of(shares.cluster, id);
-        let queue = shares.cluster.workloads()[id].spec.queue;
-        if let Some(ranked) = self.ranked.get_mut(&queue) {
-            ranked.retain(|&(_, other)| Class::of(shares.cluster, other) != class);
+        let pools = &self.pools;
+        let equal = |&(_, other): &(Rank, WorkloadId)| {
+            pools.get(&other).copied() == pool && Class::of(shares.cluster, other) == class
+        };
+        let Some(ranked) = self.ranked.get_mut(&queue) else { return };
+        let failed: Vec<_> = ranked.extract_if(.., equal).collect();
+        let choices = shares.cluster.choices(id);
+        let at = choices.iter().position(|&choice| Some(choice) == pool);
+        if let Some(&next) = at.and_then(|at| choices.get(at + 1)) {
+            for (rank, other) in failed {
+                self.pools.insert(other, next);
+                let queue = self.queue(shares, other);
+                self.ranked.entry(queue).or_default().insert((rank, other));
+            }
+            self.refresh(shares, self.queue(shares, id));
         }
         self.refresh(shares, queue);
     }
@@ -139,14 +189,15 @@ impl Shares<'_> {
     }
 
     /// What the queue may come to hold: its quota or fair share, whichever is more, up to its
-    /// limit; unlimited means the whole cluster.
+    /// limit; unlimited means all there is.
     fn allocatable(&self, id: QueueId) -> Resources {
         let queue = &self.cluster.queues()[id];
+        let capacity = self.cluster.capacity_of(queue.pool);
         let mut result = Resources::ZERO;
         for kind in Kind::ALL {
             let quota = queue.share.quota[kind];
             let entitled = if quota == u64::MAX { quota } else { quota.max(self.fair[&id][kind]) };
-            result[kind] = entitled.min(queue.share.limit[kind]).min(self.cluster.capacity()[kind]);
+            result[kind] = entitled.min(queue.share.limit[kind]).min(capacity[kind]);
         }
         result
     }

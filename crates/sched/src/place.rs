@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
 use crate::ranking::Ranking;
+use crate::session::Session;
 use crate::{Fill, Policy};
 
 /// What a pod needs of a place.
@@ -20,14 +21,19 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// What a pod needs; `gpus` stands in for the size of an elastic one.
-    pub(crate) fn of(cluster: &Cluster, pod: PodId, gpus: Option<u32>) -> Self {
+    /// What a pod needs where its workload is being placed; `gpus` stands in for the size of an elastic one.
+    pub(crate) fn of(s: &Session<'_>, pod: PodId, gpus: Option<u32>) -> Self {
+        Self { constraints: s.constraints_of(pod), ..Self::anywhere(s.cluster, pod, gpus) }
+    }
+
+    /// The same in any node pool that its workload may be in.
+    pub(crate) fn anywhere(cluster: &Cluster, pod: PodId, gpus: Option<u32>) -> Self {
         let set = cluster.pods()[pod].set as usize;
         let mut request = cluster.workload_of(pod).spec.pod_sets[set].request;
         if let Some(gpus) = gpus {
             request.gpu = GpuRequest::Whole(gpus);
         }
-        Self { request, constraints: cluster.constraints_of(pod) }
+        Self { request, constraints: cluster.constraints_in(pod, None) }
     }
 }
 

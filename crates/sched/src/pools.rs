@@ -1,40 +1,100 @@
-//! Node pools in order of preference: a workload goes to the first in which it can be, all of it.
-//! Owns: the order in which they are tried.
+//! Node pools in order of preference: a workload is all in one of them. Owns: in which one a
+//! workload is being placed, and which queue is charged for it there.
 
-use model::WorkloadId;
+use model::{ConstraintsId, PodId, PoolId, QueueId, WorkloadId};
 
 use crate::session::Session;
 
-/// Makes an attempt in each pool that comes into question until one succeeds. What has a place
-/// binds the rest to its pool. An attempt inside an attempt is made where that one is.
+/// Makes an attempt in each pool that comes into question until one succeeds. An attempt inside an
+/// attempt is made where that one is.
 pub(crate) fn in_order<E>(
     s: &mut Session<'_>,
     id: WorkloadId,
     mut attempt: impl FnMut(&mut Session<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let pools = s.cluster.pools(id);
-    if pools == 1 || s.cluster.confined(id).is_some() {
+    if s.cluster.choices(id).len() < 2 || s.trying.contains(id) {
         return attempt(s);
     }
-    let (first, last) = s.cluster.pool_of(id).map_or((0, pools - 1), |pool| (pool, pool));
-    let mut outcome = attempt_in(s, id, first, &mut attempt);
-    for pool in first + 1..=last {
+    let mut outcome = Ok(());
+    for at in 0..s.cluster.choices(id).len() {
+        let Some(&pool) = s.cluster.choices(id).get(at) else { break };
+        outcome = within(s, id, Some(pool), &mut attempt);
         if outcome.is_ok() {
             break;
         }
-        outcome = attempt_in(s, id, pool, &mut attempt);
     }
     outcome
 }
 
-fn attempt_in<E>(
+/// Does something about a workload as if it could only be in this pool.
+pub(crate) fn within<T>(
     s: &mut Session<'_>,
     id: WorkloadId,
-    pool: usize,
-    attempt: &mut impl FnMut(&mut Session<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    s.cluster.confine(id, Some(pool));
-    let outcome = attempt(s);
-    s.cluster.confine(id, None);
+    pool: Option<PoolId>,
+    work: impl FnOnce(&mut Session<'_>) -> T,
+) -> T {
+    let Some(pool) = pool else { return work(s) };
+    let outside = s.trying.enter(id, pool);
+    let outcome = work(s);
+    s.trying.leave(outside);
     outcome
+}
+
+/// The attempts under way, one inside the other: which workload in which pool.
+#[derive(Debug, Default)]
+pub(crate) struct Trying(Vec<(WorkloadId, PoolId)>);
+
+impl Trying {
+    fn enter(&mut self, id: WorkloadId, pool: PoolId) -> usize {
+        self.0.push((id, pool));
+        self.0.len() - 1
+    }
+
+    fn leave(&mut self, outside: usize) {
+        self.0.truncate(outside);
+    }
+
+    fn contains(&self, id: WorkloadId) -> bool {
+        self.0.iter().any(|&(other, _)| other == id)
+    }
+
+    fn pool(&self, id: WorkloadId) -> Option<PoolId> {
+        self.0.iter().rev().find(|&&(other, _)| other == id).map(|&(_, pool)| pool)
+    }
+}
+
+impl Session<'_> {
+    /// The pool that matters to a workload now: the one it is being placed in, or is in, or would be
+    /// tried in first. None if all are the same to it.
+    pub(crate) fn pool_of(&self, id: WorkloadId) -> Option<PoolId> {
+        if self.cluster.workloads()[id].pools.is_empty() {
+            return None;
+        }
+        let here = self.trying.pool(id).or_else(|| self.cluster.pool_of(id));
+        here.or_else(|| self.cluster.choices(id).first().copied())
+    }
+
+    /// The queue that is charged for a workload there.
+    pub(crate) fn queue_of(&self, id: WorkloadId) -> QueueId {
+        let project = self.cluster.workloads()[id].spec.queue;
+        if !self.cluster.is_divided() {
+            return project;
+        }
+        self.cluster.queue_in(project, self.pool_of(id).unwrap_or_default())
+    }
+
+    /// The pool whose queues divide what a workload would get there.
+    pub(crate) fn division_of(&self, id: WorkloadId) -> PoolId {
+        self.cluster.queues()[self.queue_of(id)].pool
+    }
+
+    /// What a pod demands of nodes there.
+    pub(crate) fn constraints_of(&self, pod: PodId) -> ConstraintsId {
+        self.cluster.constraints_in(pod, self.pool_of(self.cluster.pods()[pod].workload))
+    }
+
+    /// Whether a workload with a place is where another is being placed.
+    pub(crate) fn shares_pool(&self, id: WorkloadId, other: WorkloadId) -> bool {
+        !self.cluster.is_divided() || self.pool_of(id) == self.pool_of(other)
+    }
 }

@@ -12,15 +12,15 @@ mod claims;
 
 use std::collections::BTreeMap;
 
-use model::{Placement, PodId, QueueId, Share, WorkloadId};
+use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
 use crate::actions::preempt::{gives_way_to, is_below};
-use crate::actions::reclaim::{branches, is_above_share, not_entitled};
+use crate::actions::reclaim::{beyond_share, branches, is_above_share, not_entitled, parting};
 use crate::class::Class;
 use crate::session::{Blocked, Session};
 use crate::victims::is_elastic;
-use crate::{Pending, order};
+use crate::{Pending, order, pools};
 use claims::Claims;
 
 /// Candidates looked at for each reservation there may be.
@@ -32,15 +32,26 @@ pub(crate) struct Reservations {
     /// Who is to get one, in order, and why it has no place. Which places are its own is found
     /// out when somebody else is about to take one: as long as nobody gets anything, nothing needs
     /// to be kept.
-    due: Vec<(WorkloadId, Blocked)>,
+    due: Vec<Due>,
     kept: Vec<Reservation>,
     /// Who would have a place but for a reservation.
     behind: BTreeMap<Class, Pending>,
 }
 
+/// A reservation to be made.
+struct Due {
+    id: WorkloadId,
+    /// The first pool in which it could not start.
+    pool: Option<PoolId>,
+    queue: QueueId,
+    blocked: Blocked,
+}
+
 /// Room kept for one workload.
 struct Reservation {
     id: WorkloadId,
+    /// The queue that will be charged: that of the pool in which room is kept.
+    queue: QueueId,
     /// What its pods ask for together.
     asked: Resources,
     claims: Claims,
@@ -66,7 +77,11 @@ impl Session<'_> {
     /// Will keep room for a workload that had its turn and found no place, if it has waited long
     /// enough and could start at all.
     pub(crate) fn reserve(&mut self, id: WorkloadId, blocked: Blocked) {
-        if self.reservations.due.len() >= self.policy.reservations_max.saturating_mul(TRIES) {
+        let known = &self.reservations.due;
+        if known.len() >= self.policy.reservations_max.saturating_mul(TRIES)
+            || known.iter().any(|due| due.id == id)
+            || self.reservations.kept.iter().any(|kept| kept.id == id)
+        {
             return;
         }
         let asked = self.ask(id, None);
@@ -77,7 +92,8 @@ impl Session<'_> {
         }
         let due = self.waits_since(id).plus_ms(self.policy.reserve_after_ms);
         if due <= self.now {
-            self.reservations.due.push((id, blocked));
+            let (pool, queue) = (self.pool_of(id), self.queue_of(id));
+            self.reservations.due.push(Due { id, pool, queue, blocked });
         } else {
             self.wake(due);
         }
@@ -86,35 +102,58 @@ impl Session<'_> {
     /// Whether somebody is to get a reservation before this workload may take anything.
     pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
         let mut due = self.reservations.due.iter();
-        due.any(|&(other, _)| {
-            other != id && !self.has_started(other) && !self.goes_before(id, other)
+        due.any(|due| {
+            due.id != id
+                && !self.has_started(due.id)
+                && self.competes(id, due.queue)
+                && !self.goes_before(id, (due.queue, due.id))
         })
     }
 
     /// Keeps room for those who are to get a reservation.
     pub(crate) fn keep_room(&mut self) {
-        for (id, blocked) in std::mem::take(&mut self.reservations.due) {
-            let asked = self.ask(id, None);
-            if self.reservations.kept.len() >= self.policy.reservations_max
-                || self.has_started(id)
-                || !self.could_start(id, asked + self.held_above(id))
-            {
-                continue;
-            }
-            let claims = match blocked {
-                // Its queue has to become emptier first; which places it gets is a matter of then.
-                Blocked::Queue(_) => Some(Claims::default()),
-                Blocked::Room => self.claims(id),
-            };
-            if let Some(claims) = claims {
-                self.reservations.kept.push(Reservation { id, asked, claims });
-            }
+        for due in std::mem::take(&mut self.reservations.due) {
+            let reservation = pools::within(self, due.id, due.pool, |s| s.reservation(&due));
+            self.reservations.kept.extend(reservation);
         }
+    }
+
+    fn reservation(&self, due: &Due) -> Option<Reservation> {
+        let Due { id, queue, .. } = *due;
+        let asked = self.ask(id, None);
+        if self.reservations.kept.len() >= self.policy.reservations_max
+            || self.has_started(id)
+            || !self.could_start(id, asked + self.held_above(id))
+        {
+            return None;
+        }
+        let claims = match due.blocked {
+            // Its queue has to become emptier first; which places it gets is a matter of then.
+            Blocked::Queue(_) => Claims::default(),
+            Blocked::Room => self.claims(id)?,
+        };
+        Some(Reservation { id, queue, asked, claims })
+    }
+
+    /// Whether a workload would be charged to queues of the same pool as this one.
+    fn competes(&self, id: WorkloadId, queue: QueueId) -> bool {
+        self.division_of(id) == self.cluster.queues()[queue].pool
     }
 
     /// Whether room is kept for anybody.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()
+    }
+
+    /// Gives up what was kept for one that has started in another of its pools meanwhile; says
+    /// whether that kept anybody waiting.
+    pub(crate) fn withdraw_reservations(&mut self) -> bool {
+        let mut kept = std::mem::take(&mut self.reservations.kept);
+        let before = kept.len();
+        kept.retain(|kept| !self.has_started(kept.id));
+        self.reservations.kept = kept;
+        let withdrawn = self.reservations.kept.len() < before;
+        withdrawn && !std::mem::take(&mut self.reservations.behind).is_empty()
     }
 
     /// Whether all pods that must start together have a place.
@@ -127,7 +166,7 @@ impl Session<'_> {
     /// nothing else.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = &self.cluster.workloads()[id].spec;
-        self.cluster.lineage(spec.queue).all(|queue| {
+        self.cluster.lineage(self.queue_of(id)).all(|queue| {
             let share = &self.cluster.queues()[queue].share;
             let mut most = share.limit.min(self.fair[&queue]);
             if !spec.preemptible {
@@ -141,11 +180,10 @@ impl Session<'_> {
     fn held_above(&self, id: WorkloadId) -> Resources {
         let workload = |id: WorkloadId| &self.cluster.workloads()[id];
         let spec = &workload(id).spec;
-        let own = self.cluster.queues()[spec.queue].workloads.iter();
-        let above = own.filter(|&&other| {
+        let above = self.workloads_in(self.queue_of(id)).filter(|&other| {
             workload(other).placed > 0 && workload(other).spec.priority > spec.priority
         });
-        let pods = above.flat_map(|&other| &workload(other).pods);
+        let pods = above.flat_map(|other| &workload(other).pods);
         let held = pods.filter_map(|&pod| {
             let place = self.cluster.pods()[pod].occupancy.effective()?;
             Some(self.cluster.amounts(pod, place))
@@ -170,9 +208,10 @@ impl Session<'_> {
     pub(crate) fn leaves_headroom(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = |id: WorkloadId| &self.cluster.workloads()[id].spec;
         self.heeded(id, Heed::Binding).all(|kept| {
-            let own =
-                |queue: &QueueId| self.cluster.lineage(spec(id).queue).any(|other| other == *queue);
-            self.cluster.lineage(spec(kept.id).queue).filter(own).all(|queue| {
+            let own = |queue: &QueueId| {
+                self.cluster.lineage(self.queue_of(id)).any(|other| other == *queue)
+            };
+            self.cluster.lineage(kept.queue).filter(own).all(|queue| {
                 let queue = &self.cluster.queues()[queue];
                 let fixed = !spec(id).preemptible && !spec(kept.id).preemptible;
                 Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0).all(|kind| {
@@ -192,8 +231,8 @@ impl Session<'_> {
     /// What those ask for that have a reservation in its own queue and go before it: the share of
     /// the queue is theirs first.
     pub(crate) fn reserved_before(&self, id: WorkloadId) -> Resources {
-        let queue = |id: WorkloadId| self.cluster.workloads()[id].spec.queue;
-        let own = self.heeded(id, Heed::Binding).filter(|kept| queue(kept.id) == queue(id));
+        let queue = self.queue_of(id);
+        let own = self.heeded(id, Heed::Binding).filter(|kept| kept.queue == queue);
         own.map(|kept| kept.asked).sum()
     }
 
@@ -211,7 +250,8 @@ impl Session<'_> {
 
     fn heeded(&self, id: WorkloadId, heed: Heed) -> impl Iterator<Item = &Reservation> {
         self.reservations.kept.iter().filter(move |kept| {
-            let stands = kept.id != id && !self.has_started(kept.id);
+            let stands =
+                kept.id != id && !self.has_started(kept.id) && self.competes(id, kept.queue);
             stands && (heed == Heed::All || self.binds(kept, id))
         })
     }
@@ -219,21 +259,24 @@ impl Session<'_> {
     /// A reservation binds everybody but who goes before its holder, who is known to be gone by
     /// the time it starts, and who gives way to it at once.
     fn binds(&self, kept: &Reservation, id: WorkloadId) -> bool {
-        !self.goes_before(id, kept.id)
+        !self.goes_before(id, (kept.queue, kept.id))
             && !self.ends_in_time(id, kept)
             && !self.would_give_way(id, kept)
     }
 
-    fn goes_before(&self, id: WorkloadId, other: WorkloadId) -> bool {
+    fn goes_before(&self, id: WorkloadId, (queue, other): (QueueId, WorkloadId)) -> bool {
         let outranks =
             |left, right| order::by_rank(self.cluster, left) < order::by_rank(self.cluster, right);
-        let Some((own, theirs)) = branches(self, id, other) else { return outranks(id, other) };
+        let own = self.queue_of(id);
+        let Some((own_side, theirs)) = parting(self, own, queue) else {
+            return outranks(id, other);
+        };
         // The place its queue has in the order is that of the first in it.
-        let queue = |id: WorkloadId| self.cluster.workloads()[id].spec.queue;
-        let is_first = self.reservations.kept.iter().all(|kept| {
-            queue(kept.id) != queue(id) || self.has_started(kept.id) || !outranks(kept.id, id)
-        });
-        is_first && self.shares().before((own, id), (theirs, other))
+        let is_first =
+            self.reservations.kept.iter().all(|kept| {
+                kept.queue != own || self.has_started(kept.id) || !outranks(kept.id, id)
+            });
+        is_first && self.shares().before((own_side, id), (theirs, other))
     }
 
     fn ends_in_time(&self, id: WorkloadId, kept: &Reservation) -> bool {
@@ -246,16 +289,16 @@ impl Session<'_> {
     /// one: nothing is lost by letting it run until then.
     fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
         let workload = &self.cluster.workloads()[id];
-        let guaranteed =
-            |what: fn(&Share) -> Option<u64>| self.guaranteed_ms(workload.spec.queue, what) > 0;
-        match branches(self, kept.id, id) {
+        let own = self.queue_of(id);
+        let guaranteed = |what: fn(&Share) -> Option<u64>| self.guaranteed_ms(own, what) > 0;
+        match parting(self, kept.queue, own) {
             None => {
                 is_below(self, kept.id, id) && !guaranteed(|share| share.preempt_min_runtime_ms)
             }
             Some((_, giver)) => {
                 workload.spec.preemptible
                     && !guaranteed(|share| share.reclaim_min_runtime_ms)
-                    && not_entitled(self, kept.id, kept.asked).is_none()
+                    && beyond_share(self, kept.queue, kept.asked).is_none()
                     && is_above_share(self, giver, kept.asked, self.ask(id, None))
             }
         }

@@ -12,7 +12,7 @@ use units::{Instant, Kind, Ratio, Resources};
 use crate::class::patient_until;
 use crate::order::Shares;
 use crate::place::Ask;
-use crate::pools;
+use crate::pools::{self, Trying};
 use crate::reserve::{Heed, Reservations};
 use crate::topology::Free;
 use crate::turn::turn;
@@ -33,6 +33,7 @@ pub(crate) struct Session<'a> {
     pub(crate) wake_at: Option<Instant>,
     pub(crate) ranking: Ranking,
     pub(crate) reservations: Reservations,
+    pub(crate) trying: Trying,
 }
 
 /// Why a workload was not placed.
@@ -60,6 +61,7 @@ impl<'a> Session<'a> {
             wake_at: None,
             ranking: Ranking::default(),
             reservations: Reservations::default(),
+            trying: Trying::default(),
         }
     }
 }
@@ -75,10 +77,11 @@ impl Session<'_> {
         waiting.filter(|&id| self.cluster.workloads()[id].not_before <= self.now)
     }
 
-    /// Projects that hold more or less than at a point of this cycle.
-    pub(crate) fn projects_changed_since(&self, point: Checkpoint) -> BTreeSet<QueueId> {
+    /// Queues of projects that hold more or less than at a point of this cycle.
+    pub(crate) fn queues_changed_since(&self, point: Checkpoint) -> BTreeSet<QueueId> {
         let pods = self.cluster.changed_since(point);
-        pods.map(|pod| self.cluster.workload_of(pod).spec.queue).collect()
+        let projects = pods.map(|pod| self.cluster.workload_of(pod).spec.queue);
+        projects.flat_map(|project| self.cluster.queues_of(project)).collect()
     }
 
     /// Spends one trial; false when the action has used up its own.
@@ -283,29 +286,24 @@ impl Session<'_> {
 
     /// Limit and quota at every level of the tree. Source: scheduling reference §9.
     pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
-        let spec = &self.cluster.workloads()[id].spec;
-        let mut lineage = self.cluster.lineage(spec.queue);
-        lineage.try_for_each(|queue| self.check_level(queue, spec.preemptible, asked))
+        let preemptible = self.cluster.workloads()[id].spec.preemptible;
+        let mut lineage = self.cluster.lineage(self.queue_of(id));
+        lineage.try_for_each(|queue| self.check_level(queue, preemptible, asked))
     }
 
-    fn check_level(
-        &self,
-        queue: QueueId,
-        preemptible: bool,
-        asked: Resources,
-    ) -> Result<(), Pending> {
-        let queue = &self.cluster.queues()[queue];
+    fn check_level(&self, id: QueueId, preemptible: bool, asked: Resources) -> Result<(), Pending> {
+        let queue = &self.cluster.queues()[id];
         let (held, fixed) = (queue.allocated, queue.allocated_non_preemptible);
         for kind in Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0) {
             let (limit, quota) = (queue.share.limit[kind], queue.share.quota[kind]);
-            let name = queue.name.clone();
             let requested = asked[kind];
             if held[kind].saturating_add(requested) > limit {
                 let allocated = held[kind];
-                return Err(Pending::OverLimit { queue: name, kind, limit, allocated, requested });
+                let queue = self.cluster.queue_name(id);
+                return Err(Pending::OverLimit { queue, kind, limit, allocated, requested });
             }
             if !preemptible && fixed[kind].saturating_add(requested) > quota {
-                let queue = name;
+                let queue = self.cluster.queue_name(id);
                 let allocated = fixed[kind];
                 return Err(Pending::NonPreemptibleOverQuota {
                     queue,
@@ -321,36 +319,41 @@ impl Session<'_> {
 
     /// The queue that refuses a workload by its limit or quota; its own if none does.
     pub(crate) fn refusing_queue(&self, id: WorkloadId, asked: Resources) -> QueueId {
-        let spec = &self.cluster.workloads()[id].spec;
-        let refuses = |queue: &QueueId| self.check_level(*queue, spec.preemptible, asked).is_err();
-        self.cluster.lineage(spec.queue).find(refuses).unwrap_or(spec.queue)
+        let preemptible = self.cluster.workloads()[id].spec.preemptible;
+        let refuses = |queue: &QueueId| self.check_level(*queue, preemptible, asked).is_err();
+        let own = self.queue_of(id);
+        self.cluster.lineage(own).find(refuses).unwrap_or(own)
     }
 
-    /// What elastic workloads hold beyond their requests.
-    pub(crate) fn lent(&self) -> Resources {
-        let roots = self.cluster.queues().iter().filter(|(_, queue)| queue.parent.is_none());
-        let gpu_millis = roots.map(|(_, queue)| queue.lent_gpu_millis).sum();
+    /// What elastic workloads hold beyond their requests where a workload is being placed.
+    pub(crate) fn lent(&self, id: WorkloadId) -> Resources {
+        let roots = self.cluster.roots(self.division_of(id));
+        let gpu_millis = roots.map(|queue| self.cluster.queues()[queue].lent_gpu_millis).sum();
         Resources { gpu_millis, ..Resources::ZERO }
     }
 
     /// The other queues under the same one.
     pub(crate) fn siblings(&self, queue: QueueId) -> Vec<QueueId> {
-        let parent = self.cluster.queues()[queue].parent;
-        let all: Vec<_> = match parent {
+        let row = &self.cluster.queues()[queue];
+        let all: Vec<_> = match row.parent {
             Some(parent) => self.cluster.queues()[parent].children.iter().copied().collect(),
-            None => {
-                let queues = self.cluster.queues().iter();
-                queues.filter(|(_, row)| row.parent.is_none()).map(|(id, _)| id).collect()
-            }
+            None => self.cluster.roots(row.pool).collect(),
         };
         all.into_iter().filter(|&other| other != queue).collect()
     }
 
-    /// Workloads in a queue and in all below it.
+    /// Workloads that are charged to a queue or to one below it.
     pub(crate) fn workloads_below(&self, queue: QueueId) -> Vec<WorkloadId> {
-        let row = &self.cluster.queues()[queue];
-        let below = row.children.iter().flat_map(|&child| self.workloads_below(child));
-        row.workloads.iter().copied().chain(below).collect()
+        let children = &self.cluster.queues()[queue].children;
+        let below = children.iter().flat_map(|&child| self.workloads_below(child));
+        self.workloads_in(queue).chain(below).collect()
+    }
+
+    /// Workloads that are charged to this very queue.
+    pub(crate) fn workloads_in(&self, queue: QueueId) -> impl Iterator<Item = WorkloadId> {
+        let project = &self.cluster.queues()[self.cluster.project_of(queue)];
+        let all = project.workloads.iter().copied();
+        all.filter(move |&id| !self.cluster.is_divided() || self.queue_of(id) == queue)
     }
 
     /// The first reason the queue gives against the workload's next pods.
@@ -396,9 +399,9 @@ impl Session<'_> {
         id: WorkloadId,
         what: impl Fn(&Share) -> Option<u64>,
     ) -> Instant {
-        let workload = &self.cluster.workloads()[id];
-        let span_ms = self.guaranteed_ms(workload.spec.queue, what);
-        workload.last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
+        let span_ms = self.guaranteed_ms(self.queue_of(id), what);
+        let last_start = self.cluster.workloads()[id].last_start;
+        last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
     /// What a queue, or the nearest one above that says anything, or else the policy, guarantees.
@@ -442,7 +445,7 @@ impl Session<'_> {
     pub(crate) fn numbers(&self, id: QueueId, kind: Kind) -> QueueNumbers {
         let queue = &self.cluster.queues()[id];
         QueueNumbers {
-            name: queue.name.clone(),
+            name: self.cluster.queue_name(id),
             kind,
             allocated: queue.allocated[kind],
             quota: queue.share.quota[kind],

@@ -19,7 +19,7 @@ pub fn try_place(
         if !cluster.pods()[pod].waits() {
             continue;
         }
-        let ask = Ask::of(cluster, pod, None);
+        let ask = Ask::anywhere(cluster, pod, None);
         let Some(to) = place::find(cluster, ranking, ask, true, policy, |_| true) else {
             for pod in placed {
                 cluster.set_occupancy(pod, Occupancy::default());

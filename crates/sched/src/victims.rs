@@ -149,7 +149,7 @@ fn make_room_here(
         s.wake(patient_until);
         return false;
     }
-    let ask = Ask::of(s.cluster, first, gpus);
+    let ask = Ask::of(s, first, gpus);
     let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
     let start = s.cluster.checkpoint();
     let mut deal = Deal {
@@ -157,7 +157,7 @@ fn make_room_here(
         need,
         givers: Vec::new(),
         causes: BTreeMap::new(),
-        held_before: s.cluster.queues()[s.cluster.workloads()[id].spec.queue].held(),
+        held_before: s.cluster.queues()[s.queue_of(id)].held(),
         lumps: Lumps::default(),
         exhaustive: false,
     };
@@ -347,7 +347,7 @@ impl Deal<'_> {
                         self.causes.remove(&victim);
                     }
                     let millis = freed(s, taking).gpu_millis;
-                    let queue = s.cluster.workloads()[victim].spec.queue;
+                    let queue = s.queue_of(victim);
                     let least = refused.queues.entry(queue).or_insert(millis);
                     *least = millis.min(*least);
                     refused.victims.insert(victim);

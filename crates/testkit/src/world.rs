@@ -98,11 +98,11 @@ impl World {
     }
 
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
-    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT N`, `wait MS`, `slow`,
+    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
     /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
-    /// `min-runtime PROJECT MS`,
+    /// `min-runtime PROJECT[@POOL] MS`,
     /// `topology NAME LABEL…` (coarse to fine; the first is called `net`),
     /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
     ///
@@ -119,6 +119,7 @@ impl World {
                 "suspend" => words[1..].iter().for_each(|name| self.wants(name, false)),
                 "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
                 "quota" => self.quota(words[1], words[2]),
+                "limit" => self.limit(words[1], words[2]),
                 "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
                 "checkpoint" => words[1..].iter().for_each(|name| self.checkpoint(name)),
                 "restarts" => self.restarts(words[1], words[2]),
@@ -212,10 +213,9 @@ impl World {
             let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
             let whole = lost || self.cluster.runs(id);
             assert!(!started || whole, "gang {} started in part", workload.spec.name);
-            let place = |pod: &model::PodId| self.cluster.pods()[*pod].occupancy.effective();
-            let mut placed = workload.pods.iter().filter_map(|pod| Some((*pod, place(pod)?.node)));
-            let together = placed.all(|(pod, node)| self.cluster.in_its_pool(pod, node));
-            assert!(together, "{} is in two node pools", workload.spec.name);
+            // A node may have been moved to another pool under it.
+            let scattered = is_scattered(&self.cluster, id) && !is_scattered(before, id);
+            assert!(!scattered, "{} is in two node pools", workload.spec.name);
         }
     }
 
@@ -270,7 +270,7 @@ impl World {
     }
 
     fn min_runtime(&mut self, project: &str, ms: &str) {
-        let id = self.queues[project];
+        let id = self.queue_named(project);
         let ms = ms.parse().expect("milliseconds");
         let share = self.cluster.queues()[id].share;
         let share =
@@ -333,9 +333,25 @@ impl World {
 
     fn quota(&mut self, project: &str, gpus: &str) {
         let millis = units::parse_gpu_millis(gpus).expect("a GPU count");
-        let id = self.queues[project];
+        let id = self.queue_named(project);
         let limit = self.cluster.queues()[id].share.limit.gpu_millis;
         self.cluster.set_share(id, share(millis, limit)).expect("a living queue");
+    }
+
+    fn limit(&mut self, project: &str, gpus: &str) {
+        let gpu_millis = units::parse_gpu_millis(gpus).expect("a GPU count");
+        let id = self.queue_named(project);
+        let before = self.cluster.queues()[id].share;
+        let limit = Resources { gpu_millis, ..before.limit };
+        self.cluster.set_share(id, Share { limit, ..before }).expect("a living queue");
+    }
+
+    /// `PROJECT` or `PROJECT@POOL`, which gives every pool queues of its own.
+    fn queue_named(&mut self, name: &str) -> QueueId {
+        let Some((project, pool)) = name.split_once('@') else { return self.queues[name] };
+        self.cluster.divide_by_pool();
+        let pool = self.cluster.add_pool(pool);
+        self.cluster.queue_in(self.queues[project], pool)
     }
 
     /// What each GPU holds: `n1[a2 a2] n2[a1 .]`; shares as `frac05:0.5`.
@@ -447,6 +463,14 @@ impl World {
         let asked = workload.demand().gpu_millis;
         format!("{} ({})", units::format_millis(held), units::format_millis(asked))
     }
+}
+
+/// Whether a workload to which its node pool matters is in several.
+fn is_scattered(cluster: &Cluster, id: WorkloadId) -> bool {
+    let pods = cluster.workloads()[id].pods.iter();
+    let mut placed =
+        pods.filter_map(|&pod| Some((pod, cluster.pods()[pod].occupancy.effective()?.node)));
+    placed.any(|(pod, node)| !cluster.in_its_pool(pod, node))
 }
 
 fn share(quota_millis: u64, limit_millis: u64) -> Share {

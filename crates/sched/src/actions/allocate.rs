@@ -4,15 +4,21 @@
 use model::WorkloadId;
 
 use crate::order::Candidates;
+use crate::pools;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room};
 
 /// Places whatever fits; keeps room for the first that do not.
 pub(crate) fn run(s: &mut Session<'_>) {
-    each_in_order(s, |s, id| {
-        let placed = s.place(id, None);
-        placed.map_err(|blocked| s.reserve(id, blocked)).is_ok()
-    });
+    loop {
+        each_in_order(s, |s, id| {
+            let placed = s.place(id, None);
+            placed.map_err(|blocked| s.reserve(id, blocked)).is_ok()
+        });
+        if !s.withdraw_reservations() {
+            break;
+        }
+    }
 }
 
 /// Makes room by a rule for what does not fit.
@@ -22,25 +28,30 @@ pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
 }
 
 /// Offers each waiting workload a turn, the neediest first. One that got something and wants
-/// more takes part again; one that got nothing is out, and its equals with it.
+/// more takes part again; one that got nothing is tried in its next node pool or is out, and its
+/// equals with it.
 pub(crate) fn each_in_order(
     s: &mut Session<'_>,
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
     let mut candidates = Candidates::new(&s.shares(), s.waiting());
     while let Some(id) = candidates.first() {
+        if candidates.goes_elsewhere(&s.shares(), id) {
+            continue;
+        }
         if !s.may_try() {
             return;
         }
         let before = s.cluster.checkpoint();
-        if !turn(s, id) {
-            candidates.remove_equals(&s.shares(), id);
+        let pool = candidates.pool(id);
+        if !pools::within(s, id, pool, |s| turn(s, id)) {
+            candidates.fail_equals(&s.shares(), id);
             continue;
         }
         if s.next_pods(id).is_empty() {
             candidates.remove(&s.shares(), id);
         }
-        for queue in s.projects_changed_since(before) {
+        for queue in s.queues_changed_since(before) {
             candidates.refresh(&s.shares(), queue);
         }
     }

@@ -16,11 +16,11 @@ impl Rule for Consolidation {
     fn frees_at_most(
         &self,
         s: &Session<'_>,
-        _: WorkloadId,
+        id: WorkloadId,
         _: Resources,
         _: &mut Lumps,
     ) -> Resources {
-        s.lent()
+        s.lent(id)
     }
 
     fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {

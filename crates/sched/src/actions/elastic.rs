@@ -27,11 +27,11 @@ impl Rule for GiveBack {
     fn frees_at_most(
         &self,
         s: &Session<'_>,
-        _: WorkloadId,
+        id: WorkloadId,
         _: Resources,
         _: &mut Lumps,
     ) -> Resources {
-        s.lent()
+        s.lent(id)
     }
 
     fn disrupts(&self) -> bool {
@@ -125,8 +125,8 @@ fn next_size(
     let extra_millis = larger.gpu_millis() - place.gpu_millis();
     let held = gpus_of(s, id);
     let spec = &s.cluster.workloads()[id].spec;
-    let (queue, preemptible) = (spec.queue, spec.preemptible);
-    let allowed = s.cluster.lineage(queue).all(|queue| {
+    let preemptible = spec.preemptible;
+    let allowed = s.cluster.lineage(s.queue_of(id)).all(|queue| {
         let queue = &s.cluster.queues()[queue];
         // What this workload already tries to grow to is not yet on the account.
         let pending_millis = u64::from(size.saturating_sub(held)) * units::GPU_MILLIS;

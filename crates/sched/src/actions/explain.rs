@@ -4,20 +4,21 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, WorkloadId};
+use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, PoolId, WorkloadId};
 use units::{GPU_MILLIS, Resources};
 
 use super::reclaim::not_entitled;
 use crate::Pending;
 use crate::class::Class;
 use crate::place;
+use crate::pools;
 use crate::session::Session;
 use crate::topology;
 
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
 /// `known` keeps the reasons of each class.
 pub(crate) fn reasons(
-    s: &Session<'_>,
+    s: &mut Session<'_>,
     id: WorkloadId,
     known: &mut BTreeMap<Class, Vec<Pending>>,
 ) -> Vec<Pending> {
@@ -36,10 +37,12 @@ pub(crate) fn reasons(
 }
 
 /// Why a workload found no place: the same for all of its class.
-fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
+fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
+    let (mut reasons, not_entitled) = queue_reasons(s, id);
+    if reasons.is_empty() {
+        reasons.extend(s.reservations.before(&Class::of(s.cluster, id)).cloned());
+    }
     let spec = &s.cluster.workloads()[id].spec;
-    let behind = s.reservations.before(&Class::of(s.cluster, id)).cloned();
-    let mut reasons = Vec::from_iter(s.queue_reason(id).or(behind));
     for set in next_sets(s, id) {
         let of_set = no_room(s.cluster, id, set).into_iter().chain(ruled_out(s.cluster, id, set));
         let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
@@ -50,17 +53,41 @@ fn no_place(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     if reasons.iter().all(leaves_nodes) && !s.stats.exhausted {
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }
-    let asked = s.ask(id, None);
-    if let Some(kind) = not_entitled(s, id, asked)
-        && !reasons.iter().any(is_final)
-    {
-        let (queue, requested) = (s.numbers(spec.queue, kind), asked[kind]);
-        reasons.push(Pending::NotEntitledToMore { queue, requested });
+    if !reasons.iter().any(|reason| matches!(reason, Pending::LargerThanAnyNode { .. })) {
+        reasons.extend(not_entitled);
     }
     if s.stats.exhausted {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });
     }
     reasons
+}
+
+/// What limits and quotas say against a workload in each node pool in which it may be; and where
+/// they say nothing, what its fair share does.
+fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> (Vec<Pending>, Vec<Pending>) {
+    let (mut against, mut beyond) = (Vec::new(), Vec::new());
+    let choices: Vec<_> = s.cluster.choices(id).iter().map(|&pool| Some(pool)).collect();
+    let there = |pool: &Option<PoolId>| {
+        pool.is_none_or(|pool| s.cluster.capacity_of(pool) != Resources::ZERO)
+    };
+    let mut pools: Vec<_> = choices.into_iter().filter(there).collect();
+    if pools.is_empty() {
+        pools.push(None);
+    }
+    for pool in pools {
+        pools::within(s, id, pool, |s| {
+            let asked = s.ask(id, None);
+            if let Some(reason) = s.queue_reason(id) {
+                against.push(reason);
+            } else if let Some(kind) = not_entitled(s, id, asked) {
+                let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
+                beyond.push(Pending::NotEntitledToMore { queue, requested });
+            }
+        });
+    }
+    against.dedup();
+    beyond.dedup();
+    (against, beyond)
 }
 
 /// Pods of it are held back, and without them nothing can start.
@@ -102,16 +129,6 @@ const fn leaves_nodes(reason: &Pending) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether nothing that others do can change it.
-const fn is_final(reason: &Pending) -> bool {
-    matches!(
-        reason,
-        Pending::LargerThanAnyNode { .. }
-            | Pending::OverLimit { .. }
-            | Pending::NonPreemptibleOverQuota { .. }
-    )
 }
 
 fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {

@@ -19,7 +19,7 @@ impl Rule for Preempt {
     /// above both its fair share and what it held before. Growing further is for what is free;
     /// without this, two queues can take turns for ever (found by review).
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, held_before: Resources) -> bool {
-        let queue = s.cluster.workloads()[id].spec.queue;
+        let queue = s.queue_of(id);
         let most = held_before.max(s.fair[&queue]);
         let asked = s.cluster.workloads()[id].demand();
         let held = s.cluster.queues()[queue].held();
@@ -34,7 +34,7 @@ impl Rule for Preempt {
         _: &mut Lumps,
     ) -> Resources {
         let spec = &s.cluster.workloads()[id].spec;
-        let queue = &s.cluster.queues()[spec.queue];
+        let queue = &s.cluster.queues()[s.queue_of(id)];
         let least = queue.preemptible.keys().next();
         let below = |least: &u32| least < &spec.priority || !spec.preemptible;
         if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }

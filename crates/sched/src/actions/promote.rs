@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{Occupancy, PodId, WorkloadId};
 
 use crate::place::Ask;
+use crate::pools;
 use crate::session::Session;
 
 /// Starts every workload whose reserved places are all free; one that has to wait but could
@@ -52,10 +53,11 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     let elastic = s.cluster.workload_of(pod).spec.elastic;
     let gpus = u32::try_from(to.devices.len()).ok().filter(|_| elastic);
     let id = s.cluster.pods()[pod].workload;
-    s.cluster.confine(id, s.cluster.pool_at(pod, to.node));
-    let ask = Ask::of(s.cluster, pod, gpus);
-    let elsewhere = s.find_beside(pod, ask, true);
-    s.cluster.confine(id, None);
+    let pool = s.cluster.nodes()[to.node].pool;
+    let elsewhere = pools::within(s, id, Some(pool), |s| {
+        let ask = Ask::of(s, pod, gpus);
+        s.find_beside(pod, ask, true)
+    });
     let Some(elsewhere) = elsewhere else { return false };
     s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));
     true

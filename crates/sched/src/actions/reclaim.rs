@@ -17,7 +17,7 @@ impl Rule for Reclaim {
     }
 
     fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
-        let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
+        let queue = |id: WorkloadId| s.queue_of(id);
         s.can_give_way(victim) && queue(victim) != queue(id)
     }
 
@@ -29,8 +29,8 @@ impl Rule for Reclaim {
 
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {
         let row = &s.cluster.workloads()[id];
-        let (asked, share) = (row.demand(), s.fair[&row.spec.queue]);
-        let held = s.cluster.queues()[row.spec.queue].held();
+        let (asked, share) = (row.demand(), s.fair[&s.queue_of(id)]);
+        let held = s.cluster.queues()[s.queue_of(id)].held();
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= share[kind])
     }
 
@@ -48,7 +48,7 @@ impl Rule for Reclaim {
         lumps: &mut Lumps,
     ) -> Resources {
         let mut most = Resources::ZERO;
-        for queue in s.cluster.lineage(s.cluster.workloads()[id].spec.queue) {
+        for queue in s.cluster.lineage(s.queue_of(id)) {
             if beyond_share(s, queue, asked).is_some() {
                 break;
             }
@@ -80,7 +80,7 @@ impl Rule for Reclaim {
         let Some((taker, giver)) = branches(s, id, victim) else { return true };
         // Above the point where the paths part nothing changes hands; below it, every level of
         // the taker's side must be entitled.
-        let leaf = s.cluster.workloads()[id].spec.queue;
+        let leaf = s.queue_of(id);
         let below = || lineage_below(s, leaf, taker);
         if !below().all(|queue| beyond_share(s, queue, asked).is_none()) {
             return false;
@@ -112,7 +112,7 @@ impl Rule for Reclaim {
         if gives_way_to(s, id, victim) {
             return preempted(s, id, victim);
         }
-        let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
+        let queue = |id: WorkloadId| s.queue_of(id);
         let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
         let below = || lineage_below(s, queue(id), winner);
         let (held, quota) = (s.cluster.queues()[loser].held(), deserved(s, loser));
@@ -150,10 +150,11 @@ pub(crate) fn is_above_share(
 
 /// Of what a workload's queue would hold more than its fair share with it, if anything.
 pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> Option<Kind> {
-    beyond_share(s, s.cluster.workloads()[id].spec.queue, asked)
+    beyond_share(s, s.queue_of(id), asked)
 }
 
-fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
+/// The same of a queue.
+pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
     let held = s.cluster.queues()[queue].held();
     let share = s.fair[&queue];
     let beyond =
@@ -199,7 +200,7 @@ fn gives_at_most(
 /// What less important workloads of the same queue hold that can be stopped.
 fn held_below(s: &Session<'_>, id: WorkloadId) -> Resources {
     let spec = &s.cluster.workloads()[id].spec;
-    let tiers = s.cluster.queues()[spec.queue].preemptible.range(..spec.priority);
+    let tiers = s.cluster.queues()[s.queue_of(id)].preemptible.range(..spec.priority);
     tiers.map(|(_, tier)| tier.held).sum()
 }
 
@@ -217,17 +218,22 @@ fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     deserved
 }
 
-/// The ancestors (or selves) of both queues just below the point where their paths part; none
-/// when the queues are the same.
+/// The ancestors (or selves) of the queues of both, just below the point where their paths part;
+/// none when the queues are the same.
 pub(crate) fn branches(
     s: &Session<'_>,
     id: WorkloadId,
     victim: WorkloadId,
 ) -> Option<(QueueId, QueueId)> {
-    let path = |id: WorkloadId| {
-        let mut path: Vec<_> = s.cluster.lineage(s.cluster.workloads()[id].spec.queue).collect();
+    parting(s, s.queue_of(id), s.queue_of(victim))
+}
+
+/// The same of two queues.
+pub(crate) fn parting(s: &Session<'_>, own: QueueId, other: QueueId) -> Option<(QueueId, QueueId)> {
+    let path = |queue: QueueId| {
+        let mut path: Vec<_> = s.cluster.lineage(queue).collect();
         path.reverse();
         path
     };
-    path(id).into_iter().zip(path(victim)).find(|(own, other)| own != other)
+    path(own).into_iter().zip(path(other)).find(|(own, other)| own != other)
 }

@@ -81,7 +81,7 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
     let mut by_queue: BTreeMap<QueueId, u64> = BTreeMap::new();
     for (workload, held) in held_where_it_may_go(s, id, kind) {
         *by_workload.entry(workload).or_default() += held;
-        *by_queue.entry(s.cluster.workloads()[workload].spec.queue).or_default() += held;
+        *by_queue.entry(s.queue_of(workload)).or_default() += held;
     }
     let mut workloads: Vec<_> = by_workload.into_iter().collect();
     workloads.sort_by_key(|&(who, held)| (Reverse(held), s.cluster.workloads()[who].spec.seq));
@@ -131,7 +131,7 @@ fn held_where_it_may_go(
 ) -> impl Iterator<Item = (WorkloadId, u64)> {
     let mut asks: Vec<Ask> = Vec::new();
     for pod in s.next_pods(id) {
-        let ask = Ask::of(s.cluster, pod, None);
+        let ask = Ask::anywhere(s.cluster, pod, None);
         if !asks.contains(&ask) {
             asks.push(ask);
         }
@@ -168,7 +168,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
     if !spec.preemptible {
         return Standing::NotPreemptible;
     }
-    let own = spec.queue == s.cluster.workloads()[id].spec.queue;
+    let own = s.queue_of(who) == s.queue_of(id);
     if own && !gives_way_to(s, id, who) {
         return Standing::AsImportant { priority: spec.priority };
     }

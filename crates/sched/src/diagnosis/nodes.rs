@@ -122,7 +122,7 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
     let pods = s.next_pods(id);
     let mut counts: BTreeMap<u32, (u32, u32, Ask)> = BTreeMap::new();
     for &pod in &pods {
-        let ask = Ask::of(s.cluster, pod, None);
+        let ask = Ask::anywhere(s.cluster, pod, None);
         let entry = counts.entry(s.cluster.pods()[pod].set).or_insert((0, 0, ask));
         entry.0 += 1;
     }
@@ -131,7 +131,7 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
         asks.into_iter().map(|(set, ask)| (set, classes(s.cluster, ask))).collect();
     let start = s.cluster.checkpoint();
     for &pod in &pods {
-        let ask = Ask::of(s.cluster, pod, None);
+        let ask = Ask::anywhere(s.cluster, pod, None);
         if let Some(to) = s.find(ask, false) {
             s.settle(pod, Some(to), false);
             counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);

@@ -140,7 +140,7 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
     if let Err(reason) = s.check_queue(id, asked) {
         return Outcome::Refused(Box::new(reason));
     }
-    let free: Resources = s.cluster.nodes().iter().map(|(_, node)| node.free(false)).sum();
+    let free = s.cluster.free_soon();
     if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
         return Outcome::FreeTooLittle { kind, requested: asked[kind], free: free[kind] };
     }
@@ -182,7 +182,7 @@ fn taking(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) ->
 fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
     let asked = s.ask(id, None);
     let refusals = refusals(s, means, id, asked);
-    let queue = s.cluster.workloads()[id].spec.queue;
+    let queue = s.queue_of(id);
     let held_before = s.cluster.queues()[queue].held();
     let mut givers: BTreeMap<WorkloadId, u64> = BTreeMap::new();
     let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_ask(s, id, asked);
@@ -204,7 +204,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
     }
     let mut others: Vec<_> = s.cluster.workloads().ids().filter(|&who| who != id).collect();
-    others.retain(|&who| rule.may_be_asked(s, id, who));
+    others.retain(|&who| s.shares_pool(id, who) && rule.may_be_asked(s, id, who));
     others.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
     for who in others {
         give(s, rule, id, asked, who, &mut givers);
@@ -212,7 +212,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     let pods = s.next_pods(id);
     let mut placeable = 0;
     for &pod in &pods {
-        let ask = Ask::of(s.cluster, pod, None);
+        let ask = Ask::of(s, pod, None);
         if let Some(to) = s.find(ask, false) {
             s.settle(pod, Some(to), false);
             placeable += 1;
@@ -269,13 +269,14 @@ pub(crate) fn refusals(
     asked: Resources,
 ) -> Refusals {
     let mut refusals = Refusals::default();
-    let own = |who: WorkloadId| {
-        s.cluster.workloads()[who].spec.queue == s.cluster.workloads()[id].spec.queue
-    };
-    let asks = |who: &WorkloadId| match means {
-        Means::Consolidate => true,
-        Means::Reclaim => !own(*who),
-        Means::Preempt => own(*who),
+    let own = |who: WorkloadId| s.queue_of(who) == s.queue_of(id);
+    let asks = |who: &WorkloadId| {
+        s.shares_pool(id, *who)
+            && match means {
+                Means::Consolidate => true,
+                Means::Reclaim => !own(*who),
+                Means::Preempt => own(*who),
+            }
     };
     for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
         match standing {

@@ -135,7 +135,7 @@ impl Session<'_> {
             for slot in &slots {
                 let claim = claims.nodes.entry(slot.node).or_default();
                 let demand = self.cluster.set_of(pods[0]).demand;
-                match Ask::of(self.cluster, pods[0], None).request.gpu {
+                match Ask::of(self, pods[0], None).request.gpu {
                     GpuRequest::Whole(gpus) => {
                         claim.whole_gpus += gpus;
                         claim.amounts += demand;
@@ -159,7 +159,7 @@ impl Session<'_> {
     }
 
     fn same_ask(&self, left: PodId, right: PodId) -> bool {
-        Ask::of(self.cluster, left, None) == Ask::of(self.cluster, right, None)
+        Ask::of(self, left, None) == Ask::of(self, right, None)
     }
 
     /// The first places for pods that ask for the same, on nodes that nobody has claimed.
@@ -170,7 +170,7 @@ impl Session<'_> {
         asked: Resources,
         own: &Claims,
     ) -> Option<Vec<Slot>> {
-        let ask = Ask::of(self.cluster, pods[0], None);
+        let ask = Ask::of(self, pods[0], None);
         let taken = |node| {
             own.cover(node) || self.reservations.kept.iter().any(|kept| kept.claims.cover(node))
         };

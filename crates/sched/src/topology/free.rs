@@ -20,7 +20,7 @@ pub(crate) struct Free {
 
 impl Placer for Free {
     fn ask(&self, s: &Session<'_>, pod: PodId) -> Ask {
-        Ask::of(s.cluster, pod, self.gpus)
+        Ask::of(s, pod, self.gpus)
     }
 
     fn room(&self, s: &Session<'_>, ask: Ask, node: NodeId) -> (u32, u32) {
@@ -43,7 +43,7 @@ impl Placer for Free {
 
 impl Free {
     fn one(&self, s: &mut Session<'_>, pod: PodId) -> bool {
-        let ask = Ask::of(s.cluster, pod, self.gpus);
+        let ask = Ask::of(s, pod, self.gpus);
         let now = s.find_heeding(pod, ask, true, self.heed).map(|to| (to, true));
         let found =
             now.or_else(|| s.find_heeding(pod, ask, false, self.heed).map(|to| (to, false)));
@@ -55,7 +55,7 @@ impl Free {
     /// The nodes of the scope by rank, each ranked anew after it got a pod.
     fn in_scope(&self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
         let Some(&first) = pods.first() else { return true };
-        let ask = Ask::of(s.cluster, first, self.gpus);
+        let ask = Ask::of(s, first, self.gpus);
         let nodes = scope.nodes(s.cluster);
         let mut waiting = pods.iter().copied();
         let mut next = waiting.next();

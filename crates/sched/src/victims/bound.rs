@@ -61,7 +61,10 @@ impl Deal<'_> {
             least.gpu_millis = 0;
         }
         let Need { id, asked, .. } = self.need;
-        let free = s.cluster.free_soon();
+        // Who is only moved may find its place in another pool.
+        let moves = self.rule.moves_max(s).is_some();
+        let free =
+            if moves { s.cluster.free_soon() } else { s.cluster.free_soon_of(s.division_of(id)) };
         // Mostly there is enough even without what comes along with a whole workload.
         let most = self.rule.frees_at_most(s, id, asked, &mut Lumps::divisible());
         if most != Resources::ZERO && least.fits_in(free + most) {

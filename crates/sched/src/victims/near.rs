@@ -26,7 +26,7 @@ impl<'a, 'r> Bidder<'a, 'r> {
 
 impl Placer for Bidder<'_, '_> {
     fn ask(&self, s: &Session<'_>, pod: PodId) -> Ask {
-        Ask::of(s.cluster, pod, self.deal.need.gpus)
+        Ask::of(s, pod, self.deal.need.gpus)
     }
 
     fn room(&self, s: &Session<'_>, ask: Ask, node: NodeId) -> (u32, u32) {

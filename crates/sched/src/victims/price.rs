@@ -307,7 +307,7 @@ fn candidates(
             continue;
         }
         let workload = &s.cluster.workloads()[id];
-        let queue = workload.spec.queue;
+        let queue = s.queue_of(id);
         let least_refused = refused.queues.get(&queue).copied().unwrap_or(u64::MAX);
         let takings = rule.takings(s, id);
         let first = takings.first().filter(|_| least_refused < u64::MAX);
@@ -360,7 +360,7 @@ fn pieces(
     takings: &[Taking],
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
-    let own = s.cluster.workloads()[need.id].spec.queue;
+    let own = s.queue_of(need.id);
     let above = || {
         let queue = &s.cluster.queues()[candidate.queue];
         let least = queue.preemptible.keys().next().copied().unwrap_or(0);

@@ -10,6 +10,7 @@ mod mig;
 mod nodes_that_go;
 mod oracle;
 mod packing;
+mod pool_quota;
 mod pools;
 mod properties;
 mod reasons;

@@ -25,6 +25,8 @@ enum Action {
     Checkpoint(usize),
     Slow(bool),
     Gone,
+    PoolQuota { project: usize, gpus: u32 },
+    MoveNode { node: usize, pool: bool },
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
@@ -69,6 +71,16 @@ const SHAPES: [&str; 35] = [
 const NODES: &str = "n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3";
 const LABELS: &str = "label n1 rack=1 node-pool=p; label n2 zone=a rack=1; \
                       label n3 zone=a rack=2 node-pool=p !dedicated";
+
+/// What happens in a cluster whose node pools have queues of their own.
+fn action_with_pools() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        12 => action(),
+        1 => (0..3_usize, 0..5_u32)
+            .prop_map(|(project, gpus)| Action::PoolQuota { project, gpus }),
+        1 => (0..3_usize, any::<bool>()).prop_map(|(node, pool)| Action::MoveNode { node, pool }),
+    ]
+}
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
@@ -139,6 +151,14 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         }
         Action::Slow(slow) => w.slow = *slow,
         Action::Gone => w.run("gone"),
+        Action::PoolQuota { project, gpus } => {
+            w.run(&format!("quota {}@p {gpus}", PROJECTS[*project]));
+        }
+        Action::MoveNode { node, pool } => {
+            let pool = if *pool { "p" } else { "default" };
+            let taint = ["", "", " !dedicated"][*node];
+            w.run(&format!("label n{} rack=1 zone=a node-pool={pool}{taint}", node + 1));
+        }
     }
 }
 
@@ -188,6 +208,29 @@ proptest! {
         let (mut alive, mut next) = (Vec::new(), 0);
         for action in &actions {
             apply(&mut w, &mut alive, &mut next, action);
+        }
+    }
+
+    #[test]
+    fn histories_with_a_quota_per_pool_come_to_rest(
+        actions in prop::collection::vec(action_with_pools(), 1..40),
+        reserve_after_ms in prop::sample::select(vec![0, 15_000, 300_000]),
+        over_time in any::<bool>(),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:1 b:2 c:1");
+        w.run(LABELS);
+        w.run("quota a@p 3; quota b@p 1; limit c@p 2");
+        w.policy.reserve_after_ms = reserve_after_ms;
+        let window = UsageWindow::new(60_000, WindowKind::Sliding, None).expect("a sound window");
+        w.policy.usage = over_time.then_some(window);
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        for name in w.waiting().split_whitespace() {
+            for reason in &w.plan.pending[&w.id(name)] {
+                prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+            }
         }
     }
 

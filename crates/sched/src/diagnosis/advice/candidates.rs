@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, GpuRequest, Mismatch, Share, WorkloadId};
+use model::{Effect, GpuRequest, Mismatch, QueueId, Share, WorkloadId};
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use super::WhatIf;
@@ -126,7 +126,23 @@ impl WhatIf<'_> {
 
     /// A larger limit or quota.
     pub(super) fn more(&mut self) {
-        let (asked, leaf) = (self.asked, self.cluster.workloads()[self.id].spec.queue);
+        let project = self.cluster.workloads()[self.id].spec.queue;
+        let pools = self.cluster.choices(self.id).iter();
+        let mut leaves: Vec<_> = pools.map(|&pool| self.cluster.queue_in(project, pool)).collect();
+        if leaves.is_empty() {
+            leaves.push(project);
+        }
+        leaves.dedup();
+        for leaf in leaves {
+            if self.more_of(leaf) {
+                return;
+            }
+        }
+    }
+
+    /// The same of one queue and those above it.
+    fn more_of(&mut self, leaf: QueueId) -> bool {
+        let asked = self.asked;
         let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
         let raises = |of: fn(&Share) -> Resources| -> Vec<Raise> {
             let levels = lineage.iter().flat_map(|&id| Kind::ALL.map(|kind| (id, kind)));
@@ -134,7 +150,7 @@ impl WhatIf<'_> {
                 let queue = &self.cluster.queues()[id];
                 let (from, to) = (of(&queue.share)[kind], queue.allocated[kind] + asked[kind]);
                 (asked[kind] > 0 && from < to).then(|| Raise {
-                    queue: queue.name.clone(),
+                    queue: self.cluster.queue_name(id),
                     id,
                     kind,
                     from,
@@ -145,13 +161,10 @@ impl WhatIf<'_> {
         };
         let (limits, quotas) = (raises(|share| share.limit), raises(|share| share.quota));
         if !limits.is_empty() {
-            self.consider(&Change::Limit(limits));
-            return;
+            return self.consider(&Change::Limit(limits));
         }
         let own: Vec<_> = quotas.iter().filter(|raise| raise.id == leaf).cloned().collect();
-        if !self.quota(&own) && own.len() < quotas.len() {
-            self.quota(&quotas);
-        }
+        self.quota(&own) || (own.len() < quotas.len() && self.quota(&quotas))
     }
 
     /// The smallest of these raises that helps, in whole GPUs; other resources are raised in full.
@@ -159,7 +172,8 @@ impl WhatIf<'_> {
         let Some(first) = raises.iter().find(|raise| raise.kind == Kind::Gpu) else {
             return !raises.is_empty() && self.consider(&Change::Quota(raises.to_vec()));
         };
-        let capacity = self.cluster.capacity().gpu_millis;
+        let pool = self.cluster.queues()[first.id].pool;
+        let capacity = self.cluster.capacity_of(pool).gpu_millis;
         let least = first.from / GPU_MILLIS + 1;
         let change = |gpus: u64| {
             let mut raises = raises.to_vec();

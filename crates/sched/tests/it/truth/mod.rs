@@ -14,7 +14,8 @@ fn so(is: bool, what: &str) -> Truth {
 
 fn queue<'a>(w: &'a World, name: &str) -> &'a Queue {
     let mut queues = w.cluster.queues().iter();
-    queues.find(|(_, queue)| queue.name == name).map(|(_, queue)| queue).expect("a known queue")
+    let named = |id| w.cluster.queue_name(id) == name;
+    queues.find(|&(id, _)| named(id)).map(|(_, queue)| queue).expect("a known queue")
 }
 
 fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {

@@ -1,0 +1,144 @@
+//! Queues of their own for each node pool.
+
+use expect_test::expect;
+use testkit::World;
+
+/// Two nodes of two GPUs: `n1` in pool `a100`, `n2` in pool `default`; quotas are per pool.
+fn world(quotas: &str) -> World {
+    let mut w = World::new("n1:2 n2:2", "a:0 b:0");
+    w.run(&format!("label n1 node-pool=a100; {quotas}"));
+    w
+}
+
+#[test]
+fn a_quota_holds_in_its_pool_only() {
+    let mut w = world("quota a@a100 2; quota a 0");
+    w.run("submit a/one -g 2 --interactive --pools default");
+    assert_eq!(w.waiting(), "one");
+    w.run("submit a/two -g 2 --interactive --pools a100");
+    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[two two] n2[. .]", "one"));
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P107 of 2 node(s) 1 in another node pool
+    "#]].assert_eq(&w.why("one"));
+}
+
+#[test]
+fn a_limit_holds_in_its_pool_only() {
+    let mut w = world("limit a@a100 1");
+    w.run("submit a/one --pods 4 --min 1 --pools a100; submit a/two --pods 2 --pools default");
+    assert_eq!(w.gpus(), "n1[one .] n2[two two]");
+    expect![[r#"
+        P201 a in pool a100 may hold 1 GPU and holds 1; 1 more would pass its limit
+        P107 of 2 node(s) 1 in another node pool
+    "#]]
+    .assert_eq(&w.why("one"));
+}
+
+#[test]
+fn who_may_not_have_more_in_the_first_pool_goes_to_the_next() {
+    let mut w = world("limit a@a100 1");
+    w.run("submit a/one --pools a100,default; submit a/two --pools a100,default");
+    assert_eq!(w.gpus(), "n1[one .] n2[two .]");
+}
+
+#[test]
+fn who_names_no_pool_may_be_in_any() {
+    let mut w = world("quota a@a100 2; quota a 1");
+    w.run("submit a/x --interactive; submit a/y --interactive; submit a/z -g 2 --interactive");
+    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[y .] n2[x .]", "z"));
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a in pool a100 has a quota of 2 GPUs, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
+        P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+    "#]].assert_eq(&w.why("z"));
+}
+
+#[test]
+fn reclaim_is_within_the_pool() {
+    let mut w = world("quota a@a100 2; quota b@a100 0; quota a 0; quota b 2");
+    w.run("submit b/x -g 2 --pools a100; submit b/y -g 2 --pools default");
+    w.run("submit a/job -g 2 --pools default");
+    assert_eq!(w.waiting(), "job", "what it deserves in one pool is no claim in the other");
+    w.run("submit a/other -g 2 --pools default,a100");
+    assert_eq!(w.gpus(), "n1[other other] n2[y y]");
+    expect![[r#"
+        x E101 stopped so that a/other gets its quota: b in pool a100 holds 2 GPUs (quota 0, fair share 0); a in pool a100 holds 0 GPUs (quota 2, fair share 2) and asks for 2
+    "#]].assert_eq(&w.stopped());
+}
+
+#[test]
+fn each_pool_is_divided_among_those_who_ask_there() {
+    let mut w = world("quota a@a100 0; quota b@a100 0");
+    w.run("submit a/x --pods 2 --min 1 --pools a100; submit b/y --pods 4 --min 1 --pools default");
+    assert_eq!(w.gpus(), "n1[x x] n2[y y]", "alone in its pool, each may have all of it");
+    w.run("submit b/z --pools a100");
+    assert_eq!(w.gpus(), "n1[x z] n2[y y]", "holding all of one pool is no matter in another");
+}
+
+#[test]
+fn a_department_has_a_quota_per_pool_too() {
+    let mut w = world("quota department@a100 1; quota a@a100 2");
+    w.run("submit a/one -g 2 --interactive --pools a100");
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P107 of 2 node(s) 1 in another node pool
+    "#]].assert_eq(&w.why("one"));
+}
+
+#[test]
+fn priority_counts_within_the_pool() {
+    let mut w = world("quota a@a100 2; quota a 2");
+    w.run("submit a/low -g 2 --pools a100; submit a/high -g 2 --priority 80 --pools default");
+    w.run("submit a/higher -g 2 --priority 90 --pools a100");
+    assert_eq!(w.gpus(), "n1[higher higher] n2[high high]");
+}
+
+#[test]
+fn a_pool_that_comes_later_has_queues_without_quota() {
+    let mut w = world("quota a@a100 2");
+    w.run("add-node n3:1; submit a/x --interactive --pools late");
+    w.run("label n3 node-pool=late");
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
+        P107 of 3 node(s) 2 in another node pool
+    "#]].assert_eq(&w.why("x"));
+    w.run("quota a@late 1");
+    assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[x]");
+}
+
+#[test]
+fn what_runs_on_a_node_that_is_moved_is_charged_in_the_new_pool() {
+    let mut w = world("quota a@a100 2; limit a 1");
+    w.run("submit a/one -g 2 --pools a100; label n1 node-pool=default");
+    assert_eq!(w.gpus(), "n1[one one] n2[. .]", "a running pod stays");
+    w.run("submit a/two --pools default");
+    expect![[r#"
+        P201 a in pool default may hold 1 GPU and holds 2; 1 more would pass its limit
+    "#]]
+    .assert_eq(&w.why("two"));
+}
+
+#[test]
+fn room_in_the_preferred_pool_moves_nobody() {
+    let mut w = world("quota a@a100 2; quota a 2");
+    w.run("submit a/x -g 2 --pools a100; submit a/job --pools a100,default; delete x");
+    assert_eq!(w.gpus(), "n1[. .] n2[job .]");
+}
+
+#[test]
+fn room_is_kept_in_the_first_pool_until_there_is_some_in_another() {
+    let mut w = world("quota a@a100 2; min-runtime b@a100 60000; quota b 1");
+    w.policy.reserve_after_ms = 0;
+    w.run("submit b/x --limit 60000 --pools a100");
+    w.run("submit b/y --interactive --pools default; submit a/job -g 2 --pools a100,default");
+    w.run("submit b/small --pools a100");
+    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x .] n2[y .]", "job small"));
+    expect![[r#"
+        P306 room is kept for a/job, which goes first, needs 2 GPUs and has waited 0 min; it starts within 1 min
+        P107 of 2 node(s) 1 in another node pool
+        P203 nothing is taken from others for 1 GPU: b in pool a100 holds 1 GPU (quota 0, fair share 0)
+    "#]].assert_eq(&w.why("small"));
+    w.run("delete y");
+    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x small] n2[job job]", ""));
+}
