@@ -7,7 +7,8 @@ use units::{GPU_MILLIS, format_millis};
 
 use crate::frame::{label_of, task_state};
 use crate::scenario::{
-    DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, OneOrMany, State,
+    DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,
+    OneOrMany, State,
 };
 use crate::world::Simulation;
 
@@ -58,7 +59,7 @@ pub(crate) fn differences(
     for (name, want) in &expected.queues {
         match simulation.queue(name) {
             Err(fault) => found.push(fault),
-            Ok(id) => queue(&mut found, simulation, name, id, *want),
+            Ok(id) => queue(&mut found, simulation, name, id, want),
         }
     }
     if let Some(want) = &expected.stopped {
@@ -280,16 +281,43 @@ fn queue(
     simulation: &Simulation,
     name: &str,
     id: model::QueueId,
-    want: ExpectQueue,
+    want: &ExpectQueue,
 ) {
-    let row = &simulation.cluster().queues()[id];
+    let all: Vec<_> = simulation.cluster().queues_of(id).collect();
+    let whole = ExpectPool { gpu: want.gpu, fair_share: want.fair_share };
+    figures(found, simulation, name, &all, whole);
+    for (pool, &want) in &want.pools {
+        match simulation.pool(pool) {
+            Err(fault) => found.push(format!("queue {name}: {fault}")),
+            Ok(_) if !simulation.cluster().is_divided() => {
+                found.push(format!("queue {name}: no queue has `pools`"));
+            }
+            Ok(pool) => {
+                let own = simulation.cluster().queue_in(id, pool);
+                let name = simulation.cluster().queue_name(own);
+                figures(found, simulation, &name, &[own], want);
+            }
+        }
+    }
+}
+
+/// What queues hold and are entitled to together.
+fn figures(
+    found: &mut Vec<String>,
+    simulation: &Simulation,
+    name: &str,
+    ids: &[model::QueueId],
+    want: ExpectPool,
+) {
     if let Some(want) = want.gpu {
-        let is = row.allocated.gpu_millis;
-        differ(found, &format!("GPUs of queue {name}"), format_millis(want.0), format_millis(is));
+        let held = ids.iter().map(|&id| simulation.cluster().queues()[id].allocated.gpu_millis);
+        let (want, is) = (format_millis(want.0), format_millis(held.sum()));
+        differ(found, &format!("GPUs of queue {name}"), want, is);
     }
     if let Some(want) = want.fair_share {
-        let is = simulation.plan().shares.get(&id).map_or(0, |share| share.gpu_millis);
-        let what = format!("fair share of queue {name}");
-        differ(found, &what, format_millis(want.0), format_millis(is));
+        let shares = ids.iter().filter_map(|id| simulation.plan().shares.get(id));
+        let (want, is) =
+            (format_millis(want.0), format_millis(shares.map(|share| share.gpu_millis).sum()));
+        differ(found, &format!("fair share of queue {name}"), want, is);
     }
 }

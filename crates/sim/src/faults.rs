@@ -9,8 +9,8 @@ use crate::rng::Rng;
 use crate::scenario::amount::{CountLimit, Span};
 use crate::scenario::{
     Amounts, At, Evicted, Gone, GpuAsk, Mig, Node, NodeAffinity, OneOrMany, Operator, Policy,
-    Preference, Queue, QuotaChange, Releasing, Requirement, Scenario, Schedule, Step, Submit,
-    Workload, World,
+    Preference, Profile, Queue, QuotaChange, Releasing, Requirement, Scenario, Schedule, Step,
+    Submit, Workload, World,
 };
 use crate::world::{Record, Run, Simulation};
 
@@ -53,7 +53,7 @@ pub struct Broken {
 /// An invariant was broken; the script repeats the history.
 pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>> {
     let mut rng = Rng::new(seed);
-    let mut scenario = start(&mut rng, seed);
+    let mut scenario = start(&mut rng, seed, policy);
     scenario.policy = At::from(policy.clone());
     let broken = |scenario: &Scenario, fault: String| {
         let script = scenario.to_json().unwrap_or_else(|error| format!("# {error}\n"));
@@ -77,7 +77,7 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
 #[must_use]
 pub fn script(seed: u64, steps: u32, policy: &Policy) -> String {
     let mut rng = Rng::new(seed);
-    let mut scenario = start(&mut rng, seed);
+    let mut scenario = start(&mut rng, seed, policy);
     scenario.policy = At::from(policy.clone());
     if let Ok(mut run) = Run::new(&scenario, Record::Decisions, None) {
         for number in 0..steps {
@@ -106,7 +106,7 @@ fn lost_twice(simulation: &Simulation, step: &Step) -> Result<(), String> {
 }
 
 /// A few nodes and queues.
-fn start(rng: &mut Rng, seed: u64) -> Scenario {
+fn start(rng: &mut Rng, seed: u64, policy: &Policy) -> Scenario {
     let mut scenario = Scenario::empty();
     scenario.description = Some(format!("seed {seed}"));
     scenario.world = World {
@@ -118,7 +118,7 @@ fn start(rng: &mut Rng, seed: u64) -> Scenario {
         scenario.nodes.push(At::from(node(rng, &format!("n{number}"))));
     }
     for node in scenario.nodes.iter_mut().step_by(2) {
-        node.value.labels.insert(model::POOL_LABEL.to_owned(), "odd".to_owned());
+        node.value.labels.insert(model::POOL_LABEL.to_owned(), ODD.to_owned());
     }
     scenario.queues.push(At::from(queue(rng, "d", None)));
     for name in ["a", "b", "c"] {
@@ -129,7 +129,21 @@ fn start(rng: &mut Rng, seed: u64) -> Scenario {
     if scenario.queues.iter().all(|queue| queue.parent.is_none()) {
         scenario.queues[1].value.parent = Some("d".into());
     }
+    if seed.is_multiple_of(3) && policy.profile != Some(Profile::Kai) {
+        scenario.queues.iter_mut().for_each(|row| row.value = divided(rng, &row.value));
+    }
     scenario
+}
+
+/// The pool of every other node.
+const ODD: &str = "odd";
+
+/// A queue that says what it has in each node pool.
+fn divided(rng: &mut Rng, whole: &Queue) -> Queue {
+    let other = queue(rng, &whole.name, None).share();
+    let shares = [(model::POOL_DEFAULT, whole.share()), (ODD, other)];
+    let pools = shares.map(|(pool, share)| (pool.to_owned(), share)).into();
+    Queue { parent: whole.parent.clone(), pools, ..Queue::named(&whole.name) }
 }
 
 fn node(rng: &mut Rng, name: &str) -> Node {
@@ -261,7 +275,9 @@ fn draw(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step {
         17 => {
             let project = ["a", "b", "c", "d"][rng.below(4)].to_owned();
             let quota = Amounts { gpu: Some(gpus(rng)), ..Amounts::default() };
-            step.quota = Some(QuotaChange { project, quota, ..QuotaChange::default() });
+            let divided = simulation.cluster.is_divided() && rng.below(2) == 0;
+            let pool = divided.then(|| ODD.to_owned());
+            step.quota = Some(QuotaChange { project, pool, quota, ..QuotaChange::default() });
         }
         18 => step.advance = Some(Span::new([5, 1000, 20_000, 100_000][rng.below(4)])),
         _ => match rng.below(7) {

@@ -116,6 +116,9 @@ pub struct Queue {
     /// The queue above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The node pool, if every pool has queues of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// What it is entitled to.
     pub quota: Amounts,
     /// Most it may hold.
@@ -168,6 +171,15 @@ pub struct Reason {
     pub name: &'static str,
     /// One sentence with the numbers.
     pub message: String,
+}
+
+impl Queue {
+    /// What people read: its name, and the node pool if there is one for each.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let pool = self.pool.as_ref().map(|pool| format!(" in pool {pool}"));
+        format!("{}{}", self.name, pool.unwrap_or_default())
+    }
 }
 
 impl Frame {
@@ -259,6 +271,7 @@ fn queue_row(simulation: &Simulation, id: model::QueueId, queue: &model::Queue) 
     Queue {
         name: queue.name.clone(),
         parent: queue.parent.map(|above| cluster.queues()[above].name.clone()),
+        pool: cluster.is_divided().then(|| cluster.pool_name(queue.pool).to_owned()),
         quota: amounts(queue.share.quota),
         limit: amounts(queue.share.limit),
         allocated: amounts(queue.allocated),

@@ -5,14 +5,14 @@ mod parts;
 
 use std::collections::BTreeSet;
 
-use model::{Cluster, Occupancy, Placement, Pod, Workload as Row};
+use model::{Cluster, Occupancy, Placement, Pod, PoolId, Workload as Row};
 use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
 use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use crate::scenario::{
-    self as wire, Amounts, At, Mig, Node, OneOrMany, Place, Queue, Scenario, Task, TaskState,
-    Weights, Workload,
+    self as wire, Amounts, At, Mig, Node, OneOrMany, Place, Queue, QueueShare, Scenario, Task,
+    TaskState, Weights, Workload,
 };
 
 /// Describes a cluster at an instant.
@@ -27,9 +27,10 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     scenario.topologies = cluster.topologies().iter().map(|row| At::from(topology(row))).collect();
     scenario.nodes =
         cluster.nodes().iter().map(|(id, row)| At::from(node(cluster, id, row))).collect();
-    let mut queues: Vec<_> = cluster.queues().iter().map(|(_, queue)| queue).collect();
-    queues.sort_by_key(|queue| queue.seq);
-    scenario.queues = queues.into_iter().map(|row| At::from(queue(cluster, row))).collect();
+    let projects = cluster.queues().ids().filter(|&id| cluster.project_of(id) == id);
+    let mut projects: Vec<_> = projects.collect();
+    projects.sort_by_key(|&id| cluster.queues()[id].seq);
+    scenario.queues = projects.into_iter().map(|id| At::from(queue(cluster, id))).collect();
     let mut workloads: Vec<_> = cluster.workloads().iter().map(|(_, row)| row).collect();
     workloads.sort_by_key(|row| row.spec.seq);
     let all = workloads.into_iter().map(|row| At::from(workload(cluster, now, row)));
@@ -146,25 +147,43 @@ fn amounts(resources: Resources) -> Amounts {
     }
 }
 
-fn queue(cluster: &Cluster, row: &model::Queue) -> Queue {
-    let mut queue = Queue::named(&row.name);
+fn queue(cluster: &Cluster, id: model::QueueId) -> Queue {
+    let row = &cluster.queues()[id];
+    let mut queue = if cluster.is_divided() {
+        let pools = cluster.queues_of(id).map(|id| &cluster.queues()[id]).filter(|row| {
+            // A pool that no node is in has no name in a scenario.
+            row.pool == PoolId::DEFAULT || cluster.capacity_of(row.pool) != Resources::ZERO
+        });
+        let named = |row: &model::Queue| (cluster.pool_name(row.pool).to_owned(), share(row));
+        Queue { pools: pools.map(named).collect(), ..Queue::named(&row.name) }
+    } else {
+        Queue::with(&row.name, share(row))
+    };
+    queue.parent = row.parent.map(|above| cluster.queues()[above].name.clone());
+    queue
+}
+
+fn share(row: &model::Queue) -> QueueShare {
     let share = &row.share;
     let weight = |weight: u64| Some(u32::try_from(weight).unwrap_or(u32::MAX));
-    queue.parent = row.parent.map(|above| cluster.queues()[above].name.clone());
-    queue.quota = amounts(share.quota);
-    queue.limit = amounts(share.limit);
-    queue.weight = Weights {
-        gpu: weight(share.over_quota_weight.gpu),
-        cpu: weight(share.over_quota_weight.cpu),
-        memory: weight(share.over_quota_weight.memory),
-    };
-    queue.priority = Some(share.priority);
     let ppm = |kind| u32::try_from(row.usage.of(kind)).unwrap_or(u32::MAX);
-    queue.usage_ppm =
-        wire::UsagePpm { gpu: ppm(Kind::Gpu), cpu: ppm(Kind::Cpu), memory: ppm(Kind::Memory) };
-    queue.preempt_min_runtime = share.preempt_min_runtime_ms.map(Span::new);
-    queue.reclaim_min_runtime = share.reclaim_min_runtime_ms.map(Span::new);
-    queue
+    QueueShare {
+        quota: amounts(share.quota),
+        limit: amounts(share.limit),
+        weight: Weights {
+            gpu: weight(share.over_quota_weight.gpu),
+            cpu: weight(share.over_quota_weight.cpu),
+            memory: weight(share.over_quota_weight.memory),
+        },
+        priority: Some(share.priority),
+        usage_ppm: wire::UsagePpm {
+            gpu: ppm(Kind::Gpu),
+            cpu: ppm(Kind::Cpu),
+            memory: ppm(Kind::Memory),
+        },
+        preempt_min_runtime: share.preempt_min_runtime_ms.map(Span::new),
+        reclaim_min_runtime: share.reclaim_min_runtime_ms.map(Span::new),
+    }
 }
 
 fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {

@@ -47,7 +47,8 @@ pub fn svg(frames: &[Frame], simulation: &Simulation, title: &str) -> String {
         colours: BTreeMap::new(),
     };
     for (at, queue) in queues.iter().enumerate() {
-        drawing.colours.insert(queue.name.clone(), COLOURS[at % COLOURS.len()]);
+        let colour = COLOURS[at % COLOURS.len()];
+        drawing.colours.entry(queue.name.clone()).or_insert(colour);
     }
     let below = TOP + rows.len() * ROW + 28;
     let height = below + queues.len() * QUEUE_ROW + 30;
@@ -70,7 +71,7 @@ pub fn svg(frames: &[Frame], simulation: &Simulation, title: &str) -> String {
         drawing.gpu(frames, TOP + at * ROW, node, *index);
     }
     for (at, queue) in queues.iter().enumerate() {
-        drawing.queue(frames, below + at * QUEUE_ROW, at, &queue.name);
+        drawing.queue(frames, below + at * QUEUE_ROW, at, queue);
     }
     drawing.out.push_str("</svg>\n");
     drawing.out
@@ -175,7 +176,7 @@ impl Drawing {
         }
     }
 
-    fn queue(&mut self, frames: &[Frame], y: usize, at: usize, name: &str) {
+    fn queue(&mut self, frames: &[Frame], y: usize, at: usize, queue: &crate::frame::Queue) {
         type Part = fn(&crate::frame::Queue) -> Option<u64>;
         let parts: [Part; 3] = [
             |queue| queue.allocated.gpu_millis,
@@ -187,10 +188,10 @@ impl Drawing {
             frames.iter().map(value).collect::<Vec<_>>()
         });
         let most = series.iter().flatten().flatten().copied().max().unwrap_or(0).max(GPU_MILLIS);
-        let colour = self.colours.get(name).copied().unwrap_or(COLOURS[0]);
+        let colour = self.colours.get(&queue.name).copied().unwrap_or(COLOURS[0]);
         let floor = (y + QUEUE_ROW - 12) as f64;
         let height = (QUEUE_ROW - 18) as f64;
-        self.text(10, y + 18, "", name);
+        self.text(10, y + 18, "", &queue.title());
         let now = series[0].last().copied().flatten().unwrap_or(0);
         self.text(10, y + 34, "dim", &format!("holds {} GPUs", format_millis(now)));
         for (values, class) in series.iter().zip(["", "quota", "fair"]) {
@@ -207,7 +208,7 @@ impl Drawing {
                     self.out,
                     "<polygon fill=\"{colour}\" fill-opacity=\".55\" points=\"{LEFT},{floor:.1} \
                      {line}{end:.1},{floor:.1}\"><title>{} holds</title></polygon>",
-                    escape(name)
+                    escape(&queue.name)
                 )
             } else {
                 let what = if class == "quota" { "quota" } else { "fair share" };
@@ -215,7 +216,7 @@ impl Drawing {
                     self.out,
                     "<polyline class=\"{class}\" points=\"{line}\"><title>{what} of \
                      {}</title></polyline>",
-                    escape(name)
+                    escape(&queue.name)
                 )
             };
         }

@@ -9,6 +9,7 @@ mod mig;
 mod parts;
 mod placement;
 mod policy;
+mod queue;
 mod read;
 mod steps;
 mod types;
@@ -22,14 +23,15 @@ pub use mig::{Mig, ProfileName};
 pub use parts::{Group, PodSet, Topology, TopologyConstraint};
 pub use placement::{Placement, Strategy};
 pub use policy::{Action, OverQuota, Policy, Profile, RuntimeFrom, UsageWindow, WindowKind};
+pub use queue::{Queue, QueueShare, UsagePpm};
 pub use read::At;
 pub use steps::{
-    Cycles, DecisionKind, Expect, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload, Gone,
-    QuotaChange, Step, Submit,
+    Cycles, DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,
+    Gone, QuotaChange, Step, Submit,
 };
 pub use types::{
-    Amounts, Effect, Evicted, Node, Place, Queue, Releasing, Scenario, Schedule, Taint, Task,
-    TaskState, Toleration, UsagePpm, Weights, Workload, World,
+    Amounts, Effect, Evicted, Node, Place, Releasing, Scenario, Schedule, Taint, Task, TaskState,
+    Toleration, Weights, Workload, World,
 };
 
 use crate::Error;

@@ -192,6 +192,9 @@ pub enum Gone {
 pub struct QuotaChange {
     /// Which queue.
     pub project: String,
+    /// In which node pool; `default` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Quota.
     #[serde(default)]
     pub quota: Amounts,
@@ -349,14 +352,29 @@ impl ExpectState {
     }
 }
 
-/// What is expected of a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// What is expected of a queue, in all pools together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectQueue {
     /// GPUs its workloads hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Count>,
     /// GPUs it is entitled to, as of the last decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_share: Option<Count>,
+    /// The same in single node pools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, ExpectPool>,
+}
+
+/// What is expected of a queue in one node pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectPool {
+    /// GPUs its workloads hold there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Count>,
+    /// GPUs it is entitled to there, as of the last decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_share: Option<Count>,
 }

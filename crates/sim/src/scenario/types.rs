@@ -12,6 +12,7 @@ use super::list::OneOrMany;
 use super::mig::Mig;
 use super::parts::{Group, PodSet, Topology, TopologyConstraint};
 use super::policy::Policy;
+use super::queue::Queue;
 use super::read::At;
 use super::steps::Step;
 
@@ -187,53 +188,6 @@ pub struct Toleration {
     /// Effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-}
-
-/// A department or a project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Queue {
-    /// Name, unique.
-    pub name: String,
-    /// The queue above; none for one directly under the root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    /// What it is entitled to.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub quota: Amounts,
-    /// Most it may hold.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub limit: Amounts,
-    /// Its weights when left-over capacity is divided.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub weight: Weights,
-    /// Queues of higher priority are served first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
-    /// What it used in the recent past.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub usage_ppm: UsagePpm,
-    /// How long its workloads run before a higher priority of the same queue may stop them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preempt_min_runtime: Option<Span>,
-    /// How long its workloads run before another queue may take from them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reclaim_min_runtime: Option<Span>,
-}
-
-/// Millionths of the cluster per resource.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct UsagePpm {
-    /// Of its GPUs.
-    #[serde(skip_serializing_if = "is_default")]
-    pub gpu: u32,
-    /// Of its cores.
-    #[serde(skip_serializing_if = "is_default")]
-    pub cpu: u32,
-    /// Of its memory.
-    #[serde(skip_serializing_if = "is_default")]
-    pub memory: u32,
 }
 
 /// Amounts per resource. As a quota, GPUs not given are 0 and the others unlimited; as a limit,
@@ -480,24 +434,6 @@ impl Node {
             taints: Vec::new(),
             cordoned: false,
             draining: false,
-        }
-    }
-}
-
-impl Queue {
-    /// A queue under the root with the usual numbers.
-    #[must_use]
-    pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            parent: None,
-            quota: Amounts::default(),
-            limit: Amounts::default(),
-            weight: Weights::default(),
-            priority: None,
-            usage_ppm: UsagePpm::default(),
-            preempt_min_runtime: None,
-            reclaim_min_runtime: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{MigProfile, NodeSpec, QueueSpec, WorkloadSpec};
+use model::{MigProfile, NodeSpec, POOL_DEFAULT, PoolId, QueueSpec, WorkloadSpec};
 use sched::Profile;
 use units::Kind;
 
@@ -11,7 +11,7 @@ use super::runs::{BACKOFF_LIMIT, Runs};
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
 use crate::Error;
 use crate::near::hint;
-use crate::scenario::{At, Mig, Node, OneOrMany, Queue, TaskState, Workload};
+use crate::scenario::{At, Mig, Node, OneOrMany, Queue, QueueShare, TaskState, Workload};
 
 /// The largest sum that is counted with.
 const SUM_MAX: u128 = 1 << 62;
@@ -149,6 +149,7 @@ impl Simulation {
             self.add_queue(&wire[at], at as u64)?;
             ready.extend(below.remove(&at).into_iter().flatten());
         }
+        self.divide(wire)?;
         match wire.iter().find(|queue| !self.queues.contains_key(&queue.name)) {
             None => Ok(()),
             Some(queue) => Err(queue.fault(format!(
@@ -158,11 +159,48 @@ impl Simulation {
         }
     }
 
+    /// Gives every node pool queues of its own, if any queue says what it has in one.
+    fn divide(&mut self, wire: &[At<Queue>]) -> Result<(), Error> {
+        for queue in wire.iter().filter(|queue| !queue.pools.is_empty()) {
+            let fault = |fault: String| queue.fault(format!("queue `{}`: {fault}", queue.name));
+            if let Profile::Kai(_) = self.policy.profile {
+                return Err(fault(
+                    "profile `kai` has no queues for each pool; leave out `pools`".into(),
+                ));
+            }
+            if queue.share() != QueueShare::default() {
+                return Err(fault(format!(
+                    "has `pools`, so what it is entitled to belongs there: `pools: {{{POOL_DEFAULT}: {{quota: …}}}}`"
+                )));
+            }
+            self.cluster.divide_by_pool();
+            let Some(&id) = self.queues.get(&queue.name) else { continue };
+            for (name, share) in &queue.pools {
+                let pool = self.pool(name).map_err(fault)?;
+                let result = self.cluster.set_share_in(id, pool, convert::share(share));
+                result.map_err(|error| fault(error.to_string()))?;
+                let own = self.cluster.queue_in(id, pool);
+                self.cluster.set_usage(own, convert::usage(share.usage_ppm));
+            }
+        }
+        Ok(())
+    }
+
+    /// The pool of this name; one that a node is in or was.
+    pub(crate) fn pool(&self, name: &str) -> Result<PoolId, String> {
+        let found = self.cluster.pool_named(name).filter(|_| self.pools.contains(name));
+        found.ok_or_else(|| {
+            let near = hint(name, self.pools.iter().map(String::as_str));
+            format!("no node is in a pool `{name}`{near}")
+        })
+    }
+
     fn add_queue(&mut self, wire: &At<Queue>, seq: u64) -> Result<(), Error> {
         let parent = wire.parent.as_ref().and_then(|parent| self.queues.get(parent)).copied();
-        let spec = QueueSpec { name: wire.name.clone(), parent, share: convert::share(wire), seq };
+        let own = wire.pools.get(POOL_DEFAULT).copied().unwrap_or_else(|| wire.share());
+        let spec = QueueSpec { name: wire.name.clone(), parent, share: convert::share(&own), seq };
         let id = self.cluster.add_queue(spec).map_err(|error| wire.fault(error.to_string()))?;
-        self.cluster.set_usage(id, convert::usage(wire.usage_ppm));
+        self.cluster.set_usage(id, convert::usage(own.usage_ppm));
         self.queues.insert(wire.name.clone(), id);
         Ok(())
     }
@@ -191,10 +229,7 @@ impl Simulation {
             if wire.pools[..at].contains(pool) {
                 return Err(format!("`pools` has `{pool}` twice"));
             }
-            if !self.pools.contains(pool) {
-                let near = hint(pool, self.pools.iter().map(String::as_str));
-                return Err(format!("no node is in a pool `{pool}`{near}"));
-            }
+            self.pool(pool)?;
         }
         if wire.tasks.len() > spec.pods() as usize {
             return Err(format!("has {} tasks and {} pods", wire.tasks.len(), spec.pods()));

@@ -166,6 +166,13 @@ impl Simulation {
 
     pub(super) fn change_quota(&mut self, change: &QuotaChange) -> Result<(), String> {
         let id = self.queue(&change.project)?;
+        let id = match &change.pool {
+            Some(_) if !self.cluster.is_divided() => {
+                return Err("no queue has `pools`: a quota is for all of them together".into());
+            }
+            Some(pool) => self.cluster.queue_in(id, self.pool(pool)?),
+            None => id,
+        };
         let mut share = self.cluster.queues()[id].share;
         share.quota = convert::amounts(&change.quota, share.quota);
         share.limit = convert::amounts(&change.limit, share.limit);

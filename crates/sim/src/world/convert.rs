@@ -176,7 +176,7 @@ pub(crate) fn weights(wire: &Weights, before: model::Weights) -> model::Weights 
 }
 
 /// What a queue is entitled to.
-pub(crate) fn share(wire: &wire::Queue) -> Share {
+pub(crate) fn share(wire: &wire::QueueShare) -> Share {
     let none_of_gpus = Resources { gpu_millis: 0, ..Resources::UNLIMITED };
     let mut share =
         Share::new(amounts(&wire.quota, none_of_gpus), amounts(&wire.limit, Resources::UNLIMITED));

@@ -176,7 +176,7 @@ fn queues(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
     ]);
     for queue in frame.queues.iter().take(ROWS_MAX) {
         table.row([
-            queue.name.clone(),
+            queue.title(),
             queue.parent.clone().unwrap_or_default(),
             amount(queue.quota.gpu_millis),
             amount(queue.limit.gpu_millis),
