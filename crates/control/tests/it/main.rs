@@ -6,6 +6,7 @@ mod chaos;
 mod fake;
 mod life;
 mod objects;
+mod postgres;
 mod refusals;
 mod restart;
 mod usage;

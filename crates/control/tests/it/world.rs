@@ -10,7 +10,7 @@ use control::{
     WorkloadSpec,
 };
 use sqlx::Connection;
-use store::Store;
+use store::{Database, Store};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -30,6 +30,7 @@ pub(crate) struct World {
     pub(crate) dir: tempfile::TempDir,
     nodes: Vec<NodeSpec>,
     policy: sched::Policy,
+    database: Database,
     server: Option<Server>,
 }
 
@@ -111,11 +112,21 @@ impl World {
 
     /// The same, deciding as the policy says.
     pub(crate) async fn with(nodes: Vec<NodeSpec>, quotas: &[u64], policy: sched::Policy) -> Self {
+        Self::on(Database::Sqlite, nodes, quotas, policy).await
+    }
+
+    /// The same, with its state in that database.
+    pub(crate) async fn on(
+        database: Database,
+        nodes: Vec<NodeSpec>,
+        quotas: &[u64],
+        policy: sched::Policy,
+    ) -> Self {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let dir = tempfile::tempdir().unwrap();
-        let (service, handle) = open(&dir, &nodes, &engine, &clock, &policy).await;
-        let mut world = Self { engine, clock, handle, dir, nodes, policy, server: None };
+        let (service, handle) = open(&dir, &database, &nodes, &engine, &clock, &policy).await;
+        let mut world = Self { engine, clock, handle, dir, nodes, policy, database, server: None };
         world.serve(service);
         for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
             world.handle.create_project("admin", project(name, *quota)).await.unwrap();
@@ -138,14 +149,15 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
-        let (_, other) = open(&spare, &[], &engine, &clock, &self.policy).await;
+        let (_, other) = open(&spare, &Database::Sqlite, &[], &engine, &clock, &self.policy).await;
         self.handle = other;
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
         let (service, handle) =
-            open(&self.dir, &self.nodes, &self.engine, &self.clock, &self.policy).await;
+            open(&self.dir, &self.database, &self.nodes, &self.engine, &self.clock, &self.policy)
+                .await;
         self.handle = handle;
         self.serve(service);
     }
@@ -240,6 +252,7 @@ impl World {
 
 async fn open(
     dir: &tempfile::TempDir,
+    database: &Database,
     nodes: &[NodeSpec],
     engine: &FakeEngine,
     clock: &ManualClock,
@@ -250,7 +263,7 @@ async fn open(
         version: "0".to_owned(),
         nodes: nodes.to_vec(),
         engine: Arc::new(engine.clone()),
-        store: Store::open(dir.path()).await.unwrap(),
+        store: Store::open_in(dir.path(), database).await.unwrap(),
         policy: policy.clone(),
         clock: Arc::new(clock.clone()),
     };

@@ -27,8 +27,6 @@ use crate::{Change, Error, Snapshot, read};
 const MARK: &str = "last_batch";
 /// Sessions for reading beside the writer.
 const READERS: u32 = 3;
-/// How long a batch may be tried again after its session broke.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// Longest try. A network that swallows everything looks like a server that thinks.
 const TRY_MAX: Duration = Duration::from_secs(20);
 /// Wait between two tries, at first and at most.
@@ -72,7 +70,7 @@ impl Postgres {
         let mut writer = self.writer.lock().await;
         writer.batches += 1;
         let mark = format!("{}/{}", self.owner, writer.batches);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.url.patience();
         let mut wait = RETRY.0;
         loop {
             let tried = timeout(TRY_MAX, self.try_apply(&mut writer, changes, &mark)).await;

@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
+/// How long a batch may be tried again after its session broke.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Parameters that a URL may have after `?`. The driver would log any other with its value, which
 /// may be a misspelt password.
 const PARAMETERS: [&str; 11] = [
@@ -25,6 +28,7 @@ const PARAMETERS: [&str; 11] = [
 #[derive(Clone)]
 pub struct PostgresUrl {
     options: Box<PgConnectOptions>,
+    patience: Duration,
 }
 
 /// Why a text is no URL of a database. It does not repeat the text, which may hold a password.
@@ -38,6 +42,17 @@ impl PostgresUrl {
     pub fn with_password(mut self, password: &str) -> Self {
         self.options = Box::new(self.options.password(password));
         self
+    }
+
+    /// The same with another time for which a batch is tried again after its session broke.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    pub(super) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {
@@ -68,7 +83,7 @@ impl FromStr for PostgresUrl {
             };
             BadUrl(why)
         })?;
-        Ok(Self { options: Box::new(options) })
+        Ok(Self { options: Box::new(options), patience: PATIENCE })
     }
 }
 
