@@ -49,9 +49,9 @@ struct Story {
 }
 
 impl Story {
-    fn begin(seed: u64) -> Self {
+    fn begin(seed: u64, server: &str) -> Self {
         let mut sandbox = Sandbox::new();
-        sandbox.start_server(SERVER);
+        sandbox.start_server(server);
         for line in ["elastane project create team-a --gpu-quota 8", "runai config project team-a"]
         {
             let output = sandbox.shell(line);
@@ -232,13 +232,24 @@ fn number_from(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn a_killed_server_forgets_nothing_and_does_nothing_twice() {
-    let rounds = number_from("ELASTANE_SOAK_ROUNDS", 10);
+    println!("{}", kill_again_and_again(SERVER, number_from("ELASTANE_SOAK_ROUNDS", 10)));
+}
+
+#[test]
+fn a_killed_server_finds_everything_in_postgresql() {
+    let Some(postgres) = store::testing::PgServer::own() else { return };
+    let server = format!("{SERVER} --database '{}'", postgres.text("postgres"));
+    println!("{}", kill_again_and_again(&server, number_from("ELASTANE_SOAK_ROUNDS", 3)));
+}
+
+/// Returns what it was, for people.
+fn kill_again_and_again(server: &str, rounds: u64) -> String {
     let seed = number_from("ELASTANE_SOAK_SEED", 1);
-    let mut story = Story::begin(seed);
+    let mut story = Story::begin(seed, server);
     for round in 1..=rounds {
         let before = story.running();
         let deleted = story.disturb();
-        story.sandbox.start_server(SERVER);
+        story.sandbox.start_server(server);
         story.check_list(round);
         story.check_same(&before, &deleted, round);
         story.check_gpus(round);
@@ -246,6 +257,6 @@ fn a_killed_server_forgets_nothing_and_does_nothing_twice() {
         story.check_gpus(round);
     }
     let Story { acknowledged, unanswered, .. } = story;
-    println!("seed {seed}: {rounds} kills, {acknowledged} requests answered, {unanswered} not");
     story.end();
+    format!("seed {seed}: {rounds} kills, {acknowledged} requests answered, {unanswered} not")
 }
