@@ -18,6 +18,31 @@ use crate::PostgresUrl;
 /// PostgreSQL refuses to run as root; then it runs as this user, which every Linux has.
 const NOBODY: u32 = 65_534;
 
+/// Why tests are left out.
+const NONE: &str = "no PostgreSQL: initdb was not found";
+/// Makes a certificate that nobody vouches for but itself.
+const CERTIFICATE: [&str; 19] = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+    "-keyout",
+    "server.key",
+    "-out",
+    "server.crt",
+];
+
 /// A running server. It listens on a socket in a directory of its own, and nowhere else.
 #[derive(Debug)]
 pub struct PgServer {
@@ -38,7 +63,7 @@ impl PgServer {
     #[must_use]
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<PgServer>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref().or_else(skip)
+        SHARED.get_or_init(Self::start).as_ref().or_else(|| skip(NONE))
     }
 
     /// A server for one test, which may stop it.
@@ -47,7 +72,7 @@ impl PgServer {
     /// It is installed and cannot be started.
     #[must_use]
     pub fn own() -> Option<Self> {
-        Self::start().or_else(skip)
+        Self::start().or_else(|| skip(NONE))
     }
 
     fn start() -> Option<Self> {
@@ -74,12 +99,7 @@ impl PgServer {
         let data = data.to_str().unwrap();
         let same = ["-U", "elastane", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
         server.call("initdb", &[&["-D", data], &same[..]].concat());
-        let file = server.dir.join("data/postgresql.conf");
-        fs::OpenOptions::new()
-            .append(true)
-            .open(file)
-            .and_then(|mut file| file.write_all(settings.as_bytes()))
-            .unwrap();
+        server.configure(&settings);
         server.up();
         Some(server)
     }
@@ -92,6 +112,36 @@ impl PgServer {
     /// Kills it, as a crash would; what it committed is in its log.
     pub fn down(&self) {
         self.call("pg_ctl", &["-D", "data", "-m", "immediate", "-w", "stop"]);
+    }
+
+    /// Makes it listen on a port of this machine, with a certificate of its own for `localhost`:
+    /// the port and the certificate. None, and a line that says so, on a machine without `openssl`.
+    ///
+    /// # Panics
+    /// It cannot be done.
+    #[must_use]
+    pub fn with_tls(&self) -> Option<(u16, PathBuf)> {
+        let openssl = command(&self.dir, Path::new("openssl"), &["version"]).output();
+        if !openssl.is_ok_and(|out| out.status.success()) {
+            return skip("no openssl to make a certificate with");
+        }
+        let made = command(&self.dir, Path::new("openssl"), &CERTIFICATE).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let settings = "listen_addresses='127.0.0.1'\nssl=on\n\
+            ssl_cert_file='../server.crt'\nssl_key_file='../server.key'\n";
+        self.configure(&format!("{settings}port={port}\n"));
+        self.down();
+        self.up();
+        Some((port, self.dir.join("server.crt")))
+    }
+
+    fn configure(&self, settings: &str) {
+        let file = self.dir.join("data/postgresql.conf");
+        let file = fs::OpenOptions::new().append(true).open(file);
+        file.and_then(|mut file| file.write_all(settings.as_bytes())).unwrap();
     }
 
     /// An empty database.
@@ -145,11 +195,11 @@ impl PgServer {
 }
 
 /// Tells that a test was left out; past the test harness, which shows nothing of a test that passes.
-fn skip<T>() -> Option<T> {
+fn skip<T>(why: &str) -> Option<T> {
     let test = std::thread::current();
     let test = test.name().unwrap_or("a test");
     // Nobody may be listening.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} (no PostgreSQL: initdb was not found)");
+    let _ = writeln!(std::io::stderr(), "skipped: {test} ({why})");
     None
 }
 

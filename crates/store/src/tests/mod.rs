@@ -6,6 +6,7 @@ mod faults;
 mod lab;
 mod migrations;
 pub(crate) mod samples;
+mod tls;
 
 mod both {
     pub(super) use super::backup::*;
