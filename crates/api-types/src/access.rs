@@ -188,3 +188,88 @@ pub struct PermittedScopesActions {
     /// Delete.
     pub delete: PermittedScopes,
 }
+
+/// What to do to many access rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessRulesBatchAction {
+    /// Delete them.
+    Delete,
+    /// Say which could be deleted.
+    ValidateDelete,
+}
+
+/// An action on many access rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRulesBatchFields {
+    /// Which, as texts here.
+    pub ids: Vec<String>,
+    /// What.
+    pub action: AccessRulesBatchAction,
+}
+
+/// The same role for many subjects in many scopes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRulesBatchCreateFields {
+    /// The role, the subjects, the scopes.
+    pub payload: AccessRulesBatchCreateFieldsPayload,
+}
+
+/// The role, the subjects, the scopes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRulesBatchCreateFieldsPayload {
+    /// Id of the role.
+    pub role_id: u64,
+    /// The cluster of the scopes.
+    #[serde(default)]
+    pub cluster_id: Option<String>,
+    /// Subjects.
+    pub subjects: Vec<AccessRuleSubjectsInner>,
+    /// Scopes.
+    pub scopes: Vec<AccessRuleScopesInner>,
+}
+
+/// A subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRuleSubjectsInner {
+    /// Id or name.
+    pub subject_id: String,
+    /// What it is.
+    pub subject_type: SubjectType,
+}
+
+/// A scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessRuleScopesInner {
+    /// Id.
+    pub scope_id: String,
+    /// What it is.
+    pub scope_type: ScopeType,
+}
+
+/// What became of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessRulesBatchCreateResponse {
+    /// Made.
+    pub succeeded: Vec<AccessRule>,
+    /// Refused.
+    pub failed: Vec<AccessRulesBatchCreateResponseFailedInner>,
+}
+
+/// A rule that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessRulesBatchCreateResponseFailedInner {
+    /// The rule.
+    pub payload: AccessRuleCreationFields,
+    /// The status it alone would have got.
+    pub code: u16,
+    /// Why.
+    pub message: String,
+}

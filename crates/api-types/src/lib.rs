@@ -5,6 +5,7 @@
 //! server converts explicitly.
 
 mod access;
+mod audit;
 mod cluster;
 mod fault;
 mod identity;
@@ -17,10 +18,14 @@ mod token;
 mod workload;
 
 pub use access::{
-    AccessRule, AccessRuleCreationFields, GetAccessRules200Response, GetPermittedScopesRequest,
+    AccessRule, AccessRuleCreationFields, AccessRuleScopesInner, AccessRuleSubjectsInner,
+    AccessRulesBatchAction, AccessRulesBatchCreateFields, AccessRulesBatchCreateFieldsPayload,
+    AccessRulesBatchCreateResponse, AccessRulesBatchCreateResponseFailedInner,
+    AccessRulesBatchFields, GetAccessRules200Response, GetPermittedScopesRequest,
     MeAccessRulesResponse, Permission, PermittedScopes, PermittedScopesActions, RoleV1, ScopeType,
     SubjectType,
 };
+pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
     ClusterDisplayedStatus, CountResponse, DepartmentForList, DepartmentsPage, DisplayedCluster,
     GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,

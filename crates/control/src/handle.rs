@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use engine::{Capabilities, Engine, LogRange, RunKey, Shell};
 use futures_util::stream::BoxStream;
-use store::AuditDetail;
+use store::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
@@ -318,6 +318,14 @@ impl Handle {
     pub async fn events(&self, filter: EventFilter) -> Result<Vec<Event>, Error> {
         let rows = self.shared.store.events(&filter).await?;
         Ok(rows.into_iter().map(persist::event_from_row).collect())
+    }
+
+    /// Reads the audit log, the newest rows first, with their numbers.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<(u64, AuditRow)>, Error> {
+        Ok(self.shared.store.audit_log(filter).await?)
     }
 
     /// Every event from now on, after it is on disk. A receiver that falls behind is told so and

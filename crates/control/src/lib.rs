@@ -40,4 +40,4 @@ pub use handle::{Handle, LogStream, SchedulingState};
 pub use objects::{Edit, NewObject, Object, Objects, SECRETS, Scope, Shelf};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
 pub use service::Service;
-pub use store::{AuditDetail, EventFilter};
+pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};

@@ -28,8 +28,8 @@ pub use error::Error;
 pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
-    AuditDetail, AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter, EventRow,
-    GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
-    Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter,
+    EventRow, GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow,
+    ReasonBody, Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 pub use store::{Database, Store};

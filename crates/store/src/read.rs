@@ -9,8 +9,8 @@ use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
-    AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, ObjectRow, PodRow,
-    ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AuditFilter, AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, ObjectRow,
+    PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -276,18 +276,24 @@ pub(crate) async fn credentials(db: &mut Connection<'_>) -> Result<Vec<Credentia
     .await
 }
 
-/// Reads the newest audit rows.
-pub(crate) async fn audit(db: &mut Connection<'_>, limit: u32) -> Result<Vec<AuditRow>> {
-    let newest = Statement::new("read", "SELECT * FROM audit ORDER BY seq DESC LIMIT $1");
-    read_with(db, "audit", newest.int(u64::from(limit)), |r| {
-        Ok(AuditRow {
+/// Reads audit rows, the newest first, with their numbers.
+pub(crate) async fn audit(
+    db: &mut Connection<'_>,
+    filter: &AuditFilter,
+) -> Result<Vec<(u64, AuditRow)>> {
+    let sql = "SELECT * FROM audit WHERE at >= $1 AND at < $2 ORDER BY seq DESC LIMIT $3";
+    let until = filter.until.unwrap_or(Instant(u64::MAX));
+    let rows = Statement::new("read", sql).at(filter.from.unwrap_or(Instant(0))).at(until);
+    read_with(db, "audit", rows.int(u64::from(filter.limit)), |r| {
+        let row = AuditRow {
             at: Instant(r.number("at")?),
             who: r.text("who")?,
             what: r.text("what")?,
             target: r.text("target")?,
             result: r.text("result")?,
             detail: r.json("detail")?,
-        })
+        };
+        Ok((r.number("seq")?, row))
     })
     .await
 }

@@ -375,6 +375,17 @@ impl std::fmt::Debug for ObjectRow {
     }
 }
 
+/// Which rows of the audit log to read, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Not before.
+    pub from: Option<Instant>,
+    /// Before.
+    pub until: Option<Instant>,
+    /// At most so many.
+    pub limit: u32,
+}
+
 /// What was held in a step of time, on average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageRow {

@@ -8,7 +8,10 @@ use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
-use crate::{AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot, read, write};
+use crate::{
+    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot, read,
+    write,
+};
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
 #[derive(Clone)]
@@ -119,13 +122,23 @@ impl Store {
         read::credentials(&mut reader.connection()).await.map_err(|fault| self.named(fault))
     }
 
+    /// Rows of the audit log with their numbers, the newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<(u64, AuditRow)>, Error> {
+        let mut reader = self.reader().await?;
+        read::audit(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
     /// The newest rows of the audit log, newest first.
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn audit(&self, limit: u32) -> Result<Vec<AuditRow>, Error> {
-        let mut reader = self.reader().await?;
-        read::audit(&mut reader.connection(), limit).await.map_err(|fault| self.named(fault))
+        let newest = AuditFilter { limit, ..AuditFilter::default() };
+        let rows = self.audit_log(&newest).await?;
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
     async fn reader(&self) -> Result<Reader, Error> {

@@ -19,6 +19,13 @@ pub(crate) struct Html(pub(crate) String);
 /// JSON that is text already.
 pub(crate) struct JsonText(pub(crate) String);
 
+/// A file to keep.
+pub(crate) struct Attachment {
+    pub(crate) name: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) text: String,
+}
+
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         (StatusCode::CREATED, Json(self.0)).into_response()
@@ -58,5 +65,14 @@ impl IntoResponse for Html {
 impl IntoResponse for JsonText {
     fn into_response(self) -> Response {
         ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl IntoResponse for Attachment {
+    fn into_response(self) -> Response {
+        let name = format!("attachment; filename=\"{}\"", self.name);
+        let kind = self.media_type.to_owned();
+        ([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], self.text)
+            .into_response()
     }
 }

@@ -14,6 +14,10 @@ pub(crate) struct Fault {
     pub(crate) retry_after_s: Option<u64>,
 }
 
+/// What a refusal says, for whoever writes it down on its way out.
+#[derive(Debug, Clone)]
+pub(crate) struct Said(pub(crate) String);
+
 impl Fault {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), details: None, retry_after_s: None }
@@ -97,7 +101,9 @@ impl IntoResponse for Fault {
             message: self.message,
             details: self.details,
         };
+        let said = Said(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(said);
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }

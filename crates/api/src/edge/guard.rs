@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::fault::Fault;
+use super::fault::{Fault, Said};
 use super::origin::Origin;
 use crate::Server;
 use crate::access::Grant;
@@ -72,12 +72,19 @@ pub(crate) async fn authenticate(
     let caller = token.ok_or_else(missing).and_then(|token| server.check(token, origin.clone()));
     match caller {
         Ok(caller) => {
+            let (who, by_program) = (caller.subject.clone(), caller.by_program);
             request.extensions_mut().insert(caller);
-            Ok(next.run(request).await)
+            let response = next.run(request).await;
+            if response.status() == StatusCode::FORBIDDEN {
+                let said = response.extensions().get::<Said>();
+                let why = said.map_or("refused", |said| said.0.as_str());
+                server.note_refusal(&origin, (&who, by_program), response.status(), why);
+            }
+            Ok(response)
         }
         Err(Refusal { why, who }) => {
             let status = StatusCode::UNAUTHORIZED;
-            server.note_refusal(&origin, &who, status, &why);
+            server.note_refusal(&origin, (&who, false), status, &why);
             let fault = Fault::new(status, why);
             Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
         }

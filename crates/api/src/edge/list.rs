@@ -270,7 +270,8 @@ fn conditions(text: &str) -> Result<Vec<Condition>, Fault> {
     let parts = text.split(',').filter(|part| !part.is_empty());
     parts
         .map(|part| {
-            let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
+            let end =
+                part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
             let (field, rest) = part.split_at(end);
             let known = OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign));
             let (sign, operator) = known.filter(|_| !field.is_empty()).ok_or_else(|| {

@@ -134,9 +134,15 @@ impl Family for Login {
 impl Server {
     /// Writes to the audit log that a request was refused. Whoever is refused all the time does
     /// not fill the disk with that: what is too much is left out.
-    pub(crate) fn note_refusal(&self, origin: &Origin, who: &str, status: StatusCode, why: &str) {
+    pub(crate) fn note_refusal(
+        &self,
+        origin: &Origin,
+        (who, by_program): (&str, bool),
+        status: StatusCode,
+        why: &str,
+    ) {
         if self.refusals.begin(who, &origin.address, self.now()).is_ok() {
-            let control = self.control.asked_from(origin.detail(false, Some(status)));
+            let control = self.control.asked_from(origin.detail(by_program, Some(status)));
             control.record(who, "request", &origin.path, why);
         }
     }

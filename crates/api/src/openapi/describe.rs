@@ -17,7 +17,9 @@ use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use crate::edge::{Accepted, Body, Created, Fault, Html, JsonText, NoContent, PlainText};
+use crate::edge::{
+    Accepted, Attachment, Body, Created, Fault, Html, JsonText, NoContent, PlainText,
+};
 
 /// What is known of an operation.
 #[derive(Default)]
@@ -125,6 +127,12 @@ impl Output for NoContent {
 impl Output for PlainText {
     fn describe(to: &mut Description) {
         to.answers_text("text/plain", "The text, as it comes");
+    }
+}
+
+impl Output for Attachment {
+    fn describe(to: &mut Description) {
+        to.answers_text("text/csv", "A file");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The routes, and what every request passes on its way to them.
 
+mod audit;
 mod events;
 mod org;
 mod own;
@@ -70,6 +71,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(programs::routes());
     all.extend(rights::routes());
     all.extend(rules::routes());
+    all.extend(audit::routes());
     all
 }
 

@@ -3,8 +3,11 @@
 use std::str::FromStr as _;
 
 use api_types::{
-    AccessRule as Wire, AccessRuleCreationFields, CountResponse, DEPARTMENT_NAME,
-    GetAccessRules200Response, MeAccessRulesResponse, ScopeType, SubjectType, TENANT_ID,
+    AccessRule as Wire, AccessRuleCreationFields, AccessRulesBatchAction,
+    AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse,
+    AccessRulesBatchCreateResponseFailedInner, AccessRulesBatchFields, BatchFailure, BatchResponse,
+    CountResponse, DEPARTMENT_NAME, GetAccessRules200Response, MeAccessRulesResponse, ScopeType,
+    SubjectType, TENANT_ID,
 };
 use auth::Action::{Create, Delete, Read};
 use auth::{Principal, Resource, Role};
@@ -15,6 +18,7 @@ use control::Scope;
 use control::view::View;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
+use uuid::Uuid;
 
 use super::Shared;
 use crate::access::{AccessRule, DEPARTMENT, Where};
@@ -28,6 +32,9 @@ use crate::openapi::{Description, Input, Route, delete, get, post};
 /// Name of the one tenant.
 const TENANT_NAME: &str = "default";
 
+/// Most rules made or deleted in one request.
+const BATCH_MAX: usize = 500;
+
 /// The routes of access rules.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let all = "/api/v1/authorization/access-rules";
@@ -35,6 +42,9 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let count_all = "/api/v1/authorization/access-rules/count";
     let (mine, count_mine) =
         ("/api/v1/authorization/me/access-rules", "/api/v1/authorization/me/access-rules/count");
+    let create_many = "/api/v1/authorization/access-rules/batch-create";
+    let about_batch = "Takes many roles away";
+    let about_many = "Gives many subjects a role in many scopes";
     let of = Resource::AccessRules;
     let rules = [
         get(all, "get_access_rules", "The access rules", list).needs(Read, of, Where::Anywhere),
@@ -51,6 +61,13 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(one, "get_access_rule", "An access rule", read).needs(Read, of, Where::Anywhere),
         delete(one, "delete_access_rule", "Takes a role away", remove).needs(
             Delete,
+            of,
+            Where::Anywhere,
+        ),
+        post("/api/v1/authorization/access-rules/batch", "access_rules_batch", about_batch, batch)
+            .needs(Delete, of, Where::Anywhere),
+        post(create_many, "access_rules_batch_create", about_many, batch_create).needs(
+            Create,
             of,
             Where::Anywhere,
         ),
@@ -293,13 +310,81 @@ async fn remove(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    let rule = find(&server, &caller, Delete, &id)?;
+    removable(&server, &caller, &id)?;
+    server.remove::<AccessRule>(&caller, &id).await?;
+    Ok(NoContent)
+}
+
+/// Refuses to delete a rule that is not there or not the caller's to delete.
+fn removable(server: &Shared, caller: &Caller, id: &str) -> Result<(), Fault> {
+    let rule = find(server, caller, Delete, id)?;
     let role = Role::by_id(rule.body.role_id);
     if role.is_some_and(|role| !caller.may_give(role, rule.object.scope)) {
         return Err(Fault::forbidden("a role that is more than your own is not yours to take"));
     }
-    server.remove::<AccessRule>(&caller, &id).await?;
-    Ok(NoContent)
+    Ok(())
+}
+
+async fn batch(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<AccessRulesBatchFields>,
+) -> Result<Json<BatchResponse>, Fault> {
+    check_size("ids", request.ids.len())?;
+    let id = Uuid::new_v4().to_string();
+    let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
+    for id in request.ids {
+        let mut outcome = removable(&server, &caller, &id);
+        if outcome.is_ok() && request.action == AccessRulesBatchAction::Delete {
+            outcome = server.remove::<AccessRule>(&caller, &id).await.map(drop);
+        }
+        match outcome {
+            Ok(()) => response.succeeded.push(id),
+            Err(Fault { status, message, .. }) => {
+                response.failed.push(BatchFailure { id, code: status.as_u16(), message });
+            }
+        }
+    }
+    Ok(Json(response))
+}
+
+fn check_size(field: &str, size: usize) -> Result<(), Fault> {
+    if size <= BATCH_MAX {
+        return Ok(());
+    }
+    Err(Fault::field(field, format!("asks for {size}; at most {BATCH_MAX} at once")))
+}
+
+async fn batch_create(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<AccessRulesBatchCreateFields>,
+) -> Result<Json<AccessRulesBatchCreateResponse>, Fault> {
+    let asked = request.payload;
+    check_size("payload", asked.subjects.len().saturating_mul(asked.scopes.len()))?;
+    let mut response = AccessRulesBatchCreateResponse::default();
+    for subject in &asked.subjects {
+        for scope in &asked.scopes {
+            let payload = AccessRuleCreationFields {
+                subject_id: subject.subject_id.clone(),
+                subject_type: subject.subject_type,
+                role_id: asked.role_id,
+                scope_id: scope.scope_id.clone(),
+                scope_type: scope.scope_type,
+                cluster_id: asked.cluster_id.clone(),
+            };
+            match make(&server, &caller, payload.clone()).await {
+                Ok(made) => response.succeeded.push(made),
+                Err(Fault { status, message, .. }) => {
+                    let code = status.as_u16();
+                    let failed =
+                        AccessRulesBatchCreateResponseFailedInner { payload, code, message };
+                    response.failed.push(failed);
+                }
+            }
+        }
+    }
+    Ok(Json(response))
 }
 
 async fn create(
@@ -307,22 +392,30 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRuleCreationFields>,
 ) -> Result<Created<Wire>, Fault> {
-    let scope = scope(&server, &request)?;
+    Ok(Created(make(&server, &caller, request).await?))
+}
+
+async fn make(
+    server: &Shared,
+    caller: &Caller,
+    request: AccessRuleCreationFields,
+) -> Result<Wire, Fault> {
+    let scope = scope(server, &request)?;
     caller.must(Create, Resource::AccessRules, scope)?;
     let role = Role::by_id(request.role_id).ok_or_else(|| {
-        let why =
-            format!("there is no role {}; see GET /api/v1/authorization/roles", request.role_id);
+        let id = request.role_id;
+        let why = format!("there is no role {id}; see GET /api/v1/authorization/roles");
         Fault::field("roleId", why)
     })?;
     if !caller.may_give(role, scope) {
         let why = format!("{} is more than your own role here; it is not yours to give", role.name);
         return Err(Fault::forbidden(why));
     }
-    let owner = subject(&server, &request)?;
+    let owner = subject(server, &request)?;
     let rule = AccessRule { role_id: role.id, subject_id: request.subject_id };
     // The name makes the same rule twice a conflict.
-    let made = server.make_owned(&caller, scope, &owner, role.name, &rule).await?;
-    Ok(Created(wire(&server, &server.control.view(), &made)))
+    let made = server.make_owned(caller, scope, &owner, role.name, &rule).await?;
+    Ok(wire(server, &server.control.view(), &made))
 }
 
 /// The scope that a request names.

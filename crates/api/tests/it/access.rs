@@ -104,6 +104,13 @@ impl Stage {
                 "subjectId": self.account, "subjectType": "service-account", "roleId": 10,
                 "scopeType": "project", "scopeId": target.project,
             }),
+            "access_rules_batch" => {
+                json!({"action": "validate_delete", "ids": [target.rule]})
+            }
+            "access_rules_batch_create" => json!({"payload": {
+                "roleId": 11, "subjects": [{"subjectId": self.account, "subjectType": "app"}],
+                "scopes": [{"scopeId": target.project, "scopeType": "project"}],
+            }}),
             _ => Value::Null,
         };
         let request = Request::builder().method(method.as_str()).uri(&path);
@@ -115,7 +122,7 @@ impl Stage {
         let status = answer.status();
         assert_ne!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
         assert!(!status.is_server_error(), "{method} {path}: {status}");
-        if id == "batch_workloads" && status == StatusCode::OK {
+        if id.contains("batch") && status == StatusCode::OK {
             let refused = read(answer).await.1["failed"][0]["code"] == 403;
             return if refused { '-' } else { '+' };
         }
@@ -321,4 +328,37 @@ async fn callers_learn_what_they_may() {
     let (status, roles) = get(&server, &token, "/api/v1/authorization/roles").await;
     assert_eq!((status, roles.as_array().unwrap().len()), (200, 15));
     assert_eq!(get(&server, &token, "/api/v1/authorization/roles/99").await.0, 404);
+}
+
+#[tokio::test]
+async fn many_rules_are_made_and_taken_at_once() {
+    let server = Server::with_teams().await;
+    let (one, _, _) = program(&server, "one").await;
+    let (two, _, _) = program(&server, "two").await;
+    let subject = |id: &str| json!({"subjectId": id, "subjectType": "service-account"});
+    let body = json!({"payload": {
+        "roleId": 6, "subjects": [subject(&one), subject(&two), subject("nobody")],
+        "scopes": [{"scopeId": "1", "scopeType": "project"}, {"scopeId": "2", "scopeType": "project"}],
+    }});
+    let (status, done) = server.post(&format!("{RULES}/batch-create"), body).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(done["succeeded"].as_array().unwrap().len(), 4, "{done}");
+    assert_eq!(done["failed"].as_array().unwrap().len(), 2, "{done}");
+    assert_eq!(done["failed"][0]["code"], 400);
+    assert_eq!(done["failed"][0]["payload"]["subjectId"], "nobody");
+    let mut ids: Vec<String> =
+        done["succeeded"].as_array().unwrap().iter().map(|rule| rule["id"].to_string()).collect();
+    ids.push("99999".to_owned());
+    let count = async || server.get(&format!("{RULES}/count")).await["count"].clone();
+    for (action, left) in [("validate_delete", 4), ("delete", 0)] {
+        let body = json!({"action": action, "ids": ids});
+        let (_, done) = server.post(&format!("{RULES}/batch"), body).await;
+        assert_eq!(done["succeeded"].as_array().unwrap().len(), 4, "{done}");
+        assert_eq!(done["failed"][0]["code"], 404, "{done}");
+        assert_eq!(count().await, left, "{action}");
+    }
+    let (status, _) = server
+        .post(&format!("{RULES}/batch"), json!({"action": "delete", "ids": vec!["1"; 501]}))
+        .await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
 }

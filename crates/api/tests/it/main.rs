@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod access;
+mod audit;
 mod engine_double;
 mod identity;
 mod openapi;

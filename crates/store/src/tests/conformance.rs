@@ -120,6 +120,18 @@ pub(super) async fn credentials_and_audit_are_kept(lab: &Lab) {
         .await
         .unwrap();
     assert_eq!(store.credentials().await.unwrap(), [credential("cli", "new")]);
+    let between = async |from, until, limit| {
+        let filter = AuditFilter { from, until, limit };
+        let rows = store.audit_log(&filter).await.unwrap();
+        rows.into_iter().map(|(seq, row)| (seq, row.what)).collect::<Vec<_>>()
+    };
+    let (first, second) = ((1, "project.create".to_owned()), (2, "project.delete".to_owned()));
+    let newest_first = vec![second.clone(), first];
+    assert_eq!(between(None, None, 9).await, newest_first);
+    assert_eq!(between(Some(Instant(3)), Some(Instant(4)), 9).await, newest_first);
+    assert_eq!(between(Some(Instant(3)), None, 1).await, [second]);
+    assert!(between(Some(Instant(4)), None, 9).await.is_empty());
+    assert!(between(None, Some(Instant(3)), 9).await.is_empty());
     assert_eq!(store.audit(1).await.unwrap(), [audit("project.delete")]);
 }
 

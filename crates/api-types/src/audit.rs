@@ -1,0 +1,64 @@
+//! The audit log.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::scalar::Time;
+
+/// Something that was asked. The published names of these fields have underscores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditLog {
+    /// Number, in order.
+    pub id: String,
+    /// When.
+    pub timestamp: Time,
+    /// The tenant, as text here.
+    pub tenant_id: String,
+    /// Who asked.
+    pub subject: String,
+    /// `User` or `App`.
+    pub subject_type: String,
+    /// From which address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_ip: Option<String>,
+    /// `create`, `update`, `delete`, `sign-in` or `sign-out`.
+    pub action: String,
+    /// HTTP method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What it was about: `project`, `user`, ….
+    pub entity_type: String,
+    /// Its name.
+    pub entity_name: String,
+    /// `Succeeded` or `Failed`.
+    pub result: String,
+    /// HTTP status, where the request was refused at the door.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_status_code: Option<u16>,
+    /// The cluster.
+    pub cluster_name: String,
+    /// Its id.
+    pub cluster_id: String,
+    /// The id that the answer carried as `x-request-id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// `operation`, and `reason` if it was refused.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// A page of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GetAuditLogs200Response {
+    /// How many match.
+    pub total: u64,
+    /// Offset of the next page, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    /// Those of the page.
+    pub audit_logs: Vec<AuditLog>,
+}

@@ -1,0 +1,273 @@
+//! The audit log: every change, every token given out, and what was refused.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use api_types::{AuditLog, GetAuditLogs200Response, TENANT_ID, Time};
+use auth::Action::Read;
+use auth::Resource;
+use axum::Json;
+use axum::extract::{FromRequestParts, State as FromState};
+use axum::http::request::Parts;
+use control::AuditFilter;
+use units::Instant;
+use utoipa::openapi::schema::Type as SchemaType;
+
+use super::Shared;
+use crate::access::Where;
+use crate::edge::{Attachment, Fault, ListQuery, Row, Scalar, Type, parameters};
+use crate::openapi::{Description, Input, Route, get};
+
+/// Most rows that are looked at for one answer; the newest, if there are more.
+const ROWS_MAX: u32 = 50_000;
+
+/// The routes of the audit log.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (log, file) = ("/api/v1/audit/log", "/api/v1/audit/log/file");
+    let of = Resource::EventHistory;
+    let routes = [
+        get(log, "get_audit_logs", "Who asked for what, the newest first", list),
+        get(file, "download_audit_logs", "The same as a file, CSV or JSON", download),
+    ];
+    routes.into_iter().map(move |route| route.of("AuditLogs").needs(Read, of, Where::Tenant))
+}
+
+/// Which rows, and as what.
+pub(super) struct AuditQuery {
+    list: ListQuery,
+    rows: AuditFilter,
+    csv: bool,
+}
+
+impl Input for AuditQuery {
+    fn describe(to: &mut Description) {
+        to.parameter("start", SchemaType::String, "Not before this time");
+        to.parameter("end", SchemaType::String, "Before this time");
+        to.parameter("numberOfSamples", SchemaType::Integer, "The same as limit");
+        to.parameter("fileType", SchemaType::String, "`CSV` or `JSON`; of the file only");
+        for name in ["offset", "limit", "sortBy", "sortOrder", "filterBy", "search"] {
+            to.parameter(name, SchemaType::String, "As in other lists");
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for AuditQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let mut rows = AuditFilter { limit: ROWS_MAX, ..AuditFilter::default() };
+        let (mut rest, mut csv) = (Vec::new(), true);
+        for (name, value) in parameters(&parts.uri)? {
+            let time = || {
+                let at = value.parse::<Time>().map_err(|why| Fault::field(&name, why))?;
+                Ok::<Option<Instant>, Fault>(Some(at.0))
+            };
+            match name.as_str() {
+                "start" => rows.from = time()?,
+                "end" => rows.until = time()?,
+                "fileType" => {
+                    csv = match value.to_ascii_lowercase().as_str() {
+                        "csv" => true,
+                        "json" => false,
+                        _ => return Err(Fault::field(&name, "is not one of CSV, JSON")),
+                    }
+                }
+                "numberOfSamples" => rest.push(("limit".to_owned(), value)),
+                _ => rest.push((name, value)),
+            }
+        }
+        Ok(Self { list: ListQuery::parse(&rest)?, rows, csv })
+    }
+}
+
+impl Row for AuditLog {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("timestamp", Type::Time),
+        ("subject", Type::Text),
+        ("subject_type", Type::Text),
+        ("source_ip", Type::Text),
+        ("action", Type::Text),
+        ("http_method", Type::Text),
+        ("url", Type::Text),
+        ("entity_type", Type::Text),
+        ("entity_name", Type::Text),
+        ("result", Type::Text),
+        ("http_status_code", Type::Number),
+        ("request_id", Type::Text),
+    ];
+    const SEARCHED: &'static [&'static str] = &["subject", "entity_name", "entity_type", "url"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        let maybe = |text: &'_ Option<String>| match text {
+            Some(text) => Scalar::Text(text.clone().into()),
+            None => Scalar::Absent,
+        };
+        match name {
+            "timestamp" => Scalar::time(self.timestamp.0),
+            "subject" => Scalar::text(self.subject.as_str()),
+            "subject_type" => Scalar::text(self.subject_type.as_str()),
+            "source_ip" => maybe(&self.source_ip),
+            "action" => Scalar::text(self.action.as_str()),
+            "http_method" => maybe(&self.http_method),
+            "url" => maybe(&self.url),
+            "entity_type" => Scalar::text(self.entity_type.as_str()),
+            "entity_name" => Scalar::text(self.entity_name.as_str()),
+            "result" => Scalar::text(self.result.as_str()),
+            "http_status_code" => {
+                self.http_status_code.map_or(Scalar::Absent, |code| Scalar::count(code.into()))
+            }
+            "request_id" => maybe(&self.request_id),
+            _ => Scalar::Absent,
+        }
+    }
+}
+
+/// The published word for what was done; there are only six. What was refused before it became an
+/// operation goes by its method.
+fn action(entity: &str, operation: &str, method: &str) -> &'static str {
+    match (entity, operation, method) {
+        ("session", "delete", _) => "sign-out",
+        ("session" | "login" | "token", ..) => "sign-in",
+        (_, "create" | "submit", _) | (_, "", "POST") => "create",
+        (_, "delete" | "down", _) | (_, "", "DELETE") => "delete",
+        _ => "update",
+    }
+}
+
+async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fault> {
+    let cluster = server.control.cluster();
+    let rows = server.control.audit(filter).await?;
+    let wire = |(seq, row): (u64, control::AuditRow)| {
+        let (entity_type, operation) = row.what.split_once('.').unwrap_or((&row.what, ""));
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let succeeded = row.result == "ok";
+        let mut metadata = BTreeMap::from([("operation".to_owned(), row.what.clone())]);
+        if !succeeded {
+            metadata.insert("reason".to_owned(), row.result.clone());
+        }
+        AuditLog {
+            id: seq.to_string(),
+            timestamp: row.at.into(),
+            tenant_id: TENANT_ID.to_string(),
+            subject_type: if row.detail.by_program { "App" } else { "User" }.to_owned(),
+            action: action(entity_type, operation, &row.detail.method).to_owned(),
+            entity_type: entity_type.to_owned(),
+            entity_name: row.target.clone(),
+            result: if succeeded { "Succeeded" } else { "Failed" }.to_owned(),
+            http_status_code: row.detail.status,
+            cluster_name: cluster.name.clone(),
+            cluster_id: cluster.uuid.to_string(),
+            subject: row.who,
+            source_ip: some(row.detail.source_ip),
+            http_method: some(row.detail.method),
+            url: some(row.detail.path),
+            request_id: some(row.detail.request_id),
+            metadata,
+        }
+    };
+    Ok(rows.into_iter().map(wire).collect())
+}
+
+async fn list(
+    FromState(server): FromState<Shared>,
+    query: AuditQuery,
+) -> Result<Json<GetAuditLogs200Response>, Fault> {
+    let all = rows(&server, &query.rows).await?;
+    let found = query.list.matching(all.iter(), server.now())?;
+    let total = found.len() as u64;
+    let (page, next) = query.list.page(found);
+    let audit_logs = page.into_iter().cloned().collect();
+    Ok(Json(GetAuditLogs200Response { total, next, audit_logs }))
+}
+
+/// The whole of what matches, not a page.
+async fn download(
+    FromState(server): FromState<Shared>,
+    query: AuditQuery,
+) -> Result<Attachment, Fault> {
+    let all = rows(&server, &query.rows).await?;
+    let found = query.list.matching(all.iter(), server.now())?;
+    if query.csv {
+        return Ok(Attachment { name: "audit.csv", media_type: "text/csv", text: csv(&found) });
+    }
+    let text = serde_json::to_string_pretty(&found).map_err(Fault::internal)?;
+    Ok(Attachment { name: "audit.json", media_type: "application/json", text })
+}
+
+fn csv(rows: &[&AuditLog]) -> String {
+    let mut text = String::from(
+        "id,timestamp,subject,subject_type,source_ip,action,http_method,url,entity_type,\
+         entity_name,result,http_status_code,request_id,operation,reason\n",
+    );
+    for row in rows {
+        let maybe = |text: &Option<String>| text.clone().unwrap_or_default();
+        let meta = |key: &str| row.metadata.get(key).cloned().unwrap_or_default();
+        let cells = [
+            row.id.clone(),
+            row.timestamp.to_string(),
+            row.subject.clone(),
+            row.subject_type.clone(),
+            maybe(&row.source_ip),
+            row.action.clone(),
+            maybe(&row.http_method),
+            maybe(&row.url),
+            row.entity_type.clone(),
+            row.entity_name.clone(),
+            row.result.clone(),
+            row.http_status_code.map(|code| code.to_string()).unwrap_or_default(),
+            maybe(&row.request_id),
+            meta("operation"),
+            meta("reason"),
+        ];
+        let line = cells.map(|cell| quoted(&cell)).join(",");
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// A cell. What a spreadsheet would take for a formula is made text.
+fn quoted(cell: &str) -> String {
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let mark = if formula { "'" } else { "" };
+    format!("\"{mark}{}\"", cell.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_text_and_never_formulas() {
+        for (cell, want) in [
+            ("ann", "\"ann\""),
+            ("a,\"b\"", "\"a,\"\"b\"\"\""),
+            ("=cmd()", "\"'=cmd()\""),
+            ("-1", "\"'-1\""),
+            ("@x", "\"'@x\""),
+            ("a\nb", "\"a\nb\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quoted(cell), want, "{cell}");
+        }
+    }
+
+    #[test]
+    fn actions_are_the_published_ones() {
+        for (entity, operation, method, want) in [
+            ("project", "create", "POST", "create"),
+            ("workload", "submit", "POST", "create"),
+            ("workload", "suspend", "POST", "update"),
+            ("user", "update", "PATCH", "update"),
+            ("user", "delete", "DELETE", "delete"),
+            ("login", "update", "POST", "sign-in"),
+            ("session", "delete", "POST", "sign-out"),
+            ("token", "grant", "POST", "sign-in"),
+            ("request", "", "POST", "create"),
+            ("request", "", "DELETE", "delete"),
+            ("request", "", "PUT", "update"),
+        ] {
+            assert_eq!(action(entity, operation, method), want, "{entity}.{operation}");
+        }
+    }
+}
