@@ -124,7 +124,7 @@ impl Cluster {
         change(node);
         let soon = node.free(false);
         self.free_soon += soon;
-        self.pools.change(node.pool, |free_soon| *free_soon = *free_soon - before_soon + soon);
+        self.pools.change(node.pool, before_soon, soon);
         self.free.update(place.node, before, node);
         self.revisions[place.node.raw() as usize] += 1;
     }

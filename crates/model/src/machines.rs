@@ -9,7 +9,7 @@ impl Cluster {
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
         let pool = self.pool_by(&spec.labels);
         let node = Node::new(spec, pool);
-        self.pools.add(pool, node.capacity, node.free(false));
+        self.pools.add(pool, &node);
         self.capacity += node.capacity;
         self.free_soon += node.free(false);
         self.soft_taints |= node.has_soft_taint();
@@ -69,7 +69,7 @@ impl Cluster {
         self.revise(id);
         self.count_hardware(id, -1);
         let Some(node) = self.nodes.remove(id) else { return };
-        self.pools.take(node.pool, node.capacity, node.free(false));
+        self.pools.take(node.pool, &node);
         self.capacity -= node.capacity;
         self.free_soon -= node.free(false);
         self.free.remove(id, &node);
@@ -92,9 +92,8 @@ impl Cluster {
         (row.labels, row.taints) = (labels, taints);
         let before = std::mem::replace(&mut row.pool, pool);
         if before != pool {
-            let (capacity, free_soon) = (row.capacity, row.free(false));
-            self.pools.take(before, capacity, free_soon);
-            self.pools.add(pool, capacity, free_soon);
+            self.pools.take(before, row);
+            self.pools.add(pool, row);
             if self.is_divided() {
                 self.charge_anew();
             }

@@ -14,7 +14,7 @@ use units::{Kind, Resources};
 
 use crate::account::Sign;
 use crate::{
-    Cluster, Constraints, ConstraintsId, Error, NodeId, PodId, PodSetSpec, Queue, QueueId,
+    Cluster, Constraints, ConstraintsId, Error, Node, NodeId, PodId, PodSetSpec, Queue, QueueId,
     QueueSpec, Share, WorkloadId, pool_of,
 };
 
@@ -36,6 +36,7 @@ impl PoolId {
 struct Pool {
     name: String,
     capacity: Resources,
+    /// Not kept as long as the queues are not divided.
     free_soon: Resources,
 }
 
@@ -71,18 +72,22 @@ impl Pools {
         (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).map(PoolId)
     }
 
-    pub(crate) fn change(&mut self, pool: PoolId, change: impl FnOnce(&mut Resources)) {
-        change(&mut self.rows[pool.index()].free_soon);
+    /// A node of a pool that could give out `before` can give out `after`.
+    pub(crate) fn change(&mut self, pool: PoolId, before: Resources, after: Resources) {
+        if self.divided {
+            let free_soon = &mut self.rows[pool.index()].free_soon;
+            *free_soon = *free_soon - before + after;
+        }
     }
 
-    pub(crate) fn add(&mut self, pool: PoolId, capacity: Resources, free_soon: Resources) {
-        self.rows[pool.index()].capacity += capacity;
-        self.rows[pool.index()].free_soon += free_soon;
+    pub(crate) fn add(&mut self, pool: PoolId, node: &Node) {
+        self.rows[pool.index()].capacity += node.capacity;
+        self.change(pool, Resources::ZERO, node.free(false));
     }
 
-    pub(crate) fn take(&mut self, pool: PoolId, capacity: Resources, free_soon: Resources) {
-        self.rows[pool.index()].capacity -= capacity;
-        self.rows[pool.index()].free_soon -= free_soon;
+    pub(crate) fn take(&mut self, pool: PoolId, node: &Node) {
+        self.rows[pool.index()].capacity -= node.capacity;
+        self.change(pool, node.free(false), Resources::ZERO);
     }
 
     /// The same pools without nodes.
@@ -219,6 +224,9 @@ impl Cluster {
             return;
         }
         self.pools.divided = true;
+        for (_, node) in self.nodes.iter() {
+            self.pools.change(node.pool, Resources::ZERO, node.free(false));
+        }
         self.pools_changed();
     }
 

@@ -26,8 +26,8 @@ impl Cluster {
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }
         fresh.pools = self.pools.emptied();
-        for (_, node) in self.nodes.iter() {
-            fresh.pools.add(node.pool, node.capacity, node.capacity);
+        for (_, node) in fresh.nodes.iter() {
+            fresh.pools.add(node.pool, node);
         }
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeIndex::default();

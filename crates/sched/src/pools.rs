@@ -75,11 +75,13 @@ impl Session<'_> {
     }
 
     /// The queue that is charged for a workload there.
+    #[inline]
     pub(crate) fn queue_of(&self, id: WorkloadId) -> QueueId {
         let project = self.cluster.workloads()[id].spec.queue;
-        if !self.cluster.is_divided() {
-            return project;
-        }
+        if self.cluster.is_divided() { self.queue_there(project, id) } else { project }
+    }
+
+    fn queue_there(&self, project: QueueId, id: WorkloadId) -> QueueId {
         self.cluster.queue_in(project, self.pool_of(id).unwrap_or_default())
     }
 
