@@ -39,7 +39,8 @@ impl Rule for Reclaim {
     }
 
     /// Of each queue beside the taker's path, as long as it holds more than it deserves; the last
-    /// piece may be as large as its largest workload.
+    /// piece may be as large as its largest workload. What those below a level give makes that level
+    /// hold less, and so it may be entitled to take from its own siblings only then.
     fn frees_at_most(
         &self,
         s: &Session<'_>,
@@ -49,7 +50,8 @@ impl Rule for Reclaim {
     ) -> Resources {
         let mut most = Resources::ZERO;
         for queue in s.cluster.lineage(s.queue_of(id)) {
-            if beyond_share(s, queue, asked).is_some() {
+            let held = s.cluster.queues()[queue].held().saturating_sub(most);
+            if beyond(held, asked, s.fair[&queue]).is_some() {
                 break;
             }
             for giver in s.siblings(queue) {
@@ -155,8 +157,11 @@ pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) ->
 
 /// The same of a queue.
 pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
-    let held = s.cluster.queues()[queue].held();
-    let share = s.fair[&queue];
+    beyond(s.cluster.queues()[queue].held(), asked, s.fair[&queue])
+}
+
+/// Of what there would be more than the share, with what is asked for.
+fn beyond(held: Resources, asked: Resources, share: Resources) -> Option<Kind> {
     let beyond =
         |kind: &Kind| asked[*kind] > 0 && held[*kind].saturating_add(asked[*kind]) > share[*kind];
     Kind::ALL.into_iter().find(beyond)
