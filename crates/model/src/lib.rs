@@ -20,6 +20,7 @@ mod queue;
 mod queues;
 mod request;
 mod requests;
+mod together;
 mod topology;
 mod usage;
 mod verify;

@@ -9,7 +9,6 @@
 //! assert_eq!(w.gpus(), "n1[a2 a2] n2[a1 b1]");
 //! ```
 
-mod near;
 mod script;
 mod table;
 mod world;

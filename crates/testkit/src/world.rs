@@ -9,7 +9,6 @@ use model::{
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
-use crate::near;
 use crate::script;
 
 const GIB: u64 = 1 << 30;
@@ -175,7 +174,10 @@ impl World {
             panic!("after a cycle: {fault}");
         }
         self.check_gangs(&before);
-        near::check(&before, &self.cluster);
+        let pools = self.cluster.verify_pools(&before);
+        if let Err(fault) = self.cluster.verify_together(&before).and(pools) {
+            panic!("after a cycle: {fault}");
+        }
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
         assert_eq!(self.plan, same, "equal input, equal plan");
@@ -213,9 +215,6 @@ impl World {
             let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
             let whole = lost || self.cluster.runs(id);
             assert!(!started || whole, "gang {} started in part", workload.spec.name);
-            // A node may have been moved to another pool under it.
-            let scattered = is_scattered(&self.cluster, id) && !is_scattered(before, id);
-            assert!(!scattered, "{} is in two node pools", workload.spec.name);
         }
     }
 
@@ -463,14 +462,6 @@ impl World {
         let asked = workload.demand().gpu_millis;
         format!("{} ({})", units::format_millis(held), units::format_millis(asked))
     }
-}
-
-/// Whether a workload to which its node pool matters is in several.
-fn is_scattered(cluster: &Cluster, id: WorkloadId) -> bool {
-    let pods = cluster.workloads()[id].pods.iter();
-    let mut placed =
-        pods.filter_map(|&pod| Some((pod, cluster.pods()[pod].occupancy.effective()?.node)));
-    placed.any(|(pod, node)| !cluster.in_its_pool(pod, node))
 }
 
 fn share(quota_millis: u64, limit_millis: u64) -> Share {

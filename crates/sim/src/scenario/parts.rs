@@ -95,3 +95,24 @@ pub struct Group {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyConstraint>,
 }
+
+impl PodSet {
+    /// One pod without GPUs that may go anywhere.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            pods: one(),
+            pods_min: None,
+            gpu: GpuAsk::default(),
+            cpu: None,
+            memory: None,
+            selector: BTreeMap::new(),
+            affinity: NodeAffinity::default(),
+            tolerations: Vec::new(),
+            task_priority: 0,
+            group: None,
+            topology: None,
+        }
+    }
+}

@@ -185,7 +185,6 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
         return Err("`groups` and `children_min` are of `pod_sets`; it has none".into());
     }
     let only = PodSet {
-        name: String::new(),
         pods: wire.pods.unwrap_or(1),
         pods_min: wire.pods_min,
         gpu: wire.gpu.unwrap_or_default(),
@@ -194,9 +193,7 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
         selector: wire.selector.clone(),
         affinity: wire.affinity.clone(),
         tolerations: wire.tolerations.clone(),
-        task_priority: 0,
-        group: None,
-        topology: None,
+        ..PodSet::named("")
     };
     if is_mixed(wire) {
         return each_its_own(wire, &only).map(Cow::Owned);
