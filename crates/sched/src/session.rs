@@ -193,11 +193,11 @@ impl Session<'_> {
         placed
     }
 
-    /// Places again what was stopped for another; never where room is kept for somebody, or else
-    /// the other would have it in a roundabout way.
-    pub(crate) fn place_again(&mut self, id: WorkloadId) -> bool {
+    /// Places again what was stopped for another, but nothing of the sets that are `full`; never
+    /// where room is kept for somebody, or else the other would have it in a roundabout way.
+    pub(crate) fn place_again(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let again = |s: &mut Session<'_>| {
-            let pods = s.next_pods(id);
+            let pods = s.next_pods_beside(id, full);
             s.check_queue(id, s.asked(&pods, None)).map_err(Blocked::Queue)?;
             s.place_all(id, &pods, None, Some(Heed::All)).map_err(|_| Blocked::Room)
         };
@@ -222,13 +222,14 @@ impl Session<'_> {
     }
 
     /// Puts pods stopped in this cycle back where they are still running, if that is free; then
-    /// they were never stopped. All the next pods or none.
-    pub(crate) fn put_back(&mut self, id: WorkloadId) -> bool {
+    /// they were never stopped. All the next pods or none, and nothing of the sets that are `full`.
+    pub(crate) fn put_back(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let start = self.cluster.checkpoint();
-        if self.queue_reason(id).is_some() {
+        let pods = self.next_pods_beside(id, full);
+        if self.check_queue(id, self.asked(&pods, None)).is_err() {
             return false;
         }
-        for pod in self.next_pods(id) {
+        for pod in pods {
             let original = self.cluster.original(pod).clone();
             let stays = |here: &Placement| !self.cluster.draining().contains(&here.node);
             let here = original.current.filter(|here| !original.releasing && stays(here));
@@ -252,7 +253,12 @@ impl Session<'_> {
 
     /// The pods to place next; none if too few are left to reach a minimum.
     pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
-        turn(self.cluster, id, &[])
+        self.next_pods_beside(id, &[])
+    }
+
+    /// The same without those of some sets.
+    pub(crate) fn next_pods_beside(&self, id: WorkloadId, full: &[usize]) -> Vec<PodId> {
+        turn(self.cluster, id, full)
     }
 
     /// A gang never starts in part: if one of its pods has to wait for its place, and those that

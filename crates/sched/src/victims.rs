@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use model::{NodeId, PodId, QueueId, WorkloadId};
+use smallvec::SmallVec;
 use units::Resources;
 
 use crate::place::{self, Ask};
@@ -221,8 +222,8 @@ fn same_taker(s: &Session<'_>, left: &Need, right: &Need) -> bool {
 struct Deal<'r> {
     rule: &'r dyn Rule,
     need: Need,
-    /// Who was asked, in order, and how many pods each had.
-    givers: Vec<(WorkloadId, u32)>,
+    /// Who was asked, in order, and how many pods of each of its sets had a place.
+    givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,
     /// What each is told: the numbers are of before anything was taken from it.
     causes: BTreeMap<WorkloadId, Cause>,
     /// What the taker's queue held.
@@ -382,7 +383,8 @@ impl Deal<'_> {
             }
             let cause = self.rule.cause(s, self.need.id, self.need.asked, victim);
             self.causes.insert(victim, cause);
-            self.givers.push((victim, s.cluster.workloads()[victim].placed));
+            let sets = &s.cluster.workloads()[victim].pod_sets;
+            self.givers.push((victim, sets.iter().map(|set| set.placed).collect()));
         }
         take::take(s, taking);
         true
@@ -392,20 +394,27 @@ impl Deal<'_> {
     /// demands that all of them find one and somebody did not.
     /// Nobody comes back whose queue would then hold more than the rule lets the taker have.
     fn go_on(&self, s: &mut Session<'_>) -> bool {
-        let mut order = self.givers.clone();
-        order.sort_by_key(|&(victim, _)| crate::order::by_rank(s.cluster, victim));
-        for (victim, pods) in order {
-            let lacks = |s: &Session<'_>| s.cluster.workloads()[victim].placed < pods;
-            // A gang that has lost a pod for good has no next ones: it cannot be put anywhere.
-            while lacks(s) && !s.next_pods(victim).is_empty() {
+        let mut order: Vec<_> = self.givers.iter().collect();
+        order.sort_by_key(|&&(victim, _)| crate::order::by_rank(s.cluster, victim));
+        for (victim, had) in order {
+            let full = |s: &Session<'_>| {
+                let sets = (0..).zip(&s.cluster.workloads()[*victim].pod_sets).zip(had);
+                let full = sets.filter(|((_, set), had)| set.placed >= **had);
+                full.map(|((at, _), _)| at).collect::<SmallVec<[usize; 1]>>()
+            };
+            // It is put back as it was: no set grows in place of another. A gang that has lost a pod
+            // for good has no next ones: it cannot be put anywhere.
+            let mut sets = full(s);
+            while sets.len() < had.len() && !s.next_pods_beside(*victim, &sets).is_empty() {
                 let start = s.cluster.checkpoint();
-                let placed = s.put_back(victim) || s.place_again(victim);
+                let placed = s.put_back(*victim, &sets) || s.place_again(*victim, &sets);
                 if !placed || !self.rule.fair_outcome(s, self.need.id, self.held_before) {
                     s.cluster.rollback(start);
                     break;
                 }
+                sets = full(s);
             }
-            if lacks(s) && self.rule.moves_max(s).is_some() {
+            if sets.len() < had.len() && self.rule.moves_max(s).is_some() {
                 return false;
             }
         }

@@ -160,3 +160,14 @@ fn a_gang_of_sets_waits_as_a_whole_for_what_is_being_freed() {
     let runs = workload.pods.iter().filter(|&&pod| w.cluster.pods()[pod].runs()).count();
     assert!(runs == 0 || runs == 3, "{}", w.gpus());
 }
+
+#[test]
+fn a_workload_that_is_moved_keeps_its_pods_and_not_only_as_many() {
+    let mut w = World::new("n1:2 n2:4 n3:1", "a:7 b:0");
+    w.run("submit a/j --gated --set p -g 1 --pods 2 --min 1 --set q -g 2 --pods 3 --min 2");
+    w.run("ungate j 0; ungate j 2; ungate j 3; ungate j 4; ungate j 1");
+    assert_eq!(w.gpus(), "n1[j j] n2[j j j j] n3[j]");
+    // With a second pod of p instead of the third of q there would be room.
+    w.run("submit b/new -g 1");
+    assert_eq!((w.gpus(), w.size("new")), ("n1[j j] n2[j j j j] n3[j]".into(), "0 (1)".into()));
+}
