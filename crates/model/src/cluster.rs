@@ -86,7 +86,7 @@ pub struct Cluster {
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
     pub(crate) topologies: Vec<Topology>,
-    shapes: Shapes,
+    pub(crate) shapes: Shapes,
     /// Whether any node would rather keep some pods away.
     pub(crate) soft_taints: bool,
     /// Nodes whose pods are to leave.
@@ -103,10 +103,10 @@ pub struct Cluster {
     pub(crate) reserved: BTreeSet<PodId>,
     /// Pods that should run and are held back.
     pub(crate) gated: BTreeSet<PodId>,
-    log: Vec<Change>,
+    pub(crate) log: Vec<Change>,
     /// What each pod touched by the open transaction was when it began.
-    originals: BTreeMap<PodId, Occupancy>,
-    recording: bool,
+    pub(crate) originals: BTreeMap<PodId, Occupancy>,
+    pub(crate) recording: bool,
 }
 
 /// Reading.

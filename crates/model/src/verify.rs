@@ -1,7 +1,7 @@
 //! The accounts, computed anew. Owns: the check that the incremental state equals the rebuilt
 //! one, for tests, fault runs and start-up.
 
-use units::Resources;
+use units::{Resources, Table};
 
 use crate::free::FreeIndex;
 use crate::requests::Requests;
@@ -29,6 +29,7 @@ impl Cluster {
         for (_, node) in fresh.nodes.iter() {
             fresh.pools.add(node.pool, node);
         }
+        fresh.soft_taints = fresh.nodes.iter().any(|(_, node)| node.has_soft_taint());
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeIndex::default();
         fresh.free_soon = Resources::ZERO;
@@ -71,45 +72,73 @@ impl Cluster {
             }
         }
         self.same_as(&fresh)?;
+        if !self.topologies.iter().all(|topology| topology.is_sound(self.nodes.iter())) {
+            return Err("index `topologies` is wrong".into());
+        }
         self.within_capacity()
     }
 
-    fn same_as(&self, fresh: &Self) -> Result<(), String> {
-        let differ = |what: &str, name: &str| Err(format!("account of {what} {name} is wrong"));
-        for (id, node) in self.nodes.iter() {
-            if *node != fresh.nodes[id] {
-                return differ("node", &node.name);
-            }
+    /// Compares every account and index with those of another state, whatever has become of the two
+    /// in between; what counts changes, and the transaction under way, is no part of it.
+    ///
+    /// # Errors
+    /// Names the first that differs.
+    pub fn same_as(&self, other: &Self) -> Result<(), String> {
+        // All are named, so that none is forgotten.
+        let Self {
+            nodes,
+            queues,
+            workloads,
+            pods,
+            capacity,
+            free_soon,
+            pools,
+            free,
+            eligibility,
+            requests,
+            revisions: _,
+            gpu_nodes,
+            topologies,
+            shapes,
+            soft_taints,
+            draining,
+            partial,
+            waiting,
+            stale,
+            elastic,
+            reserved,
+            gated,
+            log: _,
+            originals: _,
+            recording: _,
+        } = self;
+        same_rows("node", nodes, &other.nodes, |node| &node.name)?;
+        same_rows("queue", queues, &other.queues, |queue| &queue.name)?;
+        same_rows("workload", workloads, &other.workloads, |workload| &workload.spec.name)?;
+        same_rows("pod of", pods, &other.pods, |pod| &workloads[pod.workload].spec.name)?;
+        let same = [
+            ("capacity", *capacity == other.capacity),
+            ("free_soon", *free_soon == other.free_soon),
+            ("pools", *pools == other.pools),
+            ("free", *free == other.free),
+            ("eligibility", *eligibility == other.eligibility),
+            ("requests", *requests == other.requests),
+            ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
+            ("topologies", *topologies == other.topologies),
+            ("shapes", *shapes == other.shapes),
+            ("soft_taints", *soft_taints == other.soft_taints),
+            ("draining", *draining == other.draining),
+            ("partial", *partial == other.partial),
+            ("waiting", *waiting == other.waiting),
+            ("stale", *stale == other.stale),
+            ("elastic", *elastic == other.elastic),
+            ("reserved", *reserved == other.reserved),
+            ("gated", *gated == other.gated),
+        ];
+        match same.iter().find(|(_, same)| !same) {
+            Some((what, _)) => Err(format!("index `{what}` is wrong")),
+            None => Ok(()),
         }
-        for (id, queue) in self.queues.iter() {
-            if *queue != fresh.queues[id] {
-                return differ("queue", &queue.name);
-            }
-        }
-        for (id, workload) in self.workloads.iter() {
-            if *workload != fresh.workloads[id] {
-                return differ("workload", &workload.spec.name);
-            }
-        }
-        let same = self.waiting == fresh.waiting
-            && self.reserved == fresh.reserved
-            && self.partial == fresh.partial
-            && (&self.stale, &self.elastic) == (&fresh.stale, &fresh.elastic);
-        if !self.topologies.iter().all(|topology| topology.is_sound(self.nodes.iter())) {
-            return differ("index", "topologies");
-        }
-        if !same
-            || self.requests != fresh.requests
-            || self.free != fresh.free
-            || self.free_soon != fresh.free_soon
-            || (self.capacity, &self.pools) != (fresh.capacity, &fresh.pools)
-        {
-            return differ(
-                "index",
-                "waiting, reserved, partial, stale, elastic, requests, hardware, pools or free",
-            );
-        }
-        Ok(())
     }
 
     fn within_capacity(&self) -> Result<(), String> {
@@ -132,5 +161,20 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+}
+
+fn same_rows<'a, T: PartialEq>(
+    what: &str,
+    left: &'a Table<T>,
+    right: &'a Table<T>,
+    name: impl Fn(&'a T) -> &'a String,
+) -> Result<(), String> {
+    if !left.ids().eq(right.ids()) {
+        return Err(format!("there are other rows of a {what}"));
+    }
+    match left.iter().find(|(id, row)| **row != right[*id]) {
+        Some((_, row)) => Err(format!("account of {what} {} is wrong", name(row))),
+        None => Ok(()),
     }
 }

@@ -1,87 +1,302 @@
-//! A transaction rolled back leaves no trace; accounts always equal the rebuilt ones.
+//! A transaction rolled back leaves no trace, whatever the state it began in; accounts always equal
+//! the rebuilt ones.
 
 use model::{
-    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, PodSetSpec,
-    QueueSpec, Share, WorkloadSpec,
+    Cluster, Constraints, DeviceShare, GpuRequest, GroupSpec, NodeId, NodeSpec, Occupancy,
+    POOL_LABEL, Placement, PodId, PodRequest, PodSetSpec, QueueId, QueueSpec, Share, Taint,
+    TopologyConstraint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 use proptest::prelude::*;
-use units::{Idx, Resources};
+use smallvec::SmallVec;
+use units::{GPU_MILLIS, Instant, Resources};
+
+/// Something that happens to a cluster. Numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+enum Op {
+    AddWorkload { shape: usize, queue: usize },
+    RemoveWorkload(usize),
+    Wants(usize, bool),
+    Gated(usize, bool),
+    AddNode(usize),
+    RemoveNode(usize),
+    Labels { node: usize, variant: usize },
+    Schedulable(usize, bool),
+    Drain(usize),
+    Quota { queue: usize, gpus: u64 },
+    Used { queue: usize, ppm: u64 },
+    Marks { workload: usize, at: u64 },
+    Move(Move),
+}
+
+/// What a scheduler does to a pod: the only thing that is undone.
+#[derive(Debug, Clone)]
+struct Move {
+    pod: usize,
+    node: usize,
+    gpus: usize,
+    kind: usize,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let n = 0..100_usize;
+    prop_oneof![
+        6 => (n.clone(), n.clone()).prop_map(|(shape, queue)| Op::AddWorkload { shape, queue }),
+        1 => n.clone().prop_map(Op::RemoveWorkload),
+        1 => (n.clone(), any::<bool>()).prop_map(|(pod, wants)| Op::Wants(pod, wants)),
+        1 => (n.clone(), any::<bool>()).prop_map(|(pod, gated)| Op::Gated(pod, gated)),
+        1 => n.clone().prop_map(Op::AddNode),
+        1 => n.clone().prop_map(Op::RemoveNode),
+        1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
+        1 => (n.clone(), any::<bool>()).prop_map(|(node, open)| Op::Schedulable(node, open)),
+        1 => n.clone().prop_map(Op::Drain),
+        1 => (n.clone(), 0..9_u64).prop_map(|(queue, gpus)| Op::Quota { queue, gpus }),
+        1 => (n.clone(), 0..9_u64).prop_map(|(queue, ppm)| Op::Used { queue, ppm }),
+        1 => (n, 0..9_u64).prop_map(|(workload, at)| Op::Marks { workload, at }),
+        9 => step().prop_map(Op::Move),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Move> {
+    (0..100_usize, 0..100_usize, 1..4_usize, 0..6_usize).prop_map(|(pod, node, gpus, kind)| Move {
+        pod,
+        node,
+        gpus,
+        kind,
+    })
+}
+
+fn node_spec(name: &str, variant: usize) -> NodeSpec {
+    let mut spec = NodeSpec::new(name, vec![1 << 34; [4, 2, 0][variant % 3]], 64_000, 1 << 40);
+    spec.labels = labels(variant);
+    spec
+}
+
+fn labels(variant: usize) -> std::collections::BTreeMap<String, String> {
+    let pairs = [("zone", variant % 2), ("rack", variant % 4 / 2), (POOL_LABEL, variant % 3)];
+    let known = pairs.iter().take(variant % 4);
+    known.map(|(key, value)| ((*key).to_owned(), value.to_string())).collect()
+}
 
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new();
-    for name in ["n1", "n2"] {
-        cluster.add_node(NodeSpec::new(name, vec![1 << 34; 4], 64_000, 1 << 40));
+    cluster.add_topology("net", vec!["zone".into(), "rack".into()]).expect("a sound topology");
+    for (number, name) in ["n1", "n2", "n3"].into_iter().enumerate() {
+        cluster.add_node(node_spec(name, number));
     }
     let share = Share::new(Resources::UNLIMITED, Resources::UNLIMITED);
-    let spec = QueueSpec { name: "d".into(), parent: None, share, seq: 1 };
-    let parent = cluster.add_queue(spec).ok();
-    let spec = QueueSpec { name: "a".into(), parent, share, seq: 2 };
-    let queue = cluster.add_queue(spec).expect("a sound queue");
-    for seq in 0..4_u64 {
-        let request = PodRequest { gpu: GpuRequest::Whole(1), cpu_millis: 100, memory_bytes: 7 };
-        let spec = WorkloadSpec {
-            preemptible: seq % 2 == 0,
-            // Two sets, so that what is counted for each set is checked too.
-            pod_sets: vec![request.into(), PodSetSpec { pods_min: 0, ..request.into() }],
-            ..WorkloadSpec::new(format!("w{seq}"), queue, seq, request)
-        };
-        let workload = cluster.add_workload(spec).expect("a sound workload");
-        for pod in cluster.workloads()[workload].pods.clone() {
-            cluster.set_wants(pod, true);
-        }
+    let spec = |name: &str, parent, seq| QueueSpec { name: name.into(), parent, share, seq };
+    let parent = cluster.add_queue(spec("d", None, 1)).ok();
+    for (name, above, seq) in [("a", parent, 2), ("b", parent, 3), ("c", None, 4)] {
+        cluster.add_queue(spec(name, above, seq)).expect("a sound queue");
     }
     cluster
 }
 
-/// Pod `at` on the one device that is its own, so that nothing is ever given out twice.
-fn place(at: u32) -> Placement {
-    let device = DeviceShare { gpu: at % 4, millis: 1000 };
-    Placement { node: Idx::new(at / 4), devices: [device].into_iter().collect() }
+fn workload(shape: usize, queue: QueueId, seq: u64, net: TopologyId) -> WorkloadSpec {
+    let gpu = [
+        GpuRequest::Whole(0),
+        GpuRequest::Whole(1),
+        GpuRequest::Whole(2),
+        GpuRequest::Share { devices: 1, millis: 300 },
+        GpuRequest::Memory { devices: 1, bytes: 1 << 32 },
+    ][shape % 5];
+    let request = PodRequest { gpu, cpu_millis: 100, memory_bytes: 7 };
+    let near = |required| Some(TopologyConstraint { topology: net, required, preferred: Some(1) });
+    let pools = vec!["1".to_owned(), "0".to_owned()];
+    let constraints = Constraints { pools, ..Constraints::default() };
+    let first = PodSetSpec { pods: 3, pods_min: 2, topology: near(Some(0)), ..request.into() };
+    let mut spec = WorkloadSpec::new(format!("w{seq}"), queue, seq, first.clone());
+    spec.preemptible = shape % 2 == 0;
+    spec.elastic = shape % 7 < 2 && gpu.devices() > 0;
+    match shape % 4 {
+        0 => spec.pod_sets = vec![PodSetSpec { constraints, ..request.into() }],
+        1 if !spec.elastic => {
+            let grouped = PodSetSpec { name: "s".into(), group: Some(0), ..request.into() };
+            spec.pod_sets = vec![grouped, PodSetSpec { pods_min: 0, ..first }];
+            let group = GroupSpec {
+                name: "g".into(),
+                parent: None,
+                children_min: Some(1),
+                topology: near(None),
+            };
+            (spec.groups, spec.children_min) = (vec![group], Some(1));
+        }
+        _ => {}
+    }
+    spec
 }
 
-fn occupancy(at: u32, kind: u32) -> Occupancy {
-    let here = Some(place(at));
-    match kind {
-        0 => Occupancy::default(),
-        1 => Occupancy::at(place(at)),
-        2 => Occupancy { current: here, releasing: true, next: None },
-        3 => Occupancy { current: None, releasing: false, next: here },
-        _ => Occupancy { current: here.clone(), releasing: true, next: here },
+fn nth<T: Copy>(all: &[T], at: usize) -> Option<T> {
+    all.get(at % all.len().max(1)).copied()
+}
+
+fn ids<T>(table: &units::Table<T>) -> Vec<units::Idx<T>> {
+    table.ids().collect()
+}
+
+fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
+    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
+    let pod = |cluster: &Cluster, at: usize| nth(&ids(cluster.pods()), at);
+    let some_workload = |cluster: &Cluster, at: usize| nth(&ids(cluster.workloads()), at);
+    match *op {
+        Op::AddWorkload { shape, queue } => {
+            let leaves = ids(cluster.queues());
+            let net = cluster.topology_named("net").expect("it was added");
+            // The first is above others.
+            let queue = leaves[1 + queue % (leaves.len() - 1)];
+            let spec = workload(shape, queue, number, net);
+            let id = cluster.add_workload(spec).expect("a sound workload");
+            wants(cluster, id);
+        }
+        Op::RemoveWorkload(at) => {
+            if let Some(id) = some_workload(cluster, at) {
+                // One that has a place stays.
+                let _ = cluster.remove_workload(id);
+            }
+        }
+        Op::Wants(at, wants) => {
+            pod(cluster, at).into_iter().for_each(|p| cluster.set_wants(p, wants))
+        }
+        Op::Gated(at, gated) => {
+            pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated))
+        }
+        Op::AddNode(variant) => {
+            cluster.add_node(node_spec(&format!("m{number}"), variant));
+        }
+        Op::RemoveNode(at) if cluster.nodes().len() > 1 => {
+            node(cluster, at).into_iter().for_each(|id| cluster.remove_node(id));
+        }
+        Op::RemoveNode(_) => {}
+        Op::Labels { node: at, variant } => {
+            let effect = model::Effect::PreferNoSchedule;
+            let taint = Taint { key: "slow".into(), value: String::new(), effect };
+            let taints = if variant % 5 == 0 { vec![taint] } else { Vec::new() };
+            let id = node(cluster, at).expect("one always stays");
+            cluster.set_labels(id, labels(variant), taints);
+        }
+        Op::Schedulable(at, open) => {
+            cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
+        }
+        Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
+        Op::Quota { queue, gpus } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
+            let share = Share { quota, ..cluster.queues()[id].share };
+            cluster.set_share(id, share).expect("a living queue");
+        }
+        Op::Used { queue, ppm } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
+        }
+        Op::Marks { workload, at } => {
+            let Some(id) = some_workload(cluster, workload) else { return };
+            let at = Instant(at);
+            cluster.set_not_before(id, at);
+            cluster.set_starts(id, Some(at), None);
+            cluster.set_evicted(id, at);
+            cluster.set_checkpointed(id, Some(at));
+            cluster.set_stale(id, (at.0 % 2 == 0).then_some(at));
+        }
+        Op::Move(ref step) => go(cluster, step),
+    }
+}
+
+fn wants(cluster: &mut Cluster, id: WorkloadId) {
+    for pod in cluster.workloads()[id].pods.clone() {
+        cluster.set_wants(pod, true);
+    }
+}
+
+/// A place for a pod where nobody is or will be, with so many devices if it is elastic.
+fn place(cluster: &Cluster, pod: PodId, node: NodeId, gpus: usize) -> Option<Placement> {
+    let request = cluster.workload_of(pod).spec.pod_sets[cluster.pods()[pod].set as usize].request;
+    let elastic = cluster.workload_of(pod).spec.elastic;
+    let count = if elastic { gpus } else { request.gpu.devices() as usize };
+    let devices = (0..).zip(&cluster.nodes()[node].gpus).filter_map(|(gpu, row)| {
+        let millis = request.gpu.needs_of(row)?;
+        (row.committed_millis + millis <= GPU_MILLIS && row.used_millis + millis <= GPU_MILLIS)
+            .then_some(DeviceShare { gpu, millis })
+    });
+    let devices: SmallVec<[DeviceShare; 2]> = devices.take(count).collect();
+    (devices.len() == count).then_some(Placement { node, devices })
+}
+
+fn go(cluster: &mut Cluster, step: &Move) {
+    let pods = ids(cluster.pods());
+    let Some(pod) = nth(&pods, step.pod) else { return };
+    let node = nth(&ids(cluster.nodes()), step.node).expect("one always stays");
+    let new = place(cluster, pod, node, step.gpus);
+    let Occupancy { current, releasing, next } = cluster.pods()[pod].occupancy.clone();
+    let occupancy = match (step.kind, current, next) {
+        (0, None, None) => new.map(Occupancy::at),
+        (1, None, None) => Some(Occupancy { current: None, releasing, next: new }),
+        // It is stopped, or moved.
+        (0..2, Some(here), None) => {
+            let next = if step.kind == 0 { None } else { new };
+            Some(Occupancy { current: Some(here), releasing: true, next })
+        }
+        // It shrinks in place: the places overlap.
+        (2, Some(here), None) if !releasing && here.devices.len() > 1 => {
+            let mut less = here.clone();
+            less.devices.truncate(1);
+            Some(Occupancy { current: Some(here), releasing: true, next: Some(less) })
+        }
+        // It is gone; then it starts where it was to, if that is free.
+        (3, Some(_), next) => Some(Occupancy { current: None, releasing: false, next }),
+        (3, None, Some(next)) => {
+            let room = cluster.amounts(pod, &next);
+            let free = cluster.nodes()[next.node].has_room_now(&next.devices, room);
+            free.then(|| Occupancy::at(next))
+        }
+        (4, _, _) => Some(Occupancy::default()),
+        _ => None,
+    };
+    if let Some(occupancy) = occupancy {
+        cluster.set_occupancy(pod, occupancy);
     }
 }
 
 proptest! {
     #[test]
-    fn rollback_restores_every_account(
-        first in prop::collection::vec((0..8_u32, 0..5_u32), 0..20),
-        second in prop::collection::vec((0..8_u32, 0..5_u32), 0..20),
+    fn rollback_restores_the_state_bit_for_bit(
+        history in prop::collection::vec(op(), 0..60),
+        first in prop::collection::vec(step(), 0..20),
+        second in prop::collection::vec(step(), 0..40),
     ) {
         let mut cluster = cluster();
-        cluster.begin();
-        for &(pod, kind) in &first {
-            cluster.set_occupancy(Idx::new(pod), occupancy(pod, kind));
-            prop_assert_eq!(cluster.verify(), Ok(()));
+        for (number, op) in (0..).zip(&history) {
+            apply(&mut cluster, number, op);
+            prop_assert_eq!(cluster.verify(), Ok(()), "after {:?}", op);
         }
+        let untouched = cluster.clone();
+        cluster.begin();
+        let start = cluster.checkpoint();
+        first.iter().for_each(|step| go(&mut cluster, step));
         let before = cluster.clone();
         let checkpoint = cluster.checkpoint();
-        for &(pod, kind) in &second {
-            cluster.set_occupancy(Idx::new(pod), occupancy(pod, kind));
-        }
-        cluster.rollback(checkpoint);
+        second.iter().for_each(|step| go(&mut cluster, step));
         prop_assert_eq!(cluster.verify(), Ok(()));
-        for (id, node) in before.nodes().iter() {
-            prop_assert_eq!(node, &cluster.nodes()[id]);
-        }
-        for (id, queue) in before.queues().iter() {
-            prop_assert_eq!(queue, &cluster.queues()[id]);
-        }
-        for (id, pod) in before.pods().iter() {
-            prop_assert_eq!(pod, &cluster.pods()[id]);
-        }
-        let changes = cluster.commit();
-        for change in &changes {
-            let now = &cluster.pods()[change.pod].occupancy;
-            prop_assert!(*now != change.before && change.before == Occupancy::default());
-        }
+        cluster.rollback(checkpoint);
+        prop_assert_eq!(cluster.same_as(&before), Ok(()));
+        cluster.rollback(start);
+        prop_assert_eq!(cluster.same_as(&untouched), Ok(()));
+        prop_assert_eq!(cluster.commit(), vec![]);
+    }
+
+    #[test]
+    fn commit_tells_what_changed_and_what_it_was(
+        history in prop::collection::vec(op(), 0..40),
+        steps in prop::collection::vec(step(), 0..40),
+    ) {
+        let mut cluster = cluster();
+        (0..).zip(&history).for_each(|(number, op)| apply(&mut cluster, number, op));
+        let before = cluster.clone();
+        cluster.begin();
+        steps.iter().for_each(|step| go(&mut cluster, step));
+        let changed: Vec<_> = cluster.commit().into_iter().map(|c| (c.pod, c.before)).collect();
+        let occupancy = |cluster: &Cluster, pod: PodId| cluster.pods()[pod].occupancy.clone();
+        let differ = before.pods().ids().filter(|&pod| occupancy(&before, pod) != occupancy(&cluster, pod));
+        let expected: Vec<_> = differ.map(|pod| (pod, occupancy(&before, pod))).collect();
+        prop_assert_eq!(changed, expected);
     }
 }
