@@ -25,7 +25,7 @@ pub(super) fn start(rng: &mut Rng, seed: u64, given: &Policy) -> Scenario {
     scenario.policy = At::from(policy(rng, given));
     let levels = vec![ZONE.to_owned(), RACK.to_owned()];
     scenario.topologies.push(At::from(Topology { name: NET.to_owned(), levels }));
-    for number in 1..=1 + rng.below(4) {
+    for number in 1..=1 + rng.below(5) {
         scenario.nodes.push(At::from(node(rng, &format!("n{number}"))));
     }
     for node in scenario.nodes.iter_mut().step_by(2) {
@@ -181,7 +181,7 @@ fn workload(rng: &mut Rng, number: u32) -> Workload {
     workload.priority = (rng.below(4) == 0).then(|| [30, 80, 120][rng.below(3)]);
     workload.time_limit = (rng.below(6) == 0).then(|| Span::new([5_000, 60_000][rng.below(2)]));
     workload.preemption_delay = (rng.below(10) == 0).then_some(Span::new(3_000));
-    workload.topology = near(rng, 5);
+    workload.topology = near(rng, 8);
     if rng.below(4) == 0 {
         parts(rng, &mut workload);
     } else {
@@ -274,7 +274,7 @@ pub(super) fn step(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step 
     let nodes: Vec<_> = simulation.nodes.keys().cloned().collect();
     let node = OneOrMany::One(nodes[rng.below(nodes.len())].clone());
     let mut step = Step::default();
-    match rng.below(22) {
+    match rng.below(25) {
         0..6 => step.submit = Some(At::from(Submit(vec![At::from(workload(rng, number))]))),
         6..8 => step.finish = some(rng),
         8..10 => step.delete = some(rng),
@@ -303,6 +303,12 @@ pub(super) fn step(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step 
             let running: Vec<_> = alive.iter().filter(|job| runs(cluster, job)).collect();
             let job = running.get(rng.below(running.len()));
             step.fail = job.map(|job| OneOrMany::One(format!("{}/{}", job.project, job.name)));
+        }
+        21..24 => {
+            let mut more = workload(rng, number);
+            // Somebody with a right to it, so that others are stopped.
+            (more.topology, more.gated, more.priority) = (None, false, Some(120));
+            step.submit = Some(At::from(Submit(vec![At::from(more)])));
         }
         _ => match rng.below(8) {
             0 if simulation.nodes.len() > 1 => step.lose_node = Some(node),

@@ -177,6 +177,7 @@ impl Scenario {
             policy: At::default(),
             world: World::default(),
             topologies: Vec::new(),
+            empty_pools: Vec::new(),
             nodes: Vec::new(),
             queues: Vec::new(),
             workloads: Vec::new(),

@@ -34,6 +34,9 @@ pub struct Scenario {
     /// Where machines are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topologies: Vec<At<Topology>>,
+    /// Node pools in which there is no node at the moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty_pools: Vec<String>,
     /// Machines.
     #[serde(default)]
     pub nodes: Vec<At<Node>>,

@@ -106,6 +106,7 @@ impl Simulation {
             pods_added: 0,
             asked: [0; 3],
         };
+        simulation.pools.extend(scenario.empty_pools.iter().cloned());
         for topology in &scenario.topologies {
             simulation.add_topology(topology)?;
         }
