@@ -1,8 +1,11 @@
-//! How long a decision takes, on the published states and sizes (`ELASTANE_BENCH_NODES=500,1000`,
-//! `ELASTANE_BENCH_STATE=fill` choose some). Prints; asserts nothing about time. KAI's figures: benchmarks reference §1 (decision time, Go benchmark) and §2.
+//! How long a decision takes and how much memory the process that makes it needs, on the published
+//! states and sizes (`ELASTANE_BENCH_NODES=500,1000`, `ELASTANE_BENCH_STATE=fill` choose some). Each is
+//! measured in a process of its own. Prints; asserts nothing. KAI's figures: benchmarks reference §1
+//! (decision time, Go benchmark) and §2.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
+use std::process::Command;
 use std::time::Instant;
 
 use sim::states::{GPUS_PER_NODE, State};
@@ -21,32 +24,71 @@ const ROWS: [(State, &str, [u64; 3]); 10] = [
     (State::Full, "2.2 s at 4,000", [1, 2, 10]),
 ];
 
+/// Most memory of the process in MB, beside it our goal.
+const MEMORY_GOALS_MB: [u64; 3] = [100, 200, 1000];
+
+/// Says to a process of our own which cell of the table it measures: `state:nodes`.
+const CELL: &str = "ELASTANE_BENCH_CELL";
+
 fn main() {
+    if let Ok(cell) = std::env::var(CELL) {
+        let known = cell.split_once(':').and_then(|(state, nodes)| {
+            let row = ROWS.iter().find(|(row, ..)| row.name() == state)?;
+            Some((row, nodes.parse().ok()?))
+        });
+        match known {
+            Some(((state, _, goals), nodes)) => println!("{}", measured(*state, nodes, goals)),
+            None => println!("{CELL}={cell} names no cell"),
+        }
+        return;
+    }
     let sizes: Vec<u32> = match std::env::var("ELASTANE_BENCH_NODES") {
         Ok(text) => text.split(',').filter_map(|size| size.parse().ok()).collect(),
         Err(_) => vec![500, 1000, 5000],
     };
     let only = std::env::var("ELASTANE_BENCH_STATE").ok();
-    println!("decision time on an in-memory state, one core, ms (goal)");
-    for (state, kai, goals) in ROWS {
+    println!(
+        "decision on an in-memory state, one core: ms (goal), peak memory of the process in MB (goal)"
+    );
+    for (state, kai, _) in ROWS {
         if only.as_ref().is_some_and(|only| only != state.name()) {
             continue;
         }
-        let mut cells = Vec::new();
-        for &nodes in &sizes {
-            let goal = match nodes {
-                0..=500 => goals[0],
-                501..=1000 => goals[1],
-                _ => goals[2],
-            };
-            cells.push(cell(state, nodes, goal));
-        }
+        let cells: Vec<_> = sizes.iter().map(|&nodes| cell(state, nodes)).collect();
         println!("{:<20} {}   KAI: {kai}", state.name(), cells.join("  "));
     }
 }
 
-/// Best of three: the state is the same each time, so the least is the least disturbed.
-fn cell(state: State, nodes: u32, goal_ms: u64) -> String {
+/// What a process of our own says.
+fn cell(state: State, nodes: u32) -> String {
+    let said = std::env::current_exe().and_then(|program| {
+        Command::new(program).env(CELL, format!("{}:{nodes}", state.name())).output()
+    });
+    match said {
+        Ok(said) if said.status.success() => {
+            String::from_utf8_lossy(&said.stdout).trim().to_owned()
+        }
+        Ok(said) => format!("{nodes}: failed ({})", said.status),
+        Err(error) => format!("{nodes}: failed ({error})"),
+    }
+}
+
+/// The most memory this process has held so far, in MB; none where the system does not tell.
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
+
+/// Best of three: the state is the same each time, so the least is the least disturbed. Memory is
+/// that of the first, with nothing beside it.
+fn measured(state: State, nodes: u32, goals_ms: &[u64; 3]) -> String {
+    let size = match nodes {
+        0..=500 => 0,
+        501..=1000 => 1,
+        _ => 2,
+    };
     // The state that must be refused promises one GPU more than there is; in proportion, that
     // would be granted; and nobody moves, which would help as well.
     let strict = matches!(state, State::OneShort | State::OneShortScattered);
@@ -56,15 +98,16 @@ fn cell(state: State, nodes: u32, goal_ms: u64) -> String {
         protects_quota: !strict,
         ..sched::Policy::default()
     };
-    let prototype = state.build(nodes);
     let mut best = f64::INFINITY;
+    let mut memory = None;
     let mut steps = 0;
     for _ in 0..3 {
-        let mut cluster = prototype.clone();
+        let mut cluster = state.build(nodes);
         let start = Instant::now();
         let plan = sched::cycle(&mut cluster, units::Instant(1), &policy);
         let ms = start.elapsed().as_secs_f64() * 1000.0;
         best = best.min(ms);
+        memory = memory.or_else(peak_mb);
         steps = plan.steps.len();
         if ms > 20_000.0 {
             break;
@@ -76,5 +119,8 @@ fn cell(state: State, nodes: u32, goal_ms: u64) -> String {
     } else {
         String::new()
     };
-    format!("{nodes}: {best:.2} ({goal_ms}{rate}; {steps} steps)")
+    let memory = memory.map_or("memory unknown".to_owned(), |mb| {
+        format!("{mb:.0} MB ({})", MEMORY_GOALS_MB[size])
+    });
+    format!("{nodes}: {best:.2} ({}{rate}; {steps} steps), {memory}", goals_ms[size])
 }
