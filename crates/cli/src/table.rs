@@ -33,7 +33,14 @@ const GAP: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
     header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    cells: Vec<String>,
+    /// Sentences that stand under it.
+    notes: Vec<String>,
 }
 
 impl Table {
@@ -45,7 +52,15 @@ impl Table {
 
     /// Adds a row; missing cells are empty.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into_iter().map(one_line).collect());
+        let cells = cells.into_iter().map(one_line).collect();
+        self.rows.push(Row { cells, notes: Vec::new() });
+    }
+
+    /// Adds a sentence about the last row. It stands under it, indented, in as many lines as it takes.
+    pub(crate) fn note(&mut self, sentence: &str) {
+        if let Some(row) = self.rows.last_mut() {
+            row.notes.push(one_line(sentence.to_owned()));
+        }
     }
 
     /// v1: header, rows, no rule.
@@ -65,7 +80,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|cell| width(cell)).collect();
         for row in &self.rows {
-            for (column, cell) in row.iter().enumerate().take(widths.len()) {
+            for (column, cell) in row.cells.iter().enumerate().take(widths.len()) {
                 widths[column] = widths[column].max(width(cell));
             }
         }
@@ -81,7 +96,11 @@ impl Table {
             out.push('\n');
         }
         for row in &self.rows {
-            push_line(&mut out, row, &widths);
+            push_line(&mut out, &row.cells, &widths);
+            for note in &row.notes {
+                out.push_str(&wrapped(&format!("    {note}")));
+                out.push('\n');
+            }
         }
         out
     }
@@ -157,6 +176,30 @@ mod tests {
             größer als            0.50
         "#]]
         .assert_eq(&sample().ruled());
+    }
+
+    #[test]
+    fn notes_stand_under_their_row_and_never_run_over_a_line() {
+        let mut table = Table::new(&["Step", "Where"]);
+        table.row(["1".into(), "n1".into()]);
+        table.note("P103 a short one");
+        table.note(
+            "E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1, fair share 1); \
+             team-b holds 0 GPUs (quota 1, fair share 1) and asks for 1",
+        );
+        table.row(["2".into(), "n2".into()]);
+        expect![[r#"
+            Step  Where
+            ───────────
+            1     n1
+                P103 a short one
+                E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1,
+                    fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for
+                    1
+            2     n2
+        "#]]
+        .assert_eq(&table.ruled());
+        assert!(table.ruled().lines().all(|line| width(line) <= LINE_CHARS_MAX));
     }
 
     #[test]

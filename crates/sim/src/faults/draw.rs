@@ -6,10 +6,10 @@ use model::{Cluster, MigProfile, MigRequest};
 use crate::rng::Rng;
 use crate::scenario::amount::{Count, CountLimit, Span};
 use crate::scenario::{
-    Amounts, At, Evicted, Gone, GpuAsk, Group, Mig, Node, NodeAffinity, OneOrMany, Operator, OverQuota,
-    Placement, PodSet, Policy, Preference, Profile, Queue, QuotaChange, Releasing, Requirement, Scenario,
-    Schedule, Step, Strategy, Submit, Topology, TopologyConstraint, UsageWindow, WindowKind,
-    Workload, World,
+    Amounts, At, Evicted, Gone, GpuAsk, Group, Mig, Node, NodeAffinity, OneOrMany, Operator,
+    OverQuota, Placement, PodSet, Policy, Preference, Profile, Queue, QuotaChange, Releasing,
+    Requirement, Scenario, Schedule, Step, Strategy, Submit, Topology, TopologyConstraint,
+    UsageWindow, WindowKind, Workload, World,
 };
 use crate::world::{Job, Simulation};
 

@@ -81,6 +81,32 @@ impl State {
     }
 }
 
+impl Submit {
+    /// Reads a workload, or a list of workloads, as a scenario has them.
+    ///
+    /// # Errors
+    /// The first fault with its position.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let mut submit: Self = read::read(text)?;
+        // Where they stood is no place in the scenario that they become part of.
+        for workload in &mut submit.0 {
+            workload.line = 0;
+            workload.value.pod_sets.iter_mut().for_each(|set| set.line = 0);
+            workload.value.groups.iter_mut().for_each(|group| group.line = 0);
+            workload.value.tasks.iter_mut().for_each(|task| task.line = 0);
+        }
+        Ok(submit)
+    }
+
+    /// What each of the workloads is called, and in which project.
+    pub fn names(&self) -> impl Iterator<Item = (String, String)> + use<'_> {
+        self.0.iter().flat_map(|workload| {
+            let names = crate::world::names(&workload.name, workload.count);
+            names.map(|name| (workload.project.clone(), name))
+        })
+    }
+}
+
 impl Scenario {
     /// Reads a scenario, YAML or JSON.
     ///

@@ -28,7 +28,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Names of an object, or of several that are alike.
-fn names(name: &str, count: Option<u32>) -> impl Iterator<Item = String> {
+pub(crate) fn names(name: &str, count: Option<u32>) -> impl Iterator<Item = String> {
     let one = count.is_none().then(|| name.to_owned());
     let name = name.to_owned();
     let several = (1..=count.unwrap_or(0)).map(move |number| format!("{name}{number}"));

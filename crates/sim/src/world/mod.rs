@@ -19,6 +19,7 @@ use units::Instant;
 use crate::Error;
 use crate::scenario::{Evicted, Releasing, Scenario, State, World};
 
+pub(crate) use add::names;
 pub use convert::policy;
 pub(crate) use run::Run;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};

@@ -14,7 +14,8 @@ pub(crate) struct Simulate {
     /// Start from what `elastane snapshot` printed
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) from: Option<PathBuf>,
-    /// What if this were submitted: the words of `runai submit` in quotes
+    /// What if this were submitted: the words of `runai submit` in quotes, or a workload as in a
+    /// scenario file: '{name: x, project: team-a, gpu: 2, pods: 4}'
     #[arg(long, value_name = "WORDS", requires = "from", allow_hyphen_values = true)]
     pub(crate) submit: Vec<String>,
     /// Decide on a generated state

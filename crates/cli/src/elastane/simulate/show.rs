@@ -81,7 +81,7 @@ fn place(place: &Place) -> String {
 }
 
 pub(super) fn decisions(frames: &[Frame], out: &mut dyn Write) -> Result<(), Error> {
-    let mut table = Table::new(&["Step", "At", "Decision", "Workload", "Where", "Why"]);
+    let mut table = Table::new(&["Step", "At", "Decision", "Workload", "Where"]);
     let all = frames.iter().flat_map(|frame| frame.decisions.iter().map(move |d| (frame, d)));
     let total = all.clone().count();
     for (frame, decision) in all.take(ROWS_MAX) {
@@ -89,18 +89,16 @@ pub(super) fn decisions(frames: &[Frame], out: &mut dyn Write) -> Result<(), Err
             (Some(from), Some(to)) => format!("{} → {}", place(from), place(to)),
             (from, to) => from.iter().chain(to).map(place).collect(),
         };
-        let why = match (decision.code, &decision.reason) {
-            (Some(code), Some(reason)) => format!("{code} {reason}"),
-            _ => String::new(),
-        };
         table.row([
             frame.step.to_string(),
             format!("{}ms", frame.at_ms),
             decision.kind.to_owned(),
             format!("{}/{}-{}", decision.project, decision.workload, decision.task),
             place,
-            why,
         ]);
+        if let (Some(code), Some(reason)) = (decision.code, &decision.reason) {
+            table.note(&format!("{code} {reason}"));
+        }
     }
     write!(out, "{}", table.ruled())?;
     more(total, out)
@@ -125,12 +123,9 @@ pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error>
     }
     let why = |project: &str, workload: &str| {
         let found = frame.pending.iter().find(|w| w.project == project && w.workload == workload);
-        let reasons = found.into_iter().flat_map(|waiting| &waiting.reasons);
-        let texts: Vec<_> =
-            reasons.map(|reason| format!("{} {}", reason.code, reason.message)).collect();
-        texts.join("; ")
+        found.into_iter().flat_map(|waiting| &waiting.reasons)
     };
-    let mut table = Table::new(&["Project", "Workload", "Pods", "State", "Where", "Why"]);
+    let mut table = Table::new(&["Project", "Workload", "Pods", "State", "Where"]);
     let lines = rows.iter().flat_map(|(key, states)| states.iter().map(move |state| (key, state)));
     let total = lines.clone().count();
     for ((project, workload), ((state, at), pods)) in lines.take(ROWS_MAX) {
@@ -141,8 +136,10 @@ pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error>
             pods.to_string(),
             (*state).to_owned(),
             at.clone(),
-            if waits { why(project, workload) } else { String::new() },
         ]);
+        for reason in why(project, workload).filter(|_| waits) {
+            table.note(&format!("{} {}", reason.code, reason.message));
+        }
     }
     write!(out, "\n{}", table.ruled())?;
     more(total, out)

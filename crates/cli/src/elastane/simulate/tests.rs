@@ -42,9 +42,12 @@ fn a_scenario_is_told_in_tables() {
     let picture = dir.path().join("s.svg");
     let said = typed(&[&path, "--svg", &picture.to_string_lossy()]).unwrap();
     expect![[r#"
-        Step  At   Decision  Workload     Where  Why
-        ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-        1     2ms  evict     team-a/a2-0  n1[1]  E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1, fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for 1
+        Step  At   Decision  Workload     Where
+        ───────────────────────────────────────
+        1     2ms  evict     team-a/a2-0  n1[1]
+            E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1,
+                fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for
+                1
         1     2ms  reserve   team-b/b1-0  n1[1]
         1     3ms  bind      team-b/b1-0  n1[1]"#]]
     .assert_eq(said.split("\n\n").next().unwrap_or_default());
@@ -93,6 +96,42 @@ fn what_if_says_who_would_have_to_go_and_why() {
 }
 
 #[test]
+fn what_if_asks_for_whatever_a_scenario_can_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "version: 1
+topologies: [{name: net, levels: [rack]}]
+nodes:
+  - {name: n1, gpus: 2, labels: {rack: r1, node-pool: fast}}
+  - {name: n2, gpus: 2, labels: {rack: r2}}
+queues: [{name: team, quota: {gpu: 4}}]
+";
+    let path = file(dir.path(), "s.yaml", text);
+    let asked = |submit: &str| typed(&["--from", &path, "--submit", submit]).unwrap();
+    let said = asked(
+        "{name: ring, project: team, gpu: 1, pods: 3, topology: {name: net, required: rack}}",
+    );
+    assert!(said.starts_with("team/ring-0 would wait\n") && said.contains("P108"), "{said}");
+    let said = asked("{name: g, project: team, gpu: 1, gated: true}");
+    assert!(said.contains("P305"), "{said}");
+    let said = asked("{name: p, project: team, gpu: 1, pools: [fast, default]}");
+    assert!(said.starts_with("team/p-0 would start on n1[0]\n"), "{said}");
+    let said = asked(
+        "name: parts
+project: team
+groups: [{name: g, topology: {name: net, required: rack}}]
+pod_sets:
+  - {name: head, cpu: 1}
+  - {name: work, pods: 2, gpu: 1, group: g}",
+    );
+    assert!(said.contains("team/parts-2 would start on n1[1]\n"), "{said}");
+    let said =
+        asked("[{name: a, count: 2, project: team, gpu: 1}, {name: b, project: team, gpu: 2}]");
+    for line in ["team/a1-0 would start", "team/a2-0 would start", "team/b-0 would start"] {
+        assert!(said.contains(line), "{said}");
+    }
+}
+
+#[test]
 fn wrong_input_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(dir.path(), "s.yaml", SCENARIO);
@@ -107,6 +146,28 @@ fn wrong_input_is_named() {
         (vec!["--from", &path, "--submit", "x -g nan -p team-a"], "nan"),
         (vec!["--from", &path, "--submit", "list"], "--submit"),
         (vec!["--from", &path, "--submit", "x -g 1 -p nope"], "there is no queue `nope`"),
+        (
+            vec!["--from", &path, "--submit", "{name: x, project: team-a, gpus: 1}"],
+            "--submit:1:28: unknown key `gpus`; did you mean `gpu`?",
+        ),
+        (vec!["--from", &path, "--submit", "{name: x}"], "key `project` is missing"),
+        (
+            vec!["--from", &path, "--submit", "{name: x, project: team-a, pods: 2, pods_min: 3}"],
+            "workload `x`: `pods_min` is 3; 1 to 2 (all its pods) are allowed",
+        ),
+        (
+            vec!["--from", &path, "--submit", "{name: x, project: team-a, pools: [fast]}"],
+            "no node is in a pool `fast`",
+        ),
+        (
+            vec![
+                "--from",
+                &path,
+                "--submit",
+                "{name: x, project: team-a, topology: {name: net, required: rack}}",
+            ],
+            "there is no topology `net`",
+        ),
         (vec!["--state", "nope"], "nope"),
         (vec!["--state", "full", "--nodes", "0"], "0 is not in"),
         (vec![&path, "--seeds", "3"], "cannot be used with"),

@@ -1,6 +1,6 @@
 //! `simulate --from SNAPSHOT --submit …`: what would happen. Owns: the way from the words of a
-//! submission to a workload of a scenario, which is the server's own way, and the answer. Touches
-//! nothing.
+//! submission to a workload of a scenario, which is the server's own way unless it is said as a
+//! scenario says it, and the answer. Touches nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::{runai, table};
 pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let mut scenario = super::read(file, flags)?;
     let mut asked = Vec::new();
-    for words in &flags.submit {
-        let workload = workload(&scenario, words, asked.len())?;
-        asked.push((workload.project.clone(), workload.name.clone()));
-        let submit = Some(At::from(Submit(vec![At::from(workload)])));
+    for (number, words) in flags.submit.iter().enumerate() {
+        let submit = submitted(&scenario, words, number)?;
+        asked.extend(submit.names());
+        let submit = Some(At::from(submit));
         scenario.steps.push(At::from(Step { submit, ..Step::default() }));
     }
     let outcome = super::simulate(&scenario, file, flags)?;
@@ -43,6 +43,16 @@ pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<
         writeln!(out, "Nothing else changes.")?;
     }
     super::finish(&outcome, file)
+}
+
+/// What is asked for, in one of two ways: the words of a submission, or a workload as it stands in
+/// a scenario, which has its keys before colons.
+fn submitted(scenario: &Scenario, words: &str, number: usize) -> Result<Submit, Error> {
+    let first = words.split_whitespace().next().unwrap_or_default();
+    if first == "-" || first.starts_with(['{', '[']) || first.ends_with(':') {
+        return Submit::read(words).map_err(|error| super::in_file(Path::new("--submit"), &error));
+    }
+    Ok(Submit(vec![At::from(workload(scenario, words, number)?)]))
 }
 
 /// The workload that the words of a submission ask for.
