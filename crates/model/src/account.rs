@@ -4,6 +4,7 @@
 use units::Resources;
 
 use crate::cluster::keep;
+use crate::company::Tense;
 use crate::workload::amounts;
 use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId};
 
@@ -29,7 +30,7 @@ impl Sign {
         }
     }
 
-    const fn one(self, count: &mut u32) {
+    pub(crate) const fn one(self, count: &mut u32) {
         match self {
             Self::Plus => *count += 1,
             Self::Minus => *count -= 1,
@@ -50,6 +51,7 @@ impl Cluster {
                     node.change_gpu(share.index(), |gpu| change(&mut gpu.used_millis));
                 }
             });
+            self.count_company(pod, place, Tense::Present, sign);
         }
         if let Some(place) = occupancy.effective() {
             self.change_node(place, |node| {
@@ -62,6 +64,7 @@ impl Cluster {
             });
             self.account_queues(pod, place, sign);
             self.account_workload(pod, sign);
+            self.count_company(pod, place, Tense::Soon, sign);
         }
         for place in occupancy.current.iter().chain(&occupancy.next) {
             let here = &mut self.nodes[place.node].pods;
@@ -69,6 +72,14 @@ impl Cluster {
                 Sign::Plus => here.insert(pod),
                 Sign::Minus => here.remove(&pod),
             };
+        }
+    }
+
+    /// A pod is one of those that others ask for, or keep away from.
+    fn count_company(&mut self, pod: PodId, place: &Placement, tense: Tense, sign: Sign) {
+        if !self.company.is_unused() {
+            let constraints = self.set_of(pod).constraints;
+            self.company.count(constraints, &self.nodes[place.node], tense, sign);
         }
     }
 

@@ -10,6 +10,7 @@ use thiserror::Error;
 use units::{Instant, Resources, Table};
 
 use crate::account::Sign;
+use crate::company::Company;
 use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
 use crate::group::Shapes;
@@ -18,8 +19,8 @@ use crate::pool::Pools;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
-    Constraints, ConstraintsId, GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId,
-    PodRequest, PodSet, Queue, QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
+    GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue, QueueId,
+    Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -80,6 +81,7 @@ pub struct Cluster {
     pub(crate) pools: Pools,
     pub(crate) free: FreeIndex,
     pub(crate) eligibility: Eligibility,
+    pub(crate) company: Company,
     pub(crate) requests: Requests,
     /// How often something was changed about each node.
     pub(crate) revisions: Vec<u64>,
@@ -250,31 +252,6 @@ impl Cluster {
         workload.spec.is_whole(&|set| u32::try_from(pods(set)).unwrap_or(u32::MAX))
     }
 
-    /// The constraints with this id.
-    #[must_use]
-    pub fn constraints(&self, id: ConstraintsId) -> &Constraints {
-        self.eligibility.constraints(id)
-    }
-
-    /// Whether some nodes suit these constraints better than others.
-    #[must_use]
-    pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
-        self.soft_taints || !self.eligibility.constraints(constraints).preferred.is_empty()
-    }
-
-    /// How well a node suits these constraints; more is better.
-    #[must_use]
-    pub fn preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
-        let node = &self.nodes[node];
-        self.eligibility.constraints(constraints).preference(&node.labels, &node.taints)
-    }
-
-    /// Whether a pod with these constraints may go to a node at all, room aside.
-    #[must_use]
-    pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
-        self.nodes[node].schedulable && self.eligibility.allows(constraints, node)
-    }
-
     /// The amounts a pod would take at a place.
     #[must_use]
     pub fn amounts(&self, pod: PodId, place: &Placement) -> Resources {
@@ -307,6 +284,7 @@ impl Cluster {
             state
         });
         let pod_sets = pod_sets.collect();
+        self.learn_company();
         let sizes: Vec<_> = (0..).zip(&spec.pod_sets).map(|(at, set)| (at, set.pods)).collect();
         let id = self.workloads.insert(Workload {
             spec,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::{PodPreference, PodTerm};
+
 /// What a label must be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operator {
@@ -88,6 +90,14 @@ pub struct Constraints {
     /// Node pools, the best first; none given means every pool will do. All pods of a workload
     /// are in one.
     pub pools: Vec<String>,
+    /// Labels of the pod itself, by which others ask for it.
+    pub labels: BTreeMap<String, String>,
+    /// Pods of each of these terms must be there.
+    pub pod_affinity: Vec<PodTerm>,
+    /// Pods of none of these terms may be there, nor may it come to them later.
+    pub pod_anti_affinity: Vec<PodTerm>,
+    /// Pods that make a node better or worse.
+    pub pod_preferences: Vec<PodPreference>,
 }
 
 /// Why a node is out of the question.

@@ -3,11 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Constraints, Node, NodeId};
+use crate::{Cluster, Constraints, Node, NodeId};
 
 /// A set of constraints that some workload has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ConstraintsId(u32);
+
+impl ConstraintsId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Every set of constraints in use, and the nodes that satisfy it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +56,16 @@ impl Eligibility {
     }
 
     pub(crate) fn constraints(&self, id: ConstraintsId) -> &Constraints {
-        &self.sets[id.0 as usize].0
+        self.constraints_at(id.index())
+    }
+
+    /// Number of sets of constraints.
+    pub(crate) const fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    pub(crate) fn constraints_at(&self, at: usize) -> &Constraints {
+        &self.sets[at].0
     }
 
     pub(crate) fn allows(&self, id: ConstraintsId, node: NodeId) -> bool {
@@ -64,4 +79,36 @@ fn set_bit(set: &mut (Constraints, Vec<bool>), id: NodeId, node: &Node) {
         set.1.resize(at + 1, false);
     }
     set.1[at] = set.0.check(&node.labels, &node.taints).is_ok();
+}
+
+/// What constraints mean for nodes.
+impl Cluster {
+    /// The constraints with this id.
+    #[must_use]
+    pub fn constraints(&self, id: ConstraintsId) -> &Constraints {
+        self.eligibility.constraints(id)
+    }
+
+    /// Whether some nodes suit these constraints better than others.
+    #[must_use]
+    pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
+        let constraints = self.eligibility.constraints(constraints);
+        self.soft_taints
+            || !constraints.preferred.is_empty()
+            || !constraints.pod_preferences.is_empty()
+    }
+
+    /// How well a node suits these constraints; more is better.
+    #[must_use]
+    pub fn preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
+        let row = &self.nodes[node];
+        self.eligibility.constraints(constraints).preference(&row.labels, &row.taints)
+            + self.pod_preference(constraints, node)
+    }
+
+    /// Whether a pod with these constraints may go to a node at all, room aside.
+    #[must_use]
+    pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
+        self.nodes[node].schedulable && self.eligibility.allows(constraints, node)
+    }
 }

@@ -102,5 +102,8 @@ impl Cluster {
         self.eligibility.update(node, &self.nodes[node]);
         self.topologies.iter_mut().for_each(|topology| topology.update(node, &self.nodes[node]));
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
+        if !self.company.is_unused() {
+            self.recount_company();
+        }
     }
 }

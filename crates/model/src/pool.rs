@@ -287,6 +287,7 @@ impl Cluster {
             }
             self.workloads[id].pools = pools;
         }
+        self.learn_company();
         self.charge_anew();
     }
 

@@ -55,6 +55,7 @@ impl Cluster {
         let marked = fresh.workloads.iter().filter(|(_, row)| row.stale_since.is_some());
         fresh.stale = marked.map(|(id, _)| id).collect();
         fresh.requests = Requests::default();
+        fresh.company.clear();
         fresh.waiting.clear();
         fresh.reserved.clear();
         fresh.gated.clear();
@@ -100,6 +101,7 @@ impl Cluster {
             gpu_nodes,
             topologies,
             shapes,
+            company,
             soft_taints,
             draining,
             partial,
@@ -126,6 +128,7 @@ impl Cluster {
             ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
             ("topologies", *topologies == other.topologies),
             ("shapes", *shapes == other.shapes),
+            ("company", company.counts_as(&other.company)),
             ("soft_taints", *soft_taints == other.soft_taints),
             ("draining", *draining == other.draining),
             ("partial", *partial == other.partial),

@@ -1,10 +1,12 @@
 //! A transaction rolled back leaves no trace, whatever the state it began in; accounts always equal
 //! the rebuilt ones.
 
+use std::collections::BTreeMap;
+
 use model::{
     Cluster, Constraints, DeviceShare, GpuRequest, GroupSpec, NodeId, NodeSpec, Occupancy,
-    POOL_LABEL, Placement, PodId, PodRequest, PodSetSpec, QueueId, QueueSpec, Share, Taint,
-    TopologyConstraint, TopologyId, Usage, WorkloadId, WorkloadSpec,
+    POOL_LABEL, Placement, PodId, PodRequest, PodSetSpec, PodTerm, QueueId, QueueSpec, Share,
+    Taint, TopologyConstraint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 use proptest::prelude::*;
 use smallvec::SmallVec;
@@ -121,9 +123,19 @@ fn workload(shape: usize, queue: QueueId, seq: u64, net: TopologyId) -> Workload
             };
             (spec.groups, spec.children_min) = (vec![group], Some(1));
         }
+        2 => spec.pod_sets = vec![social(request), PodSetSpec { pods_min: 0, ..request.into() }],
         _ => {}
     }
     spec
+}
+
+/// A pod that others keep away from, and that keeps away from others.
+fn social(request: PodRequest) -> PodSetSpec {
+    let labels: BTreeMap<_, _> = [("app".to_owned(), "x".to_owned())].into();
+    let term = PodTerm { labels: labels.clone(), topology_key: "hostname".into() };
+    let pod_anti_affinity = vec![term];
+    let constraints = Constraints { labels, pod_anti_affinity, ..Constraints::default() };
+    PodSetSpec { constraints, ..request.into() }
 }
 
 fn nth<T: Copy>(all: &[T], at: usize) -> Option<T> {

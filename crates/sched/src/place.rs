@@ -87,7 +87,10 @@ pub(crate) fn on_node(
     fill: Fill,
 ) -> Option<model::Placement> {
     let node = &cluster.nodes()[id];
-    if !cluster.allows(ask.constraints, id) || !node.takes_one_more(now) {
+    if !cluster.allows(ask.constraints, id)
+        || !node.takes_one_more(now)
+        || cluster.check_pods(ask.constraints, id, now).is_err()
+    {
         return None;
     }
     let devices = devices(node, ask.request, now, fill)?;
@@ -139,14 +142,20 @@ pub(crate) fn fits_on<'a>(
     })
 }
 
+/// So many pods, or one if they must not be together.
+pub(crate) fn most_pods(cluster: &Cluster, ask: Ask, pods: u32) -> u64 {
+    pods.min(if cluster.keep_apart(ask.constraints) { 1 } else { u32::MAX }).into()
+}
+
 /// How many pods of this kind a node takes, beside what is there.
 pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: Ask, now: bool) -> u32 {
     let node = &cluster.nodes()[id];
-    if !cluster.allows(ask.constraints, id) {
+    if !cluster.allows(ask.constraints, id) || cluster.check_pods(ask.constraints, id, now).is_err()
+    {
         return 0;
     }
     let used = if now { node.pods_committed.max(node.pods_used) } else { node.pods_committed };
-    let pods = u64::from(node.pods_max.saturating_sub(used));
+    let pods = most_pods(cluster, ask, node.pods_max.saturating_sub(used));
     let free = node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
     fitting(ask.request, node.free(now), pods, free)
 }

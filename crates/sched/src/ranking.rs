@@ -62,7 +62,8 @@ impl Ranking {
         let mut keys = self.keys.remove(&(ask, now)).unwrap_or_default();
         let mut best: Option<(Key, NodeId)> = None;
         for id in cluster.nodes().ids() {
-            let (at, revision) = (id.raw() as usize, cluster.revision(id));
+            let at = id.raw() as usize;
+            let revision = cluster.revision_for(ask.constraints, id);
             if keys.len() <= at {
                 keys.resize(at + 1, None);
             }

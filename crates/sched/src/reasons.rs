@@ -100,6 +100,17 @@ pub enum Pending {
         /// In none of its node pools.
         pool: usize,
     },
+    /// Pods that are somewhere keep it from nodes. Stands beside what the rest lacks.
+    KeptAwayByPods {
+        /// Number of nodes it may go to apart from that.
+        nodes: usize,
+        /// Without a pod that it must be with.
+        affinity: usize,
+        /// With a pod that it must not be with.
+        anti_affinity: usize,
+        /// With a pod that must not be with it.
+        repelled: usize,
+    },
     /// Its pods must be close together, and no domain of the topology has room for all of them.
     NoTopologyDomain(NoDomain),
     /// The project, or one above it, would hold more than its limit.
@@ -310,6 +321,7 @@ impl Pending {
             Self::NodesRuledOut { .. } => Code { code: "P107", name: "NodesRuledOut" },
             Self::NoTopologyDomain(_) => Code { code: "P108", name: "NoTopologyDomain" },
             Self::NoMigInstanceFree { .. } => Code { code: "P109", name: "NoMigInstanceFree" },
+            Self::KeptAwayByPods { .. } => Code { code: "P110", name: "KeptAwayByPods" },
             Self::OverLimit { .. } => Code { code: "P201", name: "OverLimit" },
             Self::NonPreemptibleOverQuota { .. } => {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Checkpoint, Cluster, DeviceShare, Occupancy, Placement, PodId, QueueId, Share, WorkloadId,
+    Checkpoint, Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, PodMismatch, QueueId,
+    Share, WorkloadId,
 };
 use units::{Instant, Kind, Ratio, Resources};
 
@@ -100,17 +101,19 @@ impl Session<'_> {
         place::find(self.cluster, &mut self.ranking, ask, now, self.policy, |_| true)
     }
 
-    /// The same, where no reservation is in the way.
+    /// The same, where no reservation is in the way, on a node that is `open`.
     pub(crate) fn find_heeding(
         &mut self,
         pod: PodId,
         ask: Ask,
         now: bool,
         heed: Option<Heed>,
+        open: impl Fn(&Cluster, NodeId) -> bool,
     ) -> Option<Placement> {
-        let Some(heed) = heed else { return self.find(ask, now) };
         let mut ranking = std::mem::take(&mut self.ranking);
-        let open = |to: &Placement| self.is_open(pod, heed, to);
+        let open = |to: &Placement| {
+            open(self.cluster, to.node) && heed.is_none_or(|heed| self.is_open(pod, heed, to))
+        };
         let found = place::find(self.cluster, &mut ranking, ask, now, self.policy, open);
         self.ranking = ranking;
         found
@@ -235,6 +238,7 @@ impl Session<'_> {
             let here = original.current.filter(|here| !original.releasing && stays(here));
             let here = here.filter(|here| topology::may_go(self.cluster, pod, here.node));
             let here = here.filter(|here| self.cluster.in_its_pool(pod, here.node));
+            let here = here.filter(|here| self.lets_stay(pod, here.node));
             let free = here.filter(|here| {
                 let node = &self.cluster.nodes()[here.node];
                 let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
@@ -249,6 +253,14 @@ impl Session<'_> {
             self.settle(pod, Some(here), false);
         }
         true
+    }
+
+    /// Whether nobody has come in the meantime who must not be with a pod. Those that it came to be
+    /// with may have left.
+    fn lets_stay(&self, pod: PodId, node: NodeId) -> bool {
+        let constraints = self.constraints_of(pod);
+        let check = self.cluster.check_pods(constraints, node, false);
+        matches!(check, Ok(()) | Err(PodMismatch::Affinity))
     }
 
     /// The pods to place next; none if too few are left to reach a minimum.

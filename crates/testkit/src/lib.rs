@@ -11,6 +11,7 @@
 
 mod script;
 mod table;
+mod together;
 mod world;
 
 pub use table::Table;

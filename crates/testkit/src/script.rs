@@ -1,8 +1,8 @@
 //! The words of a script. Owns: parsing one step.
 
 use model::{
-    Cluster, Constraints, GroupSpec, Operator, PodSetSpec, Preference, QueueId, Requirement,
-    Toleration, TopologyConstraint, WorkloadSpec,
+    Cluster, Constraints, GroupSpec, Operator, PodPreference, PodSetSpec, PodTerm, Preference,
+    QueueId, Requirement, Toleration, TopologyConstraint, WorkloadSpec,
 };
 use units::{Instant, parse_bytes, parse_cpu_millis, parse_gpu_millis};
 
@@ -138,7 +138,8 @@ impl Submit {
 /// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
 /// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
 /// [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL]
-/// [--topology NAME] [--limit MS]`; one GPU if not said. The pods of a workload may instead be in sections:
+/// [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY]
+/// [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`; one GPU if not said. The pods of a workload may instead be in sections:
 /// `--set NAME` with the same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with
 /// `[--in GROUP]`, `[--min N]` and the last three. `--min` before them is the workload's own.
 fn submit(words: &[&str]) -> Submit {
@@ -178,12 +179,6 @@ fn submit(words: &[&str]) -> Submit {
             "--priority" => result.priority = Some(value().parse().expect("a priority")),
             "--pods" => result.pods = value().parse().expect("a count"),
             "--min" => result.pods_min = Some(value().parse().expect("a count")),
-            "--on" => result.constraints.selector.extend([pair(value())]),
-            "--pools" => {
-                result.constraints.pools = value().split(',').map(str::to_owned).collect();
-            }
-            "--prefer" => result.constraints.preferred.push(preference(value())),
-            "--tolerate" => result.constraints.tolerations.push(toleration(value())),
             "--limit" => result.time_limit_ms = Some(value().parse().expect("milliseconds")),
             "--delay" => result.preemption_delay_ms = value().parse().expect("milliseconds"),
             "--topology" => result.near.topology = Some(value().to_owned()),
@@ -191,7 +186,7 @@ fn submit(words: &[&str]) -> Submit {
             "--preferred" => result.near.preferred = Some(value().to_owned()),
             "--in" => result.group = Some(value().to_owned()),
             "--task-priority" => result.task_priority = value().parse().expect("a priority"),
-            other => panic!("unknown flag {other}"),
+            other => constrain(&mut result.constraints, other, value()),
         }
     }
     result.gpu = match memory {
@@ -206,6 +201,32 @@ fn submit(words: &[&str]) -> Submit {
         None => model::GpuRequest::Share { devices, millis },
     };
     result
+}
+
+/// The flags that say where pods may go.
+fn constrain(constraints: &mut Constraints, flag: &str, value: &str) {
+    match flag {
+        "--on" => constraints.selector.extend([pair(value)]),
+        "--label" => constraints.labels.extend([pair(value)]),
+        "--with" => constraints.pod_affinity.push(pod_term(value)),
+        "--apart" => constraints.pod_anti_affinity.push(pod_term(value)),
+        "--rather-with" => constraints.pod_preferences.push(pod_preference(value, 10)),
+        "--rather-apart" => constraints.pod_preferences.push(pod_preference(value, -10)),
+        "--pools" => constraints.pools = value.split(',').map(str::to_owned).collect(),
+        "--prefer" => constraints.preferred.push(preference(value)),
+        "--tolerate" => constraints.tolerations.push(toleration(value)),
+        other => panic!("unknown flag {other}"),
+    }
+}
+
+/// `label=value@topology-key`; the key is `hostname` if not said.
+fn pod_term(text: &str) -> PodTerm {
+    let (labels, key) = text.split_once('@').unwrap_or((text, "hostname"));
+    PodTerm { labels: [pair(labels)].into(), topology_key: key.to_owned() }
+}
+
+fn pod_preference(text: &str, weight: i64) -> PodPreference {
+    PodPreference { weight, term: pod_term(text) }
 }
 
 /// `1g.10gb*4,3g.40gb`.

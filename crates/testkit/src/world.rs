@@ -10,6 +10,7 @@ use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::script;
+use crate::together;
 
 const GIB: u64 = 1 << 30;
 
@@ -178,6 +179,8 @@ impl World {
         if let Err(fault) = self.cluster.verify_together(&before).and(pools) {
             panic!("after a cycle: {fault}");
         }
+        let stops = |step: &Step| !matches!(step, Step::Bind { .. } | Step::Reserve { .. });
+        together::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
         assert_eq!(self.plan, same, "equal input, equal plan");

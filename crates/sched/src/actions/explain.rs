@@ -4,7 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodSet, PoolId, WorkloadId};
+use model::{
+    Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, WorkloadId,
+};
 use units::{GPU_MILLIS, Resources};
 
 use super::reclaim::not_entitled;
@@ -44,7 +46,9 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
     }
     let spec = &s.cluster.workloads()[id].spec;
     for set in next_sets(s, id) {
-        let of_set = no_room(s.cluster, id, set).into_iter().chain(ruled_out(s.cluster, id, set));
+        let of_set = no_room(s.cluster, id, set).into_iter();
+        let of_set = of_set.chain(ruled_out(s.cluster, id, set));
+        let of_set = of_set.chain(kept_away(s.cluster, id, set));
         let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
         reasons.extend(new);
     }
@@ -127,6 +131,9 @@ const fn leaves_nodes(reason: &Pending) -> bool {
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
             *cordoned + *selector + *affinity + *taint + *pool < *nodes
         }
+        Pending::KeptAwayByPods { nodes, affinity, anti_affinity, repelled } => {
+            *affinity + *anti_affinity + *repelled < *nodes
+        }
         _ => false,
     }
 }
@@ -182,6 +189,29 @@ fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     })
 }
 
+/// Nodes from which the pods that are somewhere keep it.
+fn kept_away(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
+    let workload = &cluster.workloads()[id];
+    let constraints = workload.pod_sets[set].constraints;
+    if !cluster.minds_pods(constraints) {
+        return None;
+    }
+    let pod = workload.pods_of(set).first();
+    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let (mut nodes, mut affinity, mut anti_affinity, mut repelled) = (0, 0, 0, 0);
+    for at in cluster.nodes().ids().filter(|&at| cluster.allows(constraints, at) && bound(at)) {
+        nodes += 1;
+        match cluster.check_pods(constraints, at, false) {
+            Ok(()) => {}
+            Err(PodMismatch::Affinity) => affinity += 1,
+            Err(PodMismatch::AntiAffinity) => anti_affinity += 1,
+            Err(PodMismatch::Repelled) => repelled += 1,
+        }
+    }
+    let reason = Pending::KeptAwayByPods { nodes, affinity, anti_affinity, repelled };
+    (affinity + anti_affinity + repelled > 0).then_some(reason)
+}
+
 fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let request = workload.spec.pod_sets[set].request;
@@ -190,7 +220,8 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
     let allowed = cluster.nodes().iter();
     let allowed = allowed.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
-    let nodes: Vec<_> = allowed.map(|(_, node)| node).collect();
+    let allowed: Vec<_> = allowed.collect();
+    let nodes: Vec<_> = allowed.iter().map(|&(_, node)| node).collect();
     if nodes.is_empty() && !cluster.nodes().is_empty() {
         return None;
     }
@@ -206,6 +237,12 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
         let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
         let (request, nodes) = (request.gpu, nodes.len());
         return Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes });
+    }
+    // What keeps it from the others is told beside this.
+    let open = allowed.iter().filter(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
+    let nodes: Vec<_> = open.map(|&(_, node)| node).collect();
+    if nodes.is_empty() {
+        return None;
     }
     let has_gpus: Vec<_> = nodes.iter().filter(|node| has_gpus(node, request.gpu)).collect();
     if has_gpus.is_empty() {

@@ -46,7 +46,8 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     let occupancy = s.cluster.pods()[pod].occupancy.clone();
     let (None, Some(to)) = (&occupancy.current, &occupancy.next) else { return false };
     let room = s.cluster.amounts(pod, to);
-    if s.cluster.nodes()[to.node].has_room_now(&to.devices, room) {
+    let has_room = s.cluster.nodes()[to.node].has_room_now(&to.devices, room);
+    if has_room && s.cluster.may_start(pod, to.node) {
         s.cluster.set_occupancy(pod, Occupancy::at(to.clone()));
         return true;
     }

@@ -57,6 +57,8 @@ pub enum Change {
     },
     /// Do without the required affinity.
     WithoutAffinity,
+    /// Without required pod affinity and anti-affinity.
+    WithoutPodAffinity,
     /// Tolerate a taint.
     Tolerate {
         /// Which.
@@ -130,6 +132,10 @@ impl Change {
             Self::Priority { priority } => set(&|spec| spec.priority = *priority)?,
             Self::WithoutSelector { key } => constrain(cluster, id, |constraints| {
                 constraints.selector.remove(key);
+            })?,
+            Self::WithoutPodAffinity => constrain(cluster, id, |constraints| {
+                constraints.pod_affinity.clear();
+                constraints.pod_anti_affinity.clear();
             })?,
             Self::WithoutAffinity => {
                 constrain(cluster, id, |constraints| constraints.required.clear())?

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, Taint,
-    WorkloadId,
+    Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, PodMismatch,
+    Taint, WorkloadId,
 };
 use units::Resources;
 
@@ -81,6 +81,12 @@ pub enum Obstacle {
     Affinity,
     /// A taint it does not tolerate.
     Taint,
+    /// No pod there that it must be with.
+    PodAffinity,
+    /// A pod there that it must not be with.
+    PodAntiAffinity,
+    /// A pod there that must not be with it.
+    Repelled,
     /// Fewer GPUs than it needs, even when empty.
     Gpus,
     /// Fewer MIG instances than it needs, even when empty.
@@ -246,6 +252,13 @@ fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u
         Err(Mismatch::Selector) => return Some((Obstacle::Selector, 0, 0)),
         Err(Mismatch::Affinity | Mismatch::Pool) => return Some((Obstacle::Affinity, 0, 0)),
         Err(Mismatch::Taint) => return Some((Obstacle::Taint, 0, 0)),
+        Ok(()) => {}
+    }
+    let alone = |obstacle| Some((obstacle, 0, 0));
+    match cluster.check_pods(ask.constraints, id, false) {
+        Err(PodMismatch::Affinity) => return alone(Obstacle::PodAffinity),
+        Err(PodMismatch::AntiAffinity) => return alone(Obstacle::PodAntiAffinity),
+        Err(PodMismatch::Repelled) => return alone(Obstacle::Repelled),
         Ok(()) => {}
     }
     let short = |needed: u64, most: u64| (needed > most).then_some((needed, most));

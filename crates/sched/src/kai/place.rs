@@ -36,7 +36,8 @@ pub(super) fn find(s: &Session<'_>, pod: PodId, site: &Site, aim: Aim) -> Option
         let spot = on_node(s, pod, id, aim)?;
         let node = &s.cluster.nodes()[id];
         let near = site.near.get(&id).copied().unwrap_or_default();
-        Some(((near, score(s, pod, node), Reverse(node.name.as_str())), spot))
+        let liking = s.cluster.pod_preference(s.cluster.set_of(pod).constraints, id);
+        Some(((liking, near, score(s, pod, node), Reverse(node.name.as_str())), spot))
     });
     fits.max_by(|(left, _), (right, _)| left.cmp(right)).map(|(_, spot)| spot)
 }
@@ -47,10 +48,14 @@ pub(super) fn on_node(s: &Session<'_>, pod: PodId, id: NodeId, aim: Aim) -> Opti
     let request = jobs::request(s, pod);
     let constraints = s.cluster.set_of(pod).constraints;
     let host_fits = host(request).fits_in(whole(node.free(false)));
-    if !s.cluster.allows(constraints, id) || !host_fits || !queue_allows(s, pod, node) {
+    let allowed =
+        s.cluster.allows(constraints, id) && s.cluster.check_pods(constraints, id, false).is_ok();
+    if !allowed || !host_fits || !queue_allows(s, pod, node) {
         return None;
     }
-    let now = aim == Aim::Start && host_fits_now(node, request);
+    let now = aim == Aim::Start
+        && host_fits_now(node, request)
+        && s.cluster.check_pods(constraints, id, true).is_ok();
     let devices = match request.gpu {
         GpuRequest::Whole(_) | GpuRequest::Mig(_) => {
             let parts = request.gpu.parts();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ConstraintsId, PodId, PodRequest, QueueId, WorkloadId};
+use model::{ConstraintsId, GpuRequest, PodId, PodRequest, QueueId, WorkloadId};
 
 use super::jobs;
 use crate::session::Session;
@@ -60,5 +60,9 @@ fn is_easier(job: &[PodRequest], other: &[PodRequest]) -> bool {
     let smaller = |(left, right): (&PodRequest, &PodRequest)| {
         size(left).iter().zip(size(right)).any(|(left, right)| *left < right)
     };
-    job.len() < other.len() || job.iter().zip(other).any(smaller)
+    // Instances of another profile are something else, not less.
+    let other_kind = |(left, right): (&PodRequest, &PodRequest)| {
+        matches!(left.gpu, GpuRequest::Mig(_)) && left.gpu != right.gpu
+    };
+    job.len() < other.len() || job.iter().zip(other).any(|pair| smaller(pair) || other_kind(pair))
 }

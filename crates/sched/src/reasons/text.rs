@@ -70,6 +70,9 @@ impl fmt::Display for Pending {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
             }
             Self::NoTopologyDomain(best) => write!(f, "{best}"),
+            Self::KeptAwayByPods { nodes, affinity, anti_affinity, repelled } => {
+                kept_away_by_pods(f, *nodes, [*affinity, *anti_affinity, *repelled])
+            }
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
                 "{queue} may hold {} and holds {}; {} more would pass its limit",
@@ -81,11 +84,8 @@ impl fmt::Display for Pending {
                 non_preemptible_over_quota(f, queue, *kind, [*quota, *allocated, *requested])
             }
             Self::NotEntitledToMore { queue, requested } => {
-                write!(
-                    f,
-                    "nothing is taken from others for {}: {queue}",
-                    of(queue.kind, *requested)
-                )
+                let requested = of(queue.kind, *requested);
+                write!(f, "nothing is taken from others for {requested}: {queue}")
             }
             Self::WaitingForRelease { node, holders } if holders.is_empty() => {
                 write!(f, "goes on at {node} as soon as its last run has stopped")
@@ -174,6 +174,17 @@ impl fmt::Display for NoDomain {
             )
         }
     }
+}
+
+fn kept_away_by_pods(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 3]) -> fmt::Result {
+    let words = [
+        "without pods that it must be with",
+        "with pods that it must not be with",
+        "with pods that must not be with it",
+    ];
+    let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
+    let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
+    write!(f, "of {nodes} node(s) that it may go to {}", said.join(", "))
 }
 
 fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5]) -> fmt::Result {

@@ -177,6 +177,8 @@ impl Session<'_> {
         let nodes = self.cluster.nodes().ids();
         let nodes =
             nodes.filter(|&node| self.cluster.allows(ask.constraints, node) && !taken(node));
+        let nodes =
+            nodes.filter(|&node| self.cluster.check_pods(ask.constraints, node, false).is_ok());
         let mut slots = Vec::new();
         for node in nodes {
             self.slots_on(node, id, ask, asked, pods.len(), &mut slots);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use model::{NodeId, Placement, PodId};
+use model::{Cluster, NodeId, Placement, PodId};
 
 use super::{Placer, Scope};
 use crate::place::{self, Ask};
@@ -35,21 +35,52 @@ impl Placer for Free {
 
     fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
         if scope.is_everywhere() {
-            return pods.iter().all(|&pod| self.one(s, pod));
+            return self.found(s, pods);
         }
         self.in_scope(s, pods, scope)
     }
 }
 
 impl Free {
-    fn one(&self, s: &mut Session<'_>, pod: PodId) -> bool {
+    /// Each pod wherever it fits best. Where the first binds the others to its domain, one domain
+    /// after the other, until all of them have room.
+    fn found(&self, s: &mut Session<'_>, pods: &[PodId]) -> bool {
+        let Some((&first, others)) = pods.split_first() else { return true };
+        let constraints = s.constraints_of(first);
+        let founds = !others.is_empty() && s.cluster.founds(constraints);
+        let mut tried: Vec<NodeId> = Vec::new();
+        loop {
+            let start = s.cluster.checkpoint();
+            let new = |cluster: &Cluster, node: NodeId| {
+                !tried.iter().any(|&other| cluster.same_domains(constraints, other, node))
+            };
+            let Some(node) = self.one(s, first, new) else { return false };
+            if others.iter().all(|&pod| self.one(s, pod, |_, _| true).is_some()) {
+                return true;
+            }
+            if !founds || !s.may_try() {
+                return false;
+            }
+            s.cluster.rollback(start);
+            tried.push(node);
+        }
+    }
+
+    fn one(
+        &self,
+        s: &mut Session<'_>,
+        pod: PodId,
+        open: impl Fn(&Cluster, NodeId) -> bool,
+    ) -> Option<NodeId> {
         let ask = Ask::of(s, pod, self.gpus);
-        let now = s.find_heeding(pod, ask, true, self.heed).map(|to| (to, true));
-        let found =
-            now.or_else(|| s.find_heeding(pod, ask, false, self.heed).map(|to| (to, false)));
-        let Some((to, at_once)) = found else { return false };
+        let mut found = s.find_heeding(pod, ask, true, self.heed, &open).map(|to| (to, true));
+        if found.is_none() {
+            found = s.find_heeding(pod, ask, false, self.heed, &open).map(|to| (to, false));
+        }
+        let (to, at_once) = found?;
+        let node = to.node;
         s.settle(pod, Some(to), at_once);
-        true
+        Some(node)
     }
 
     /// The nodes of the scope by rank, each ranked anew after it got a pod.

@@ -1,7 +1,7 @@
 //! Making room in one place: for pods that belong close together only the nodes of one domain
 //! count. Owns: what a node could give at the most, and taking an attempt in one domain back.
 
-use model::{NodeId, PodId};
+use model::{NodeId, PodId, PodMismatch};
 use units::Resources;
 
 use super::{Deal, Market, Markets, Refused};
@@ -36,9 +36,17 @@ impl Placer for Bidder<'_, '_> {
         let row = &s.cluster.nodes()[node];
         let mut host = row.free(false);
         let mut pods = u64::from(row.pods_max.saturating_sub(row.pods_committed));
+        let most = place::most_pods(s.cluster, ask, u32::MAX);
+        let lets_in = s.cluster.check_pods(ask.constraints, node, false);
+        if lets_in == Err(PodMismatch::Affinity) {
+            return (0, 0);
+        }
         let devices = row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false)));
         let mut devices: Vec<_> = devices.collect();
-        let free = place::fitting(ask.request, host, pods, devices.iter().copied());
+        let free = match lets_in {
+            Ok(()) => place::fitting(ask.request, host, pods.min(most), devices.iter().copied()),
+            Err(_) => 0,
+        };
         for &pod in &row.pods {
             let Some(held) = s.cluster.pods()[pod].occupancy.effective() else { continue };
             let victim = s.cluster.pods()[pod].workload;
@@ -56,7 +64,7 @@ impl Placer for Bidder<'_, '_> {
                 *free = (*free + share.millis).min(gpu.capacity_millis());
             }
         }
-        (free, place::fitting(ask.request, host, pods, devices.into_iter()))
+        (free, place::fitting(ask.request, host, pods.min(most), devices.into_iter()))
     }
 
     fn effort_first(&self) -> bool {
@@ -67,7 +75,9 @@ impl Placer for Bidder<'_, '_> {
         let Some(&first) = pods.first() else { return true };
         self.deal.need.ask = self.ask(s, first);
         let mut own;
-        let market = if scope.is_everywhere() {
+        // What others do changes which nodes come into question: such prices are not kept.
+        let kept = !s.cluster.minds_pods(self.deal.need.ask.constraints);
+        let market = if scope.is_everywhere() && kept {
             self.markets.of(s, self.deal)
         } else {
             own = Market::new(s, self.deal, scope.nodes(s.cluster).into_iter());

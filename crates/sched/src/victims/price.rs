@@ -3,7 +3,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use model::{Gpu, GpuRequest, NodeId, PodId, QueueId, WorkloadId};
+use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
@@ -30,6 +30,8 @@ struct Room {
     host: Resources,
     /// Pods that may still come.
     pods: u32,
+    /// Pods that must not be with the one to come.
+    opponents: u32,
 }
 
 impl Room {
@@ -39,6 +41,7 @@ impl Room {
         }
         self.host += piece.host;
         self.pods = self.pods.saturating_add(piece.pods);
+        self.opponents -= piece.opponents;
     }
 
     fn give_back(&mut self, piece: &Piece) {
@@ -47,6 +50,7 @@ impl Room {
         }
         self.host -= piece.host;
         self.pods -= piece.pods;
+        self.opponents += piece.opponents;
     }
 }
 
@@ -68,6 +72,7 @@ struct Piece {
     devices: SmallVec<[(usize, u64); 2]>,
     host: Resources,
     pods: u32,
+    opponents: u32,
     price: Price,
 }
 
@@ -85,7 +90,8 @@ impl Candidate {
     /// Whether it is as good as another: of such ones the first by rank is enough.
     fn like(&self, other: &Self) -> bool {
         let same = |(l, r): (&Piece, &Piece)| {
-            l.gpu_millis() == r.gpu_millis() && l.price.same_loss(&r.price)
+            (l.gpu_millis(), l.opponents) == (r.gpu_millis(), r.opponents)
+                && l.price.same_loss(&r.price)
         };
         (self.queue, self.priority, self.pieces.len())
             == (other.queue, other.priority, other.pieces.len())
@@ -116,17 +122,23 @@ pub(super) fn node(
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
+    let opponents = match s.cluster.check_pods(need.ask.constraints, id, false) {
+        Ok(()) => Vec::new(),
+        Err(PodMismatch::Affinity) => return None,
+        Err(_) => s.cluster.opponents(need.ask.constraints, id),
+    };
     let row = &s.cluster.nodes()[id];
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
     let pods = row.pods_max.saturating_sub(row.pods_committed);
-    let room = Room { free_millis, host: row.free(false), pods };
+    let in_the_way = u32::try_from(opponents.len()).unwrap_or(u32::MAX);
+    let room = Room { free_millis, host: row.free(false), pods, opponents: in_the_way };
     let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some());
     let mut search =
         Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
         return Some(Offer { price: Price::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, rule, need, id, refused);
+    search.candidates = candidates(s, rule, need, id, refused, &opponents);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
@@ -163,7 +175,10 @@ impl Search<'_> {
         let request = &self.need.ask.request;
         let host = Resources { gpu_millis: 0, ..request.resources(1) };
         let room = &self.room;
-        if room.pods == 0 || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host }) {
+        if room.pods == 0
+            || room.opponents > 0
+            || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host })
+        {
             return false;
         }
         place::fits_on(request.gpu, self.gpus())
@@ -241,6 +256,7 @@ impl Search<'_> {
     fn any_will_do(&self) -> bool {
         matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
             && !self.divided
+            && self.room.opponents == 0
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
@@ -296,8 +312,10 @@ fn candidates(
     need: &Need,
     node: NodeId,
     refused: &Refused,
+    opponents: &[PodId],
 ) -> Vec<Candidate> {
-    let here = s.cluster.nodes()[node].pods.iter().map(|&pod| s.cluster.pods()[pod].workload);
+    let here = s.cluster.nodes()[node].pods.iter().chain(opponents);
+    let here = here.map(|&pod| s.cluster.pods()[pod].workload);
     let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -332,8 +350,8 @@ fn candidates(
             saturation,
             pieces: SmallVec::new(),
         };
-        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings);
-        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0;
+        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings, opponents);
+        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0 || all.opponents > 0;
         if candidate.whole().is_some_and(frees) {
             candidates.push(candidate);
         }
@@ -358,6 +376,7 @@ fn pieces(
     node: NodeId,
     candidate: &Candidate,
     takings: &[Taking],
+    opponents: &[PodId],
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
     let own = s.queue_of(need.id);
@@ -390,6 +409,7 @@ fn pieces(
             devices: SmallVec::new(),
             host: Resources::ZERO,
             pods: 0,
+            opponents: 0,
             price: Price {
                 entitled: u32::from(candidate.entitled),
                 priority: if ends && !stays { above() } else { 0 },
@@ -402,6 +422,7 @@ fn pieces(
         };
         for &pod in &stopped {
             free_pod(s, node, pod, 0, &mut piece);
+            piece.opponents += u32::from(opponents.contains(&pod));
         }
         for &(pod, gpus) in &shrunk {
             if !stopped.contains(&pod) {

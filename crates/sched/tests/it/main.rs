@@ -1,6 +1,7 @@
 //! What the scheduler decides, by topic. One binary, because each would link the scheduler anew.
 
 mod advice;
+mod affinity;
 mod diagnosis;
 mod fair_share;
 mod gates;

@@ -30,7 +30,13 @@ enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-const SHAPES: [&str; 35] = [
+const SHAPES: [&str; 41] = [
+    "-g 1 --label app=x",
+    "-g 1 --label app=x --apart app=x",
+    "-g 1 --pods 3 --min 2 --label app=x --apart app=x@rack",
+    "-g 1 --with app=x@zone --priority 80",
+    "-g 1 --pods 2 --label app=y --with app=y@zone --apart app=x",
+    "-g 0.5 --label app=y --rather-with app=x --rather-apart app=y@rack",
     "--mig 1g.5gb",
     "--mig 1g.5gb*2,3g.20gb --pods 2 --min 1",
     "--mig 3g.20gb --priority 80",
@@ -337,7 +343,11 @@ proptest! {
         w.run("gone");
         let waiting = w.waiting();
         for name in waiting.split_whitespace() {
-            if !w.plan.pending[&w.id(name)].iter().all(crate::truth::lacks_only_room) {
+            // Who must be with others needs these, too.
+            let sets = &w.cluster.workloads()[w.id(name)].spec.pod_sets;
+            let needs_others = sets.iter().any(|set| !set.constraints.pod_affinity.is_empty());
+            let reasons = &w.plan.pending[&w.id(name)];
+            if needs_others || !reasons.iter().all(crate::truth::lacks_only_room) {
                 continue;
             }
             let mut then = w.clone();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::affinity::NodeAffinity;
 use super::amount::{Count, Size};
 use super::gpus::GpuAsk;
+use super::pod_affinity::PodAffinity;
 use super::types::{Toleration, is_default};
 
 /// Where nodes are: labels of nodes from coarse to fine.
@@ -64,6 +65,15 @@ pub struct PodSet {
     /// Taints that do not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
+    /// Labels of its pods, by which others ask for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Pods that its pods belong with.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pod_affinity: PodAffinity,
+    /// Pods that its pods keep away from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pod_anti_affinity: PodAffinity,
     /// Pods of a higher one are placed before those of other sets.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task_priority: u32,
@@ -110,6 +120,9 @@ impl PodSet {
             selector: BTreeMap::new(),
             affinity: NodeAffinity::default(),
             tolerations: Vec::new(),
+            labels: BTreeMap::new(),
+            pod_affinity: PodAffinity::default(),
+            pod_anti_affinity: PodAffinity::default(),
             task_priority: 0,
             group: None,
             topology: None,

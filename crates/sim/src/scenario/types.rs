@@ -11,6 +11,7 @@ use super::gpus::GpuAsk;
 use super::list::OneOrMany;
 use super::mig::Mig;
 use super::parts::{Group, PodSet, Topology, TopologyConstraint};
+use super::pod_affinity::PodAffinity;
 use super::policy::Policy;
 use super::queue::Queue;
 use super::read::At;
@@ -274,6 +275,15 @@ pub struct Workload {
     /// Taints that do not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
+    /// Labels of its pods, by which others ask for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Pods that its pods belong with.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pod_affinity: PodAffinity,
+    /// Pods that its pods keep away from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pod_anti_affinity: PodAffinity,
     /// Pods that are not alike, set by set; then the keys for one kind of pod are not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pod_sets: Vec<At<PodSet>>,
@@ -461,6 +471,9 @@ impl Workload {
             pools: Vec::new(),
             affinity: NodeAffinity::default(),
             tolerations: Vec::new(),
+            labels: BTreeMap::new(),
+            pod_affinity: PodAffinity::default(),
+            pod_anti_affinity: PodAffinity::default(),
             pod_sets: Vec::new(),
             groups: Vec::new(),
             children_min: None,
@@ -496,6 +509,9 @@ impl Workload {
             ("selector", !self.selector.is_empty()),
             ("affinity", !is_default(&self.affinity)),
             ("tolerations", !self.tolerations.is_empty()),
+            ("labels", !self.labels.is_empty()),
+            ("pod_affinity", !self.pod_affinity.is_empty()),
+            ("pod_anti_affinity", !self.pod_anti_affinity.is_empty()),
         ];
         given.iter().filter(|(_, is)| *is).map(|(key, _)| *key).collect()
     }

@@ -20,6 +20,9 @@ pub(super) fn write(cluster: &Cluster, spec: &WorkloadSpec, workload: &mut Workl
         workload.selector = only.selector;
         workload.affinity = only.affinity;
         workload.tolerations = only.tolerations;
+        workload.labels = only.labels;
+        workload.pod_affinity = only.pod_affinity;
+        workload.pod_anti_affinity = only.pod_anti_affinity;
         workload.topology = workload.topology.take().or(only.topology);
         return;
     }
@@ -40,6 +43,9 @@ fn pod_set(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> wire::Po
         value: toleration.value.clone(),
         effect: toleration.effect.map(effect),
     };
+    let constraints = &set.constraints;
+    let affinity =
+        |required, anti| wire::PodAffinity::of(required, &constraints.pod_preferences, anti);
     wire::PodSet {
         name: set.name.clone(),
         pods: set.pods,
@@ -50,6 +56,9 @@ fn pod_set(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> wire::Po
         selector: set.constraints.selector.clone(),
         affinity: wire::NodeAffinity::of(&set.constraints),
         tolerations: set.constraints.tolerations.iter().map(toleration).collect(),
+        labels: constraints.labels.clone(),
+        pod_affinity: affinity(&constraints.pod_affinity, false),
+        pod_anti_affinity: affinity(&constraints.pod_anti_affinity, true),
         task_priority: set.task_priority,
         group: set.group.map(|at| spec.groups[at].name.clone()),
         topology: set.topology.map(|constraint| topology(cluster, constraint)),

@@ -250,11 +250,18 @@ pub(crate) fn constraints(wire: &PodSet, pools: &[String]) -> Result<Constraints
         effect: wire.effect.map(effect),
     };
     let (required, preferred) = wire.affinity.terms()?;
+    let (pod_affinity, mut pod_preferences) = wire.pod_affinity.terms(false)?;
+    let (pod_anti_affinity, worse) = wire.pod_anti_affinity.terms(true)?;
+    pod_preferences.extend(worse);
     Ok(Constraints {
         selector: wire.selector.clone(),
         required,
         preferred,
         tolerations: wire.tolerations.iter().map(toleration).collect(),
         pools: pools.to_vec(),
+        labels: wire.labels.clone(),
+        pod_affinity,
+        pod_anti_affinity,
+        pod_preferences,
     })
 }

@@ -193,6 +193,9 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
         selector: wire.selector.clone(),
         affinity: wire.affinity.clone(),
         tolerations: wire.tolerations.clone(),
+        labels: wire.labels.clone(),
+        pod_affinity: wire.pod_affinity.clone(),
+        pod_anti_affinity: wire.pod_anti_affinity.clone(),
         ..PodSet::named("")
     };
     if is_mixed(wire) {

@@ -100,6 +100,9 @@ impl WhatIf<'_> {
         if failing(Obstacle::Affinity) {
             self.consider(&Change::WithoutAffinity);
         }
+        if failing(Obstacle::PodAffinity) || failing(Obstacle::PodAntiAffinity) {
+            self.consider(&Change::WithoutPodAffinity);
+        }
         if failing(Obstacle::Taint) {
             let nodes = self.cluster.nodes().iter().filter(|(_, node)| {
                 constraints.iter().any(|constraints| {

@@ -36,6 +36,7 @@ impl Change {
             Self::Priority { .. } => "priority",
             Self::WithoutSelector { .. } => "without_selector",
             Self::WithoutAffinity => "without_affinity",
+            Self::WithoutPodAffinity => "without_pod_affinity",
             Self::Tolerate { .. } => "tolerate",
             Self::Wait { .. } => "wait",
             Self::End { .. } => "end",
@@ -66,6 +67,9 @@ impl Change {
             Self::Preemptible => "let it be preemptible".to_owned(),
             Self::Priority { priority } => format!("give it priority {priority} or more"),
             Self::WithoutSelector { key } => format!("do not select the label {key}"),
+            Self::WithoutPodAffinity => {
+                "do without its required pod affinity and anti-affinity".to_owned()
+            }
             Self::WithoutAffinity => "do without its required node affinity".to_owned(),
             Self::Tolerate { taint } => {
                 let value = if taint.value.is_empty() {

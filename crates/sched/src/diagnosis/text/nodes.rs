@@ -81,6 +81,9 @@ impl Obstacle {
             Self::Selector => "selector",
             Self::Affinity => "affinity",
             Self::Taint => "taint",
+            Self::PodAffinity => "pod_affinity",
+            Self::PodAntiAffinity => "pod_anti_affinity",
+            Self::Repelled => "repelled",
             Self::Gpus => "gpus",
             Self::MigInstances => "mig_instances",
             Self::GpuMemory => "gpu_memory",
@@ -125,6 +128,15 @@ impl Failing {
             }
             Obstacle::Taint => {
                 return format!("{count}{} a taint that it does not tolerate", verb("has", "have"));
+            }
+            Obstacle::PodAffinity => {
+                return format!("{count}{} without pods that it must be with", verb("is", "are"));
+            }
+            Obstacle::PodAntiAffinity => {
+                return format!("{count}{} pods that it must not be with", verb("has", "have"));
+            }
+            Obstacle::Repelled => {
+                return format!("{count}{} pods that must not be with it", verb("has", "have"));
             }
             Obstacle::Pods => return format!("{count}{} no more pods", verb("takes", "take")),
             Obstacle::Other => return format!("{count}{} ruled out", verb("is", "are")),

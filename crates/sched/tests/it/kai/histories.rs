@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use sched::{Action, Step};
 use testkit::World;
 
-const SHAPES: [&str; 18] = [
+const SHAPES: [&str; 21] = [
+    "-g 1 --label app=x --apart app=x",
+    "-g 1 --pods 2 --label app=y --with app=y@zone --apart app=x",
+    "-g 0.5 --label app=x --rather-with app=y",
     "--mig 1g.5gb",
     "--mig 1g.5gb*2,3g.20gb --pods 2 --min 1",
     "-g 1",

@@ -1,6 +1,7 @@
 //! Profile `kai`: one rule of the scheduling reference per test, in both directions where it has
 //! two. The outcome is reasoned from the text; § is its section.
 
+mod affinity;
 mod allocate;
 mod consolidate;
 mod explain;

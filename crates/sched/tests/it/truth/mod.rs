@@ -47,6 +47,11 @@ fn none_is_large(w: &World, request: model::GpuRequest, demand: units::Resources
     so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
 }
 
+fn kept_away(w: &World, nodes: usize, from: usize) -> Truth {
+    so(nodes <= open(&w.cluster).count(), "the nodes that it may go to")?;
+    so(from > 0 && from <= nodes, "the nodes that pods keep it from")
+}
+
 fn no_instance_free(w: &World, request: &model::MigRequest, nodes: usize, with: usize) -> Truth {
     so(with <= nodes && with > 0, "the nodes that have the instances")?;
     so(nodes <= open(&w.cluster).count(), "the number of nodes")?;
@@ -92,6 +97,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             let closed = w.cluster.nodes().len() - open(&w.cluster).count();
             so(*cordoned == closed, "the closed nodes")?;
             so(cordoned + selector + affinity + taint + pool <= *nodes, "the nodes ruled out")
+        }
+        Pending::KeptAwayByPods { nodes, affinity, anti_affinity, repelled } => {
+            kept_away(w, *nodes, affinity + anti_affinity + repelled)
         }
         Pending::NoTopologyDomain(best) => so(best.room < best.pods, "that no domain has room"),
         Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {

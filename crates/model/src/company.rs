@@ -1,0 +1,421 @@
+//! Pods that belong together, or apart, by the labels of pods. Owns: how many of those that a term
+//! is about are in each domain, kept with every place. Refuses to know: what is done about it.
+
+use std::collections::BTreeMap;
+
+use crate::account::Sign;
+use crate::eligible::Eligibility;
+use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PodId};
+
+/// Pods with these labels, in the same domain: nodes with the same value of a label.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodTerm {
+    /// Labels that a pod must have.
+    pub labels: BTreeMap<String, String>,
+    /// The label of nodes. `hostname` is each node on its own.
+    pub topology_key: String,
+}
+
+impl PodTerm {
+    /// Whether each node is a domain of its own.
+    fn is_on_one_node(&self) -> bool {
+        HOSTNAME.contains(&self.topology_key.as_str())
+    }
+
+    /// The domain of a node; none if it lacks the label.
+    fn domain<'a>(&self, node: &'a Node) -> Option<&'a str> {
+        if self.is_on_one_node() {
+            return Some(&node.name);
+        }
+        node.labels.get(&self.topology_key).map(String::as_str)
+    }
+}
+
+/// A domain that is better, or with a negative weight worse, if pods of a term are in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodPreference {
+    /// How much.
+    pub weight: i64,
+    /// Which pods.
+    pub term: PodTerm,
+}
+
+/// Why the pods of other places keep a pod from a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodMismatch {
+    /// No pod that it must be with is in the domain of the node.
+    Affinity,
+    /// One that it must not be with is.
+    AntiAffinity,
+    /// One is that must not be with it.
+    Repelled,
+}
+
+/// The label of which every node has a value of its own.
+const HOSTNAME: [&str; 2] = ["hostname", "kubernetes.io/hostname"];
+
+/// Pods in a domain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    /// That will be there when everything under way is done.
+    soon: u32,
+    /// That are there now, those that are being stopped too.
+    present: u32,
+}
+
+/// When a place is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Soon,
+    Now,
+    /// The pod has the place already, and could start if the others are gone.
+    Started,
+}
+
+impl Count {
+    const fn pods(self, when: When) -> u32 {
+        match when {
+            When::Soon => self.soon,
+            When::Now => self.soon + self.present,
+            When::Started => self.present,
+        }
+    }
+}
+
+/// A term, and where pods are that it concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    term: PodTerm,
+    /// Pods it is about, by domain.
+    matching: BTreeMap<String, Count>,
+    /// Pods that must not be with those, by domain.
+    avoiding: BTreeMap<String, Count>,
+    /// All pods it is about, in a domain or not.
+    all: Count,
+}
+
+impl Term {
+    fn has_matching(&self, node: &Node, when: When) -> bool {
+        pods_in(&self.matching, self.term.domain(node), when) > 0
+    }
+
+    fn has_avoiding(&self, node: &Node, when: When) -> bool {
+        pods_in(&self.avoiding, self.term.domain(node), when) > 0
+    }
+}
+
+/// The terms of some constraints, and those that are about pods with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rules {
+    near: Vec<usize>,
+    apart: Vec<usize>,
+    preferred: Vec<(i64, usize)>,
+    matches: Vec<usize>,
+}
+
+impl Rules {
+    const fn is_empty(&self) -> bool {
+        self.near.is_empty()
+            && self.apart.is_empty()
+            && self.preferred.is_empty()
+            && self.matches.is_empty()
+    }
+}
+
+/// Every term in use, and what it came to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Company {
+    ids: BTreeMap<PodTerm, usize>,
+    terms: Vec<Term>,
+    /// By constraints.
+    rules: Vec<Rules>,
+    /// How often any count was changed.
+    revision: u64,
+}
+
+/// Where a place is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tense {
+    Soon,
+    Present,
+}
+
+fn is_about(term: &PodTerm, constraints: &Constraints) -> bool {
+    term.labels.iter().all(|(key, value)| constraints.labels.get(key) == Some(value))
+}
+
+fn pods_in(counts: &BTreeMap<String, Count>, domain: Option<&str>, when: When) -> u32 {
+    domain.and_then(|domain| counts.get(domain)).map_or(0, |count| count.pods(when))
+}
+
+impl Company {
+    /// Takes note of constraints that are new. True if pods that are there have to be counted anew.
+    pub(crate) fn learn(&mut self, eligibility: &Eligibility) -> bool {
+        let known = self.terms.len();
+        for at in self.rules.len()..eligibility.len() {
+            let constraints = eligibility.constraints_at(at);
+            let near = self.ids_of(&constraints.pod_affinity);
+            let apart = self.ids_of(&constraints.pod_anti_affinity);
+            let preferred = constraints.pod_preferences.iter();
+            let preferred =
+                preferred.map(|one| (one.weight, self.id_of(&one.term))).collect::<Vec<_>>();
+            self.rules.push(Rules { near, apart, preferred, matches: Vec::new() });
+            self.rules[at].matches = self.about(constraints);
+        }
+        if self.terms.len() == known {
+            return false;
+        }
+        for at in 0..self.rules.len() {
+            self.rules[at].matches = self.about(eligibility.constraints_at(at));
+        }
+        true
+    }
+
+    fn about(&self, constraints: &Constraints) -> Vec<usize> {
+        if constraints.labels.is_empty() {
+            return Vec::new();
+        }
+        (0..self.terms.len()).filter(|&at| is_about(&self.terms[at].term, constraints)).collect()
+    }
+
+    fn ids_of(&mut self, terms: &[PodTerm]) -> Vec<usize> {
+        terms.iter().map(|term| self.id_of(term)).collect()
+    }
+
+    fn id_of(&mut self, term: &PodTerm) -> usize {
+        if let Some(&id) = self.ids.get(term) {
+            return id;
+        }
+        let (matching, avoiding) = (BTreeMap::new(), BTreeMap::new());
+        let all = Count::default();
+        self.terms.push(Term { term: term.clone(), matching, avoiding, all });
+        self.ids.insert(term.clone(), self.terms.len() - 1);
+        self.terms.len() - 1
+    }
+
+    /// Whether nobody has any term.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    fn rules(&self, id: ConstraintsId) -> Option<&Rules> {
+        if self.is_unused() {
+            return None;
+        }
+        self.rules.get(id.index()).filter(|rules| !rules.is_empty())
+    }
+
+    /// Counts a pod with these constraints on a node, or no longer.
+    pub(crate) fn count(&mut self, id: ConstraintsId, node: &Node, tense: Tense, sign: Sign) {
+        let Some(rules) = self.rules.get(id.index()).filter(|rules| !rules.is_empty()) else {
+            return;
+        };
+        self.revision += 1;
+        let change = |count: &mut Count| match tense {
+            Tense::Soon => sign.one(&mut count.soon),
+            Tense::Present => sign.one(&mut count.present),
+        };
+        let change_in = |counts: &mut BTreeMap<String, Count>, term: &PodTerm| {
+            let Some(domain) = term.domain(node) else { return };
+            let count = counts.entry(domain.to_owned()).or_default();
+            change(count);
+            if *count == Count::default() {
+                counts.remove(domain);
+            }
+        };
+        for &at in &rules.matches {
+            let Term { term, matching, .. } = &mut self.terms[at];
+            change_in(matching, term);
+        }
+        for &at in &rules.apart {
+            let Term { term, avoiding, .. } = &mut self.terms[at];
+            change_in(avoiding, term);
+        }
+        for &at in &rules.matches {
+            change(&mut self.terms[at].all);
+        }
+    }
+
+    /// Forgets every count.
+    pub(crate) fn clear(&mut self) {
+        self.revision += 1;
+        for term in &mut self.terms {
+            term.matching.clear();
+            term.avoiding.clear();
+            term.all = Count::default();
+        }
+    }
+
+    /// Whether the counts are the same.
+    pub(crate) fn counts_as(&self, other: &Self) -> bool {
+        (&self.terms, &self.rules) == (&other.terms, &other.rules)
+    }
+
+    fn check(&self, rules: &Rules, node: &Node, when: When) -> Result<(), PodMismatch> {
+        if when != When::Started {
+            for &at in &rules.near {
+                let Term { term, matching, all, .. } = &self.terms[at];
+                let here = term.domain(node);
+                // The first of those that belong together goes anywhere.
+                let first = here.is_some() && all.soon == 0 && rules.matches.contains(&at);
+                if !first && pods_in(matching, here, When::Soon) == 0 {
+                    return Err(PodMismatch::Affinity);
+                }
+            }
+        }
+        if rules.apart.iter().any(|&at| self.terms[at].has_matching(node, when)) {
+            return Err(PodMismatch::AntiAffinity);
+        }
+        if rules.matches.iter().any(|&at| self.terms[at].has_avoiding(node, when)) {
+            return Err(PodMismatch::Repelled);
+        }
+        Ok(())
+    }
+
+    /// The terms by which pods that will be there must not be with one of these rules: its own, and
+    /// those of the others.
+    fn against(&self, rules: &Rules, node: &Node) -> (Vec<usize>, Vec<usize>) {
+        let avoids = rules.apart.iter().copied();
+        let repels = rules.matches.iter().copied();
+        (
+            avoids.filter(|&at| self.terms[at].has_matching(node, When::Soon)).collect(),
+            repels.filter(|&at| self.terms[at].has_avoiding(node, When::Soon)).collect(),
+        )
+    }
+}
+
+/// What the pods that are somewhere mean for a pod that looks for a place.
+impl Cluster {
+    /// Whether other pods have a say in where pods with these constraints go.
+    #[must_use]
+    pub fn minds_pods(&self, constraints: ConstraintsId) -> bool {
+        self.company.rules(constraints).is_some()
+    }
+
+    /// Whether the pods that will be there, and `now` also those that are there still, let a pod
+    /// with these constraints come to a node.
+    ///
+    /// # Errors
+    /// The first thing that speaks against it.
+    pub fn check_pods(
+        &self,
+        constraints: ConstraintsId,
+        node: NodeId,
+        now: bool,
+    ) -> Result<(), PodMismatch> {
+        let when = if now { When::Now } else { When::Soon };
+        self.company
+            .rules(constraints)
+            .map_or(Ok(()), |rules| self.company.check(rules, &self.nodes[node], when))
+    }
+
+    /// Whether a pod that has a place on a node may start there: those that must not be with it are
+    /// gone.
+    #[must_use]
+    pub fn may_start(&self, pod: PodId, node: NodeId) -> bool {
+        let rules = self.company.rules(self.set_of(pod).constraints);
+        rules
+            .is_none_or(|rules| self.company.check(rules, &self.nodes[node], When::Started).is_ok())
+    }
+
+    /// Whether the next pod with these constraints decides where those that it belongs with are to be.
+    #[must_use]
+    pub fn founds(&self, constraints: ConstraintsId) -> bool {
+        let first = |rules: &Rules, at: usize| {
+            rules.matches.contains(&at) && self.company.terms[at].all.soon == 0
+        };
+        let rules = self.company.rules(constraints);
+        rules.is_some_and(|rules| rules.near.iter().any(|&at| first(rules, at)))
+    }
+
+    /// Whether two nodes are in the same domains of all that pods with these constraints must be with.
+    #[must_use]
+    pub fn same_domains(&self, constraints: ConstraintsId, left: NodeId, right: NodeId) -> bool {
+        let same = |&at: &usize| {
+            let term = &self.company.terms[at].term;
+            term.domain(&self.nodes[left]) == term.domain(&self.nodes[right])
+        };
+        self.company.rules(constraints).is_none_or(|rules| rules.near.iter().all(same))
+    }
+
+    /// Whether no two pods with these constraints may be in one place.
+    #[must_use]
+    pub fn keep_apart(&self, constraints: ConstraintsId) -> bool {
+        let rules = self.company.rules(constraints);
+        rules.is_some_and(|rules| rules.apart.iter().any(|at| rules.matches.contains(at)))
+    }
+
+    /// The pods that must not be with one of these constraints on a node, or it with them.
+    #[must_use]
+    pub fn opponents(&self, constraints: ConstraintsId, node: NodeId) -> Vec<PodId> {
+        let Some(rules) = self.company.rules(constraints) else { return Vec::new() };
+        let here = &self.nodes[node];
+        let (avoids, repels) = self.company.against(rules, here);
+        let opposes = |pod: PodId, other: &Node| {
+            let near = |at: usize| {
+                let term = &self.company.terms[at].term;
+                term.domain(here).is_some_and(|own| term.domain(other) == Some(own))
+            };
+            self.company.rules(self.set_of(pod).constraints).is_some_and(|theirs| {
+                avoids.iter().any(|&at| theirs.matches.contains(&at) && near(at))
+                    || repels.iter().any(|&at| theirs.apart.contains(&at) && near(at))
+            })
+        };
+        let is_wide = |&at: &usize| !self.company.terms[at].term.is_on_one_node();
+        let wide = avoids.iter().chain(&repels).any(is_wide);
+        let mut found = Vec::new();
+        for (id, other) in self.nodes.iter().filter(|&(id, _)| wide || id == node) {
+            let stays = |pod: &PodId| {
+                self.pods[*pod].occupancy.effective().is_some_and(|place| place.node == id)
+            };
+            let pods = other.pods.iter().copied();
+            found.extend(pods.filter(|&pod| stays(&pod) && opposes(pod, other)));
+        }
+        found
+    }
+
+    /// How much better, or worse, the pods there make a node.
+    #[must_use]
+    pub fn pod_preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
+        let Some(rules) = self.company.rules(constraints) else { return 0 };
+        let node = &self.nodes[node];
+        let counts = |at: usize| {
+            let Term { term, matching, .. } = &self.company.terms[at];
+            pods_in(matching, term.domain(node), When::Soon) > 0
+        };
+        rules.preferred.iter().filter(|(_, at)| counts(*at)).map(|(weight, _)| weight).sum()
+    }
+
+    /// A number that changes whenever something does that decides whether, and how well, a node
+    /// suits pods with these constraints.
+    #[must_use]
+    pub fn revision_for(&self, constraints: ConstraintsId, node: NodeId) -> u64 {
+        let pods = if self.minds_pods(constraints) { self.company.revision } else { 0 };
+        // Both only grow.
+        self.revision(node) + pods
+    }
+
+    /// Takes note of constraints that are new.
+    pub(crate) fn learn_company(&mut self) {
+        if self.company.learn(&self.eligibility) {
+            self.recount_company();
+        }
+    }
+
+    /// Counts all pods again.
+    pub(crate) fn recount_company(&mut self) {
+        self.company.clear();
+        for (_, pod) in self.pods.iter() {
+            let set = &self.workloads[pod.workload].pod_sets[pod.set as usize];
+            let occupancy = &pod.occupancy;
+            for (place, tense) in
+                [(occupancy.current.as_ref(), Tense::Present), (occupancy.effective(), Tense::Soon)]
+            {
+                if let Some(place) = place {
+                    let node = &self.nodes[place.node];
+                    self.company.count(set.constraints, node, tense, Sign::Plus);
+                }
+            }
+        }
+    }
+}
