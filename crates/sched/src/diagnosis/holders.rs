@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::{QueueId, Share, WorkloadId};
+use model::{NodeId, QueueId, Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 use super::nodes::{Obstacle, Part};
@@ -79,9 +79,12 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
     let kind = scarcest(parts, asked);
     let mut by_workload: BTreeMap<WorkloadId, u64> = BTreeMap::new();
     let mut by_queue: BTreeMap<QueueId, u64> = BTreeMap::new();
-    for (workload, held) in held_where_it_may_go(s, id, kind) {
+    for (workload, node, held) in held_where_it_may_go(s, id, kind) {
         *by_workload.entry(workload).or_default() += held;
-        *by_queue.entry(s.queue_of(workload)).or_default() += held;
+        // Charged where it is: a node may have changed its pool under a workload.
+        let project = s.cluster.workloads()[workload].spec.queue;
+        let queue = s.cluster.queue_in(project, s.cluster.nodes()[node].pool);
+        *by_queue.entry(queue).or_default() += held;
     }
     let mut workloads: Vec<_> = by_workload.into_iter().collect();
     workloads.sort_by_key(|&(who, held)| (Reverse(held), s.cluster.workloads()[who].spec.seq));
@@ -128,7 +131,7 @@ fn held_where_it_may_go(
     s: &Session<'_>,
     id: WorkloadId,
     kind: Kind,
-) -> impl Iterator<Item = (WorkloadId, u64)> {
+) -> impl Iterator<Item = (WorkloadId, NodeId, u64)> {
     let mut asks: Vec<Ask> = Vec::new();
     for pod in s.next_pods(id) {
         let ask = Ask::anywhere(s.cluster, pod, None);
@@ -145,7 +148,7 @@ fn held_where_it_may_go(
         let row = &s.cluster.pods()[pod];
         let place = row.occupancy.effective().filter(|place| place.node == at)?;
         let held = s.cluster.amounts(pod, place)[kind];
-        (held > 0 && row.workload != id).then_some((row.workload, held))
+        (held > 0 && row.workload != id).then_some((row.workload, at, held))
     })
 }
 

@@ -237,7 +237,12 @@ proptest! {
             for reason in &w.plan.pending[&w.id(name)] {
                 prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
+            if let Some(diagnosis) = w.diagnosis(name) {
+                let text = diagnosis.lines(w.now).join("\n");
+                prop_assert_eq!(crate::truth::of_diagnosis(&w, &diagnosis), Ok(()), "{}: {}", name, text);
+            }
         }
+        follow_all(&w)?;
     }
 
     #[test]
