@@ -13,7 +13,8 @@
 //!  preempt    take from lower priorities of the same queue
 //!  stale      stop what is left of gangs that lost too many pods
 //!  fit        start elastic pods with half of what they asked for, a quarter, ...
-//!  grow       double elastic pods into what nobody wants
+//!  grow       double elastic pods into what nobody wants; what they asked for they also get back
+//!             from what other queues hold above their quota
 //! ```
 //! Rising disruption: each action sees only what the ones before could not place. Everything
 //! happens in one transaction on the model; the plan is the difference it leaves.

@@ -293,6 +293,14 @@ pub enum Cause {
         /// Who gets the difference; none when it grew.
         beneficiary: Option<WorkloadRef>,
     },
+    /// An elastic workload got back what it asked for, within its project's quota, from others who
+    /// held more than is theirs.
+    GrownBack {
+        /// GPUs before.
+        gpus_before: usize,
+        /// GPUs after.
+        gpus_after: usize,
+    },
     /// Too few of its pods were left for too long.
     StaleGang {
         /// Pods that must run together.
@@ -344,7 +352,7 @@ impl Cause {
             Self::Reclaimed { .. } => Code { code: "E101", name: "Reclaimed" },
             Self::Preempted { .. } => Code { code: "E102", name: "Preempted" },
             Self::Consolidated { .. } => Code { code: "E103", name: "Consolidated" },
-            Self::Resized { .. } => Code { code: "E104", name: "Resized" },
+            Self::Resized { .. } | Self::GrownBack { .. } => Code { code: "E104", name: "Resized" },
             Self::StaleGang { .. } => Code { code: "E105", name: "StaleGang" },
             Self::Drained { .. } => Code { code: "E106", name: "Drained" },
         }
@@ -358,7 +366,7 @@ impl Cause {
             | Self::Preempted { beneficiary, .. }
             | Self::Consolidated { beneficiary, .. } => Some(beneficiary),
             Self::Resized { beneficiary, .. } => beneficiary.as_ref(),
-            Self::StaleGang { .. } | Self::Drained { .. } => None,
+            Self::GrownBack { .. } | Self::StaleGang { .. } | Self::Drained { .. } => None,
         }
     }
 
@@ -368,7 +376,7 @@ impl Cause {
             | Self::Preempted { beneficiary, .. }
             | Self::Consolidated { beneficiary, .. } => Some(beneficiary),
             Self::Resized { beneficiary, .. } => beneficiary.as_mut(),
-            Self::StaleGang { .. } | Self::Drained { .. } => None,
+            Self::GrownBack { .. } | Self::StaleGang { .. } | Self::Drained { .. } => None,
         }
     }
 }

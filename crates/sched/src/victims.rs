@@ -153,15 +153,7 @@ fn make_room_here(
     let ask = Ask::of(s, first, gpus);
     let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
     let start = s.cluster.checkpoint();
-    let mut deal = Deal {
-        rule,
-        need,
-        givers: Vec::new(),
-        causes: BTreeMap::new(),
-        held_before: s.cluster.queues()[s.queue_of(id)].held(),
-        lumps: Lumps::default(),
-        exhaustive: false,
-    };
+    let mut deal = Deal::new(s, rule, need);
     let done = deal.clear_own(s) && deal.conclude(s, markets);
     let keep_room_first = done && s.is_reservation_due(id);
     if !done || keep_room_first {
@@ -175,6 +167,30 @@ fn make_room_here(
     }
     deal.tell(s);
     true
+}
+
+/// Makes room on its own node for a pod that is to run again with `gpus` GPUs, and places it there.
+/// Nothing changes when it returns false.
+pub(crate) fn make_room_in_place(
+    s: &mut Session<'_>,
+    rule: &dyn Rule,
+    pod: PodId,
+    gpus: u32,
+) -> bool {
+    let Some(here) = s.cluster.pods()[pod].occupancy.effective() else { return false };
+    let (id, node) = (s.cluster.pods()[pod].workload, here.node);
+    let (pool, start) = (s.cluster.pool_of(id), s.cluster.checkpoint());
+    s.settle(pod, None, false);
+    let done = s.next_pods(id) == [pod]
+        && pools::within(s, id, pool, |s| {
+            let ask = Ask::of(s, pod, Some(gpus));
+            let need = Need { id, gpus: Some(gpus), ask, asked: s.asked(&[pod], Some(gpus)) };
+            Deal::new(s, rule, need).conclude_on(s, pod, node)
+        });
+    if !done {
+        s.cluster.rollback(start);
+    }
+    done
 }
 
 impl Market {
@@ -233,6 +249,20 @@ struct Deal<'r> {
     exhaustive: bool,
 }
 
+impl<'r> Deal<'r> {
+    fn new(s: &Session<'_>, rule: &'r dyn Rule, need: Need) -> Self {
+        Self {
+            rule,
+            need,
+            givers: Vec::new(),
+            causes: BTreeMap::new(),
+            held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
+            lumps: Lumps::default(),
+            exhaustive: false,
+        }
+    }
+}
+
 impl Deal<'_> {
     /// If its own queue is the obstacle (limit, quota, entitlement), only that queue can remove it:
     /// takes from it, the least important first, of them the cheapest and youngest, until nothing speaks against the
@@ -286,6 +316,21 @@ impl Deal<'_> {
             Outlook::OnlyWhatIsFree => s.place(self.need.id, self.need.gpus).is_ok(),
             Outlook::Open => self.place_all(s, markets),
         }
+    }
+
+    /// The same for one pod, on one node only, and tells everybody.
+    fn conclude_on(mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
+        let refused = &mut Refused::default();
+        let done = self.is_clear(s)
+            && price::node(s, self.rule, &self.need, node, refused)
+                .is_some_and(|offer| self.accept(s, &offer, refused))
+            && self.settle(s, pod, node)
+            && self.rule.fair_outcome(s, self.need.id, self.held_before)
+            && self.go_on(s);
+        if done {
+            self.tell(s);
+        }
+        done
     }
 
     /// One cheapest node at a time.

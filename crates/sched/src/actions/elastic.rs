@@ -8,6 +8,7 @@ use super::allocate::each_in_order;
 use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
+use super::take_back::take_back;
 use crate::session::Session;
 use crate::victims::{Lumps, Markets, Rule, Takings, halvings, is_elastic, make_room};
 use crate::{Cause, place};
@@ -73,6 +74,7 @@ pub(crate) fn fit(s: &mut Session<'_>) {
 
 /// Doubles elastic pods into GPUs that nobody wants: those below their request first, then the
 /// older. Limits hold; quota does not, since what is above the request is given back on demand.
+/// What they asked for they also get from others who hold more than is theirs.
 pub(crate) fn grow(s: &mut Session<'_>) {
     let mut order: Vec<_> = s.cluster.elastic().iter().copied().collect();
     order.retain(|&id| is_elastic(&s.cluster.workloads()[id].spec));
@@ -83,6 +85,7 @@ pub(crate) fn grow(s: &mut Session<'_>) {
     for id in order {
         for pod in s.cluster.workloads()[id].pods.clone() {
             grow_pod(s, id, pod);
+            take_back(s, id, pod);
         }
     }
 }
@@ -149,14 +152,14 @@ fn step_up(request: u32, size: u32) -> Option<u32> {
         .map(|(_, up)| up)
 }
 
-fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
+pub(super) fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
     match s.cluster.workloads()[id].spec.pod_sets[0].request.gpu {
         GpuRequest::Whole(gpus) => gpus,
         GpuRequest::Share { .. } | GpuRequest::Memory { .. } | GpuRequest::Mig(_) => 0,
     }
 }
 
-fn gpus_of(s: &Session<'_>, id: WorkloadId) -> u32 {
+pub(super) fn gpus_of(s: &Session<'_>, id: WorkloadId) -> u32 {
     let pods = s.cluster.workloads()[id].pods.iter();
     let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
     u32::try_from(places.map(|place| place.devices.len()).sum::<usize>()).unwrap_or(u32::MAX)

@@ -9,3 +9,4 @@ pub(crate) mod preempt;
 pub(crate) mod promote;
 pub(crate) mod reclaim;
 pub(crate) mod stale;
+mod take_back;

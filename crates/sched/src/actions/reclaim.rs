@@ -168,12 +168,12 @@ fn beyond(held: Resources, asked: Resources, share: Resources) -> Option<Kind> {
 }
 
 /// Whether a queue that gets what is asked for holds no more than `most`.
-fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
+pub(super) fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
     (s.cluster.queues()[queue].held() + asked).fits_in(most)
 }
 
 /// A queue and all above it, up to `top`.
-fn lineage_below<'a>(
+pub(super) fn lineage_below<'a>(
     s: &'a Session<'_>,
     leaf: QueueId,
     top: QueueId,
@@ -211,7 +211,7 @@ fn held_below(s: &Session<'_>, id: WorkloadId) -> Resources {
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
 /// share takes its place.
-fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
+pub(super) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
     let mut deserved = row.share.quota;
     for kind in Kind::ALL {

@@ -334,6 +334,10 @@ impl fmt::Display for Cause {
             Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
                 write!(f, "shrunk from {gpus_before} to {gpus_after} GPU(s) for {who}")
             }
+            Self::GrownBack { gpus_before, gpus_after } => write!(
+                f,
+                "grown back from {gpus_before} to {gpus_after} GPU(s), within the quota of its project"
+            ),
             Self::StaleGang { pods_min, pods } => {
                 write!(f, "stopped: {pods} of the {pods_min} pods that must run together were left")
             }

@@ -6,6 +6,7 @@ mod diagnosis;
 mod fair_share;
 mod gates;
 mod groups;
+mod grow_back;
 mod kai;
 mod mig;
 mod nodes_that_go;
