@@ -334,7 +334,7 @@ pub enum ExpectState {
     /// Is being stopped, and has no other place.
     Releasing,
     /// Wants no place.
-    #[serde(alias = "suspended")]
+    #[serde(alias = "suspended", alias = "succeeded", alias = "failed")]
     Ended,
 }
 

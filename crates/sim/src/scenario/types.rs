@@ -398,10 +398,12 @@ pub enum TaskState {
     #[default]
     Pending,
     /// Holds its place.
+    #[serde(alias = "bound", alias = "binding", alias = "allocated")]
     Running,
     /// Is being stopped; holds its place until it is gone.
     Releasing,
     /// Has ended, or is not wanted.
+    #[serde(alias = "failed")]
     Ended,
     /// Has ended well: what is left of its gang is not stale.
     Succeeded,

@@ -178,3 +178,43 @@ fn reserved_places_are_found_anew_in_each_cycle() {
     t.gone();
     assert_eq!(t.run("allocate"), "r x | t n2 | p n1");
 }
+
+#[test]
+fn the_limit_counts_in_every_resource() {
+    assert_eq!(after("n1:4", "q:9:9,C1", "q/p --cpu 2\nq/s --cpu 1", "allocate"), "p . | s n1");
+    // A resource of which nothing is asked for does not matter, even over its limit.
+    let jobs = "q/r --cpu 2 -g 0 @n1\nq/p";
+    assert_eq!(after("n1:4", "q:9:9,C1", jobs, "allocate"), "r n1 | p n1");
+}
+
+#[test]
+fn a_preferred_node_has_no_score() {
+    let mut w = testkit::World::new("n1:2 n2:2", "q:9");
+    w.policy = sched::Policy::kai();
+    w.only_cycle = true;
+    w.run("label n2 zone=a; submit q/p --prefer zone=a");
+    assert_eq!(w.gpus(), "n1[p .] n2[. .]");
+}
+
+#[test]
+fn a_place_to_start_at_once_beats_one_on_a_shared_gpu_only_for_whole_gpus() {
+    // A shared GPU with room counts more than to start at once (1,000 against 100).
+    let jobs = "q/r -g 0.5 !n1#0\nq/t -g 0.3 @n1#0\nq/p -g 0.5";
+    assert_eq!(after("n1:1 n2:1", "q:9", jobs, "allocate"), "r n1#0! | t n1#0 | p >n1#0");
+    let jobs = "q/r !n1\nq/p";
+    assert_eq!(after("n1:1 n2:2", "q:9", jobs, "allocate"), "r n1! | p n2");
+}
+
+#[test]
+fn to_start_at_once_beats_a_node_without_gpus() {
+    let jobs = "q/r -g 0 --cpu 100 !n2\nq/p -g 0 --cpu 1";
+    assert_eq!(after("n1:1 n2:0", "q:9", jobs, "allocate"), "r n2! | p n1");
+}
+
+#[test]
+fn the_strategies_for_gpus_and_cpus_may_differ() {
+    let jobs = "q/r -g 0 --cpu 10 @n1\nq/p -g 0 --cpu 1\nq/s";
+    let mut t = Table::new("n1:2 n2:2", "q:9", jobs);
+    t.policy.placement = Placement { cpu: Fill::Spread, ..Placement::all(Fill::BinPack) };
+    assert_eq!(t.run("allocate"), "r n1 | p n2 | s n1");
+}

@@ -170,3 +170,27 @@ fn what_starts_in_this_cycle_is_left_alone_until_the_next() {
     assert_eq!(t.run("allocate preempt"), "r n1 | s n1 | h .");
     assert_eq!(t.run("allocate preempt"), "r n1! | s n1! | h >n1");
 }
+
+#[test]
+fn jobs_like_one_that_failed_are_tried_if_something_is_easier() {
+    // Two GPUs cannot be had, one can.
+    let jobs = "q/i --interactive @n1\nq/r --priority 40 @n1\nq/p -g 2\nq/s -g 1";
+    assert_eq!(after("n1:2", "q:9", jobs, "preempt"), "i n1 | r n1! | p . | s >n1");
+    // Of other constraints none speaks for another.
+    let mut w = testkit::World::new("n1:1 n2:1", "q:9");
+    w.policy = sched::Policy::kai();
+    w.only_cycle = true;
+    w.run("label n2 zone=a; submit q/i --interactive; submit q/r --priority 40");
+    assert_eq!(w.gpus(), "n1[i] n2[r]");
+    w.slow = true;
+    w.run("cordon n2; submit q/p; uncordon n2; submit q/s --on zone=a");
+    assert_eq!(w.gpus(), "n1[i] n2[r!]");
+}
+
+#[test]
+fn a_preemption_delay_is_kept() {
+    let mut t = Table::new("n1:1", "q:1", "q/r @n1\nq/p --priority 60 --delay 5000");
+    assert_eq!(t.run("preempt"), "r n1 | p .");
+    t.now = t.now.plus_ms(5000);
+    assert_eq!(t.run("preempt"), "r n1! | p >n1");
+}

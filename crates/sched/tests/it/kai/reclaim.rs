@@ -239,3 +239,31 @@ fn the_multiplier_keeps_a_distance() {
     t.policy.profile = Profile::Kai(Kai { saturation_millis: 9000, ..Kai::default() });
     assert_eq!(t.run("reclaim"), "r n1 | t n1! | p >n1");
 }
+
+/// Projects a and c of department d, b of e; d is at its fair share without a, e is above.
+fn two_departments(of_b: usize, e: &str, saturation_millis: u64) -> String {
+    let jobs = (0..of_b).map(|_| "b/w @n1\n").collect::<String>();
+    let queues = format!("d:1,w0 e:{e},w0 d/a:1 d/c:0 e/b:0");
+    let nodes = format!("n1:{}", of_b + 1);
+    let mut t = Table::new(&nodes, &queues, &format!("{jobs}c/x --interactive @n1\na/p"));
+    t.policy.profile = Profile::Kai(Kai { saturation_millis, ..Kai::default() });
+    t.run("reclaim")
+}
+
+#[test]
+fn a_department_above_its_share_takes_only_from_one_further_above_its_own() {
+    // d would hold 2 of 1, e still 3 of 1.
+    assert_eq!(two_departments(4, "1", 1000), "w n1 | w n1 | w n1 | w n1! | x n1 | p >n1");
+    // As far above is too far.
+    assert_eq!(two_departments(3, "1", 1000), "w n1 | w n1 | w n1 | x n1 | p .");
+    // Nothing compares with a sibling that has no share.
+    assert_eq!(two_departments(2, "0", 1000), "w n1 | w n1! | x n1 | p >n1");
+}
+
+#[test]
+fn the_multiplier_widens_that_distance() {
+    // Twice 2 is more than 3, and no more than 5.
+    assert_eq!(two_departments(4, "1", 2000), "w n1 | w n1 | w n1 | w n1 | x n1 | p .");
+    let told = "w n1 | w n1 | w n1 | w n1 | w n1 | w n1! | x n1 | p >n1";
+    assert_eq!(two_departments(6, "1", 2000), told);
+}
