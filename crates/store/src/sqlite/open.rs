@@ -118,23 +118,25 @@ pub(crate) async fn build<E: From<Error>>(
 /// Gives a database that is about to be replaced a second name, with what its log has, if that can be
 /// read.
 async fn keep(path: &Path) -> Result<(), Error> {
-    if !path.exists() {
-        return Ok(());
-    }
     let kept = path.with_extension("db.replaced");
-    if let Ok(mut old) = writer(path).await {
+    if path.exists()
+        && let Ok(mut old) = writer(path).await
+    {
         // A damaged one is kept as it is; nothing is lost that could be read.
         let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut old).await;
         let _ = old.close().await;
     }
     for suffix in ["", "-wal", "-shm"] {
         let (from, to) = (beside(path, suffix), beside(&kept, suffix));
+        // A log without its database goes as well: it would be replayed into the new one.
+        if !from.exists() {
+            continue;
+        }
         remove(&to)?;
         match suffix {
             // Under both names until the new one takes the first: there is a database at any moment.
             "" => std::fs::hard_link(&from, &to).map_err(access("keep", &from))?,
-            _ if from.exists() => std::fs::rename(&from, &to).map_err(access("keep", &from))?,
-            _ => {}
+            _ => std::fs::rename(&from, &to).map_err(access("keep", &from))?,
         }
     }
     Ok(())

@@ -92,7 +92,7 @@ async fn everything_comes_back_and_moves_between_databases() {
 pub(super) async fn a_backup_shows_one_moment(lab: &Lab) {
     let (store, _) = lab.filled().await;
     let writing = tokio::spawn(async move {
-        for seq in 5..400 {
+        for seq in 5..100 {
             let batch = [Change::Event(event(seq, None)), Change::Audit(audit("x"))];
             store.apply(&batch).await.unwrap();
         }
@@ -199,6 +199,21 @@ async fn what_was_replaced_is_kept_beside_it() {
     let path = |name: &str| lab.dir.path().join(name);
     std::fs::rename(path("elastane.db.replaced"), path("elastane.db")).unwrap();
     assert_eq!(save(&lab).await, before);
+}
+
+#[tokio::test]
+async fn a_log_without_its_database_is_not_taken_into_the_new_one() {
+    let (lab, other) = (Lab::sqlite(), Lab::sqlite());
+    let path = |name: &str| lab.dir.path().join(name);
+    let running = busy(&lab).await;
+    std::fs::copy(path("elastane.db-wal"), path("kept")).unwrap();
+    drop(running);
+    std::fs::remove_file(path("elastane.db")).unwrap();
+    std::fs::rename(path("kept"), path("elastane.db-wal")).unwrap();
+    drop(other.filled().await);
+    let bytes = save(&other).await;
+    put(&lab, &bytes, false).await.unwrap();
+    assert_eq!(save(&lab).await, bytes);
 }
 
 #[tokio::test]
