@@ -6,6 +6,9 @@ mod check;
 mod grant;
 mod limit;
 
+use std::collections::BTreeMap;
+
+use api_types::Time;
 use auth::{PasswordHash, Principal};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -149,12 +152,12 @@ impl Server {
 }
 
 impl State {
-    /// When the owner of this key, `user/<id>`, got its last token.
-    pub(crate) fn last_login(&self, owner: &str) -> Option<Instant> {
-        let view = self.control.view();
-        let logins = view.objects.shelf(Login::KIND)?;
-        let found = logins.values().find(|login| login.owner == owner)?;
-        Item::<Login>::of(found).ok().map(|login| Instant(login.body.at_ms))
+    /// When each principal, `user/<id>`, got its last token.
+    pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, Fault> {
+        let all = self.all::<Login>()?;
+        let one =
+            |login: &Item<Login>| (login.object.owner.clone(), Time(Instant(login.body.at_ms)));
+        Ok(all.iter().map(one).collect())
     }
 
     /// Ends every session of a user: what was given out for its password is worth nothing more.

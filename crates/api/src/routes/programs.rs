@@ -1,9 +1,11 @@
 //! Service accounts, and the access keys by which programs speak for a person.
 
+use std::collections::BTreeMap;
+
 use api_types::{
     AccessKey1, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount as Wire,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
-    TENANT_ID,
+    TENANT_ID, Time,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource};
@@ -110,7 +112,7 @@ fn check_name(name: &str) -> Result<(), Fault> {
     Err(Fault::field("name", why))
 }
 
-fn wire(server: &Shared, account: &Item<ServiceAccount>) -> Wire {
+fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire {
     let object = &account.object;
     Wire {
         id: object.id.clone(),
@@ -121,19 +123,20 @@ fn wire(server: &Shared, account: &Item<ServiceAccount>) -> Wire {
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
         updated_at: object.updated_at.into(),
-        last_login: server.last_login(&object.key()).map(Into::into),
+        last_login: logins.get(&object.key()).copied(),
     }
 }
 
 async fn accounts(FromState(server): FromState<Shared>) -> Result<Json<Vec<Wire>>, Fault> {
-    Ok(Json(server.all()?.iter().map(|account| wire(&server, account)).collect()))
+    let logins = server.logins()?;
+    Ok(Json(server.all()?.iter().map(|account| wire(&logins, account)).collect()))
 }
 
 async fn account(
     FromState(server): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, Fault> {
-    Ok(Json(wire(&server, &server.one(&id)?)))
+    Ok(Json(wire(&server.logins()?, &server.one(&id)?)))
 }
 
 async fn create_account(
@@ -168,7 +171,8 @@ async fn patch_account(
         account.enabled = request.enabled;
         Ok(())
     };
-    Ok(Json(wire(&server, &server.change(&caller, &id, switch).await?)))
+    let changed = server.change(&caller, &id, switch).await?;
+    Ok(Json(wire(&server.logins()?, &changed)))
 }
 
 async fn delete_account(
@@ -195,7 +199,7 @@ async fn regenerate_account(
     Ok(Json(RegeneratedSecret { client_secret }))
 }
 
-fn key_wire(server: &Shared, key: &Item<AccessKey>) -> AccessKey1 {
+fn key_wire(logins: &BTreeMap<String, Time>, key: &Item<AccessKey>) -> AccessKey1 {
     let object = &key.object;
     AccessKey1 {
         id: object.id.clone(),
@@ -203,7 +207,7 @@ fn key_wire(server: &Shared, key: &Item<AccessKey>) -> AccessKey1 {
         client_id: object.id.clone(),
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
-        last_login: server.last_login(&object.key()).map(Into::into),
+        last_login: logins.get(&object.key()).copied(),
     }
 }
 
@@ -227,9 +231,9 @@ async fn own_keys(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Vec<AccessKey1>>, Fault> {
     let owner = caller.principal.to_string();
-    let all = server.all::<AccessKey>()?;
+    let (all, logins) = (server.all::<AccessKey>()?, server.logins()?);
     let own = all.iter().filter(|key| key.object.owner == owner);
-    Ok(Json(own.map(|key| key_wire(&server, key)).collect()))
+    Ok(Json(own.map(|key| key_wire(&logins, key)).collect()))
 }
 
 async fn key(
@@ -237,7 +241,7 @@ async fn key(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<AccessKey1>, Fault> {
-    Ok(Json(key_wire(&server, &own_key(&server, &caller, &id)?)))
+    Ok(Json(key_wire(&server.logins()?, &own_key(&server, &caller, &id)?)))
 }
 
 async fn create_key(
@@ -288,7 +292,8 @@ async fn regenerate_key(
 
 /// Everybody's keys, for administrators.
 async fn all_keys(FromState(server): FromState<Shared>) -> Result<Json<Vec<AccessKey1>>, Fault> {
-    Ok(Json(server.all()?.iter().map(|key| key_wire(&server, key)).collect()))
+    let logins = server.logins()?;
+    Ok(Json(server.all()?.iter().map(|key| key_wire(&logins, key)).collect()))
 }
 
 async fn delete_any_key(

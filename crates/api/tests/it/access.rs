@@ -362,3 +362,18 @@ async fn many_rules_are_made_and_taken_at_once() {
         .await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
 }
+
+#[tokio::test]
+async fn every_route_says_who_may_use_it() {
+    let server = Server::new().await;
+    for (id, method, path) in operations(&server).await {
+        let path = path.replace(['{', '}'], "");
+        let request = server.request(&method, &path).body(Body::empty()).unwrap();
+        let answer = server.send(request).await;
+        // Streams have no end, and are no refusals.
+        if answer.status() == StatusCode::FORBIDDEN {
+            let said = text(&read(answer).await.1, "message");
+            assert!(!said.starts_with("this route says not"), "{id} needs `.needs(…)` or `.own()`");
+        }
+    }
+}
