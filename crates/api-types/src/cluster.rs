@@ -1,9 +1,8 @@
-//! The cluster, its nodes and pools, and the one department.
+//! The cluster, its nodes and pools.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::project::{Resources, TotalResources};
 use crate::scalar::{Millis, Time};
 
 /// A cluster. Lists of clusters are bare arrays.
@@ -144,36 +143,6 @@ pub struct PlacementStrategies {
 pub struct Nodepools {
     /// The pools.
     pub nodepools: Vec<Nodepool>,
-}
-
-/// A department.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DepartmentForList {
-    /// Id.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// Cluster.
-    pub cluster_id: String,
-    /// When it was created.
-    pub created_at: Time,
-    /// Last change.
-    pub updated_at: Time,
-    /// Quotas of its projects together.
-    pub total_resources: TotalResources,
-    /// The same per node pool.
-    pub resources: Vec<Resources>,
-}
-
-/// A page of departments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct DepartmentsPage {
-    /// The departments.
-    pub departments: Vec<DepartmentForList>,
-    /// Offset of the next page; absent on the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
 }
 
 /// Answer of every `…/count`.

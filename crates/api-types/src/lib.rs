@@ -7,6 +7,7 @@
 mod access;
 mod audit;
 mod cluster;
+mod department;
 mod fault;
 mod identity;
 mod own;
@@ -27,8 +28,12 @@ pub use access::{
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
-    ClusterDisplayedStatus, CountResponse, DepartmentForList, DepartmentsPage, DisplayedCluster,
-    GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,
+    ClusterDisplayedStatus, CountResponse, DisplayedCluster, GpuInfo, Node, NodePlatform, Nodepool,
+    Nodepools, Nodes, PlacementStrategies,
+};
+pub use department::{
+    DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
+    DepartmentUpdateRequest, DepartmentsPage,
 };
 pub use fault::Error;
 pub use identity::{
@@ -73,10 +78,6 @@ pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 
 /// The one tenant of an installation.
 pub const TENANT_ID: u64 = 1;
-/// Id of the one department there is so far.
-pub const DEPARTMENT_ID: &str = "1";
-/// Name of the one department there is so far.
-pub const DEPARTMENT_NAME: &str = "default";
 /// Id of the one node pool there is so far.
 pub const NODE_POOL_ID: &str = "1";
 /// Name of the one node pool there is so far.

@@ -20,7 +20,7 @@ pub struct ProjectCreationRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Id of the department; there is one.
+    /// Id of the department; left out means the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
     /// Accepted when it is what the server does anyway: `runai-<name>`.

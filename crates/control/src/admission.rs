@@ -8,14 +8,14 @@ use engine::{Engine, RunKey, RunSpec};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::command::{GpuSpec, ProjectSpec, WorkloadSpec};
-use crate::view::WorkloadKind;
+use crate::command::{GpuSpec, WorkloadSpec};
+use crate::view::{Share, WorkloadKind};
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
-/// Most workloads that are not deleted, and most projects.
+/// Most workloads that are not deleted, and most departments or projects.
 const WORKLOADS_MAX: usize = 100_000;
-const PROJECTS_MAX: usize = 10_000;
+const ORG_UNITS_MAX: usize = 10_000;
 /// Most devices, cores or bytes one pod can ask for: far beyond any machine.
 const DEVICES_MAX: u32 = 100_000;
 const CPU_MILLIS_MAX: u64 = 1_000_000_000;
@@ -31,8 +31,8 @@ const _: () = {
     assert!(CPU_MILLIS_MAX.checked_mul(workloads).is_some());
     let gpu_millis = DEVICES_MAX as u64 * units::GPU_MILLIS;
     assert!(gpu_millis.checked_mul(workloads).is_some());
-    assert!(QUOTA_MILLIS_MAX.checked_mul(PROJECTS_MAX as u64).is_some());
-    assert!(QUOTA_BYTES_MAX.checked_mul(PROJECTS_MAX as u64).is_some());
+    assert!(QUOTA_MILLIS_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
+    assert!(QUOTA_BYTES_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
 };
 /// Largest weight.
 const WEIGHT_MAX: u64 = 1_000_000;
@@ -41,15 +41,25 @@ const BACKOFF_LIMIT_MAX: u32 = 1000;
 /// Longest description, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
 
-/// Checks that one more project may come beside so many.
-pub(crate) fn one_more_project(count: usize) -> Result<(), Error> {
-    if count < PROJECTS_MAX {
+/// Checks that one more department or project may come beside so many.
+pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
+    if count < ORG_UNITS_MAX {
         return Ok(());
     }
     Err(Error::conflict(format!(
-        "there are {count} projects, and no more than {PROJECTS_MAX} are allowed; delete some that \
+        "there are {count} {what}, and no more than {ORG_UNITS_MAX} are allowed; delete some that \
          are not used"
     )))
+}
+
+/// The first few of some names, for a message.
+pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 3;
+    let mut some: Vec<_> = names.take(SHOWN + 1).collect();
+    if let Some(more) = some.get_mut(SHOWN) {
+        *more = "…";
+    }
+    some.join(", ")
 }
 
 /// Checks that one more workload may come beside so many, those that have ended included.
@@ -63,18 +73,24 @@ pub(crate) fn one_more_workload(count: usize) -> Result<(), Error> {
     )))
 }
 
-/// Checks the values of a project.
-pub(crate) fn project(spec: &ProjectSpec) -> Result<(), Error> {
-    units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
-    let share = &spec.share;
+/// Checks the values of a project or a department.
+pub(crate) fn org_unit(name: &str, description: &str, given: Option<&Share>) -> Result<(), Error> {
+    units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
     };
     ensure(
-        spec.description.len() <= DESCRIPTION_BYTES_MAX,
+        description.len() <= DESCRIPTION_BYTES_MAX,
         "description",
         format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
     )?;
+    given.map_or(Ok(()), share)
+}
+
+fn share(share: &Share) -> Result<(), Error> {
+    let ensure = |ok: bool, field, text: String| {
+        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
+    };
     for (field, millis) in [
         ("gpu quota", Some(share.gpu_quota_millis)),
         ("gpu limit", share.gpu_limit_millis),
@@ -253,8 +269,8 @@ mod tests {
         assert!(one_more_workload(WORKLOADS_MAX - 1).is_ok());
         let full = one_more_workload(WORKLOADS_MAX).unwrap_err().to_string();
         assert!(full.contains("100000") && full.contains("delete"), "{full}");
-        assert!(one_more_project(PROJECTS_MAX - 1).is_ok());
-        let full = one_more_project(PROJECTS_MAX).unwrap_err().to_string();
+        assert!(one_more("projects", ORG_UNITS_MAX - 1).is_ok());
+        let full = one_more("projects", ORG_UNITS_MAX).unwrap_err().to_string();
         assert!(full.contains("10000") && full.contains("delete"), "{full}");
     }
 }

@@ -12,6 +12,8 @@ use crate::view::{Share, WorkloadKind};
 /// A project to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSpec {
+    /// Id of its department.
+    pub department_id: u64,
     /// Name.
     pub name: String,
     /// Free text.
@@ -20,10 +22,21 @@ pub struct ProjectSpec {
     pub share: Share,
 }
 
-/// What to change of a project. What is left out keeps the value it has when the change is made,
+/// A department to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DepartmentSpec {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Quota, limit, weight; none: what its projects have, together.
+    pub share: Option<Share>,
+}
+
+/// What to change of a project or a department. What is left out keeps the value it has when the change is made,
 /// so that two changes of different values at once both count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectChange {
+pub struct OrgChange {
     /// Name.
     pub name: Option<String>,
     /// Free text.
@@ -74,8 +87,8 @@ impl From<Share> for ShareChange {
     }
 }
 
-/// All values anew.
-impl From<ProjectSpec> for ProjectChange {
+/// All values anew, but the department: a project stays where it was made.
+impl From<ProjectSpec> for OrgChange {
     fn from(spec: ProjectSpec) -> Self {
         Self {
             name: Some(spec.name),
@@ -169,8 +182,11 @@ pub enum Restart {
 /// A request to the dispatcher.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
+    CreateDepartment { by: String, spec: DepartmentSpec },
+    UpdateDepartment { by: String, id: u64, change: OrgChange },
+    DeleteDepartment { by: String, id: u64 },
     CreateProject { by: String, spec: ProjectSpec },
-    UpdateProject { by: String, id: u64, change: ProjectChange },
+    UpdateProject { by: String, id: u64, change: OrgChange },
     DeleteProject { by: String, id: u64 },
     Submit { project_id: u64, spec: Box<WorkloadSpec> },
     Delete { by: String, id: Uuid },
@@ -195,6 +211,7 @@ pub(crate) struct Record {
 /// What a request was about, so that its newest view can be handed back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
+    Department(u64),
     Project(u64),
     Workload(Uuid),
     Object(Arc<Object>),

@@ -9,9 +9,8 @@ use store::{AuditDetail, AuditRow, Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::{Command, ProjectChange, ProjectSpec, Record, Subject, WorkloadSpec};
-use crate::objects::Scope;
-use crate::state::{News, Pod, Project, State, Workload, model_share};
+use crate::command::{Command, Record, Subject, WorkloadSpec};
+use crate::state::{News, Pod, State, Workload};
 use crate::view::Phase;
 use crate::{Error, admission, persist};
 
@@ -38,6 +37,9 @@ impl State {
     }
 
     fn audited(&self, command: &Command) -> (String, Cow<'static, str>, String) {
+        let department = |id: &u64| {
+            self.departments.get(id).map_or_else(|| id.to_string(), |found| found.name.clone())
+        };
         let project = |id: &u64| {
             self.projects.get(id).map_or_else(|| id.to_string(), |project| project.name.clone())
         };
@@ -52,6 +54,9 @@ impl State {
             self.objects.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
         };
         let (who, what, target) = match command {
+            Command::CreateDepartment { by, spec } => (by, "department.create", spec.name.clone()),
+            Command::UpdateDepartment { by, id, .. } => (by, "department.update", department(id)),
+            Command::DeleteDepartment { by, id } => (by, "department.delete", department(id)),
             Command::CreateProject { by, spec } => (by, "project.create", spec.name.clone()),
             Command::UpdateProject { by, id, .. } => (by, "project.update", project(id)),
             Command::DeleteProject { by, id } => (by, "project.delete", project(id)),
@@ -83,6 +88,9 @@ impl State {
             return Err(Error::stopping());
         }
         match command {
+            Command::CreateDepartment { by, spec } => self.create_department(by, spec),
+            Command::UpdateDepartment { by, id, change } => self.update_department(by, id, change),
+            Command::DeleteDepartment { by, id } => self.delete_department(&by, id),
             Command::CreateProject { by, spec } => self.create_project(by, spec),
             Command::UpdateProject { by, id, change } => self.update_project(by, id, change),
             Command::DeleteProject { by, id } => self.delete_project(&by, id),
@@ -103,114 +111,6 @@ impl State {
                 Ok(Subject::Drain)
             }
         }
-    }
-
-    fn project_name_is_free(&self, name: &str, own: Option<u64>) -> Result<(), Error> {
-        match self.projects.values().find(|p| p.name == name && Some(p.id) != own) {
-            None => Ok(()),
-            Some(_) => Err(Error::conflict(format!(
-                "project `{name}` already exists; choose another name"
-            ))),
-        }
-    }
-
-    fn create_project(&mut self, by: String, spec: ProjectSpec) -> Result<Subject, Error> {
-        admission::project(&spec)?;
-        admission::one_more_project(self.projects.len())?;
-        self.project_name_is_free(&spec.name, None)?;
-        let id = self.last_project_id + 1;
-        let queue = self.cluster.add_queue(model::QueueSpec {
-            name: spec.name.clone(),
-            parent: None,
-            share: model_share(&spec.share),
-            seq: id,
-        });
-        let queue = queue.map_err(|error| Error::Internal { message: error.to_string() })?;
-        self.last_project_id = id;
-        let project = Project {
-            id,
-            name: spec.name,
-            description: spec.description,
-            created_by: by.clone(),
-            updated_by: by,
-            created_at: self.now,
-            updated_at: self.now,
-            share: spec.share,
-            queue,
-            names: std::collections::BTreeMap::new(),
-        };
-        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
-        self.outbox.projects.insert(id);
-        let quota = units::format_millis(project.share.gpu_quota_millis);
-        self.projects.insert(id, project);
-        self.say_of_project(
-            id,
-            "ProjectCreated",
-            format!("created with a quota of {quota} GPU(s)"),
-        );
-        Ok(Subject::Project(id))
-    }
-
-    fn update_project(
-        &mut self,
-        by: String,
-        id: u64,
-        change: ProjectChange,
-    ) -> Result<Subject, Error> {
-        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
-        let spec = ProjectSpec {
-            name: change.name.unwrap_or_else(|| project.name.clone()),
-            description: change.description.unwrap_or_else(|| project.description.clone()),
-            share: change.share.made_to(project.share),
-        };
-        admission::project(&spec)?;
-        let queue = project.queue;
-        let renamed = project.name != spec.name;
-        self.project_name_is_free(&spec.name, Some(id))?;
-        let internal = |error: model::Error| Error::Internal { message: error.to_string() };
-        self.cluster.set_share(queue, model_share(&spec.share)).map_err(internal)?;
-        self.cluster.rename_queue(queue, spec.name.clone()).map_err(internal)?;
-        let now = self.now;
-        let project = self.projects.get_mut(&id).ok_or_else(|| Error::no_project(id))?;
-        project.name = spec.name;
-        project.description = spec.description;
-        project.share = spec.share;
-        project.updated_by = by;
-        project.updated_at = now;
-        let row = persist::project_row(project, None);
-        let quota = units::format_millis(project.share.gpu_quota_millis);
-        let shown: Vec<_> = project.names.values().copied().collect();
-        self.outbox.changes.push(Change::Project(row));
-        self.outbox.projects.insert(id);
-        if renamed {
-            // Workloads show the name of their project.
-            self.outbox.shown.extend(shown);
-        }
-        self.say_of_project(id, "ProjectUpdated", format!("updated; the quota is {quota} GPU(s)"));
-        Ok(Subject::Project(id))
-    }
-
-    fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
-        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
-        if !project.names.is_empty() {
-            let some: Vec<_> = project.names.keys().take(3).map(String::as_str).collect();
-            return Err(Error::conflict(format!(
-                "project `{}` still has {} workload(s) ({}{}); delete them first",
-                project.name,
-                project.names.len(),
-                some.join(", "),
-                if project.names.len() > 3 { ", …" } else { "" }
-            )));
-        }
-        self.cluster
-            .remove_queue(project.queue)
-            .map_err(|error| Error::Internal { message: error.to_string() })?;
-        let row = persist::project_row(project, Some(self.now));
-        self.outbox.changes.push(Change::Project(row));
-        self.say_of_project(id, "ProjectDeleted", "deleted".to_owned());
-        self.projects.remove(&id);
-        self.delete_objects_of(by, Scope::Project(id));
-        Ok(Subject::Nothing)
     }
 
     fn submit(

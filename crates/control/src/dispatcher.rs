@@ -249,6 +249,10 @@ impl Dispatcher {
                 }
                 Ok(Subject::Object(object)) => Ok(Answer::Object(object)),
                 Ok(Subject::Nothing) => Ok(Answer::Done),
+                Ok(Subject::Department(id)) => {
+                    let found = view.departments.get(&id).cloned().map(Answer::Department);
+                    found.ok_or_else(|| Error::no_department(id))
+                }
                 Ok(Subject::Project(id)) => {
                     let found = view.projects.get(&id).cloned().map(Answer::Project);
                     found.ok_or_else(|| Error::no_project(id))

@@ -52,6 +52,11 @@ impl Error {
         Self::Conflict { message: message.into() }
     }
 
+    pub(crate) fn no_department(id: u64) -> Self {
+        let hint = "see GET /api/v1/org-unit/departments".to_owned();
+        Self::NotFound { what: "department", name: id.to_string(), hint }
+    }
+
     pub(crate) fn no_project(id: u64) -> Self {
         let hint = "see `runai project list`".to_owned();
         Self::NotFound { what: "project", name: id.to_string(), hint }

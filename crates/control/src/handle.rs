@@ -14,12 +14,15 @@ use uuid::Uuid;
 
 use crate::command::{Command, Record};
 use crate::objects::{Edit, NewObject, Object};
-use crate::view::{Event, PodView, ProjectView, View, WorkloadView};
-use crate::{ClusterInfo, Error, EventFilter, ProjectChange, ProjectSpec, WorkloadSpec, persist};
+use crate::view::{DepartmentView, Event, PodView, ProjectView, View, WorkloadView};
+use crate::{
+    ClusterInfo, DepartmentSpec, Error, EventFilter, OrgChange, ProjectSpec, WorkloadSpec, persist,
+};
 
 /// What a request came to.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
+    Department(Arc<DepartmentView>),
     Project(Arc<ProjectView>),
     Workload(Arc<WorkloadView>),
     Object(Arc<Object>),
@@ -132,6 +135,39 @@ impl Handle {
         self.shared.engine.capabilities()
     }
 
+    /// Creates a department.
+    ///
+    /// # Errors
+    /// A value is not allowed, the name is taken, or the state cannot be written.
+    pub async fn create_department(
+        &self,
+        by: &str,
+        spec: DepartmentSpec,
+    ) -> Result<Arc<DepartmentView>, Error> {
+        self.department(Command::CreateDepartment { by: by.to_owned(), spec }).await
+    }
+
+    /// Gives a department some new values.
+    ///
+    /// # Errors
+    /// As for creation, or there is no such department.
+    pub async fn update_department(
+        &self,
+        by: &str,
+        id: u64,
+        change: OrgChange,
+    ) -> Result<Arc<DepartmentView>, Error> {
+        self.department(Command::UpdateDepartment { by: by.to_owned(), id, change }).await
+    }
+
+    /// Deletes a department without projects.
+    ///
+    /// # Errors
+    /// There is none, it has projects, or it is the one that is always there.
+    pub async fn delete_department(&self, by: &str, id: u64) -> Result<(), Error> {
+        self.ask(Command::DeleteDepartment { by: by.to_owned(), id }).await.map(drop)
+    }
+
     /// Creates a project.
     ///
     /// # Errors
@@ -152,7 +188,7 @@ impl Handle {
         &self,
         by: &str,
         id: u64,
-        change: impl Into<ProjectChange> + Send,
+        change: impl Into<OrgChange> + Send,
     ) -> Result<Arc<ProjectView>, Error> {
         let change = change.into();
         self.project(Command::UpdateProject { by: by.to_owned(), id, change }).await
@@ -364,6 +400,13 @@ impl Handle {
             )));
         }
         Ok(run)
+    }
+
+    async fn department(&self, command: Command) -> Result<Arc<DepartmentView>, Error> {
+        match self.ask(command).await? {
+            Answer::Department(view) => Ok(view),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn project(&self, command: Command) -> Result<Arc<ProjectView>, Error> {

@@ -23,6 +23,7 @@ mod lifecycle;
 mod objects;
 mod observe;
 mod options;
+mod org;
 mod persist;
 mod phases;
 mod planned;
@@ -34,10 +35,13 @@ mod state;
 mod usage;
 pub mod view;
 
-pub use command::{GpuSpec, ProjectChange, ProjectSpec, Restart, ShareChange, WorkloadSpec};
+pub use command::{
+    DepartmentSpec, GpuSpec, OrgChange, ProjectSpec, Restart, ShareChange, WorkloadSpec,
+};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use objects::{Edit, NewObject, Object, Objects, SECRETS, Scope, Shelf};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
+pub use org::DEPARTMENT_DEFAULT;
 pub use service::Service;
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};

@@ -33,7 +33,7 @@ pub enum Scope {
     Tenant,
     /// Of the cluster.
     Cluster,
-    /// Of a department.
+    /// Of a department; ends with it.
     Department(u64),
     /// Of a project; ends with it.
     Project(u64),
@@ -281,6 +281,11 @@ impl State {
         {
             return Err(Error::no_project(id));
         }
+        if let Scope::Department(id) = new.scope
+            && !self.departments.contains_key(&id)
+        {
+            return Err(Error::no_department(id));
+        }
         if let Some((kind, id)) = new.owner.split_once('/')
             && self.objects.get(kind, id).is_none()
         {
@@ -362,7 +367,7 @@ impl State {
         Ok(object)
     }
 
-    /// Deletes what is a project's, when that is deleted.
+    /// Deletes what is a project's or a department's, when that is deleted.
     pub(crate) fn delete_objects_of(&mut self, by: &str, scope: Scope) {
         self.end_objects(by, |object| object.scope == scope);
     }

@@ -1,15 +1,17 @@
 //! Between the types of this crate and the storage types. Owns: the explicit conversion, both
 //! ways, and the words phases are stored as.
 
+use std::collections::BTreeMap;
+
 use store::{
-    EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody,
-    WorkloadRow, WorkloadSpecBody, WorkloadState,
+    DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody,
+    ProjectRow, ReasonBody, ShareBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
 use crate::command::{GpuSpec, Restart, WorkloadSpec};
-use crate::state::{Ended, Pod, Project, Workload};
+use crate::state::{Department, Ended, Pod, Project, Workload};
 use crate::view::{Event, Phase, ReasonView, Share, WorkloadKind};
 
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
@@ -45,8 +47,42 @@ words!(Restart, restart_word, restart, "restart policy":
     Never = "never", OnFailure = "on-failure", Always = "always");
 words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
 
+pub(crate) fn department_row(
+    department: &Department,
+    deleted_at: Option<Instant>,
+) -> DepartmentRow {
+    DepartmentRow {
+        id: department.id,
+        name: department.name.clone(),
+        body: DepartmentBody {
+            description: department.description.clone(),
+            created_by: department.created_by.clone(),
+            created_at_ms: department.created_at.0,
+            updated_by: department.updated_by.clone(),
+            updated_at_ms: department.updated_at.0,
+            share: department.share.as_ref().map(share_body),
+        },
+        deleted_at,
+    }
+}
+
+/// A department, with its place in the model.
+pub(crate) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) -> Department {
+    let body = &row.body;
+    Department {
+        id: row.id,
+        name: row.name.clone(),
+        description: body.description.clone(),
+        created_by: body.created_by.clone(),
+        created_at: Instant(body.created_at_ms),
+        updated_by: body.updated_by.clone(),
+        updated_at: Instant(body.updated_at_ms),
+        share: body.share.as_ref().map(share_from_body),
+        queue,
+    }
+}
+
 pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
-    let share = project.share;
     ProjectRow {
         id: project.id,
         name: project.name.clone(),
@@ -56,17 +92,42 @@ pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
             created_at_ms: project.created_at.0,
             updated_by: Some(project.updated_by.clone()),
             updated_at_ms: project.updated_at.0,
-            gpu_quota_millis: share.gpu_quota_millis,
-            gpu_limit_millis: share.gpu_limit_millis,
-            over_quota_weight: share.over_quota_weight,
-            cpu_quota_millis: share.cpu_quota_millis,
-            memory_quota_bytes: share.memory_quota_bytes,
+            department_id: project.department_id,
+            share: share_body(&project.share),
         },
         deleted_at,
     }
 }
 
-pub(crate) fn share_from_row(body: &ProjectBody) -> Share {
+/// A project without workloads, with its place in the model.
+pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Project {
+    let body = &row.body;
+    Project {
+        id: row.id,
+        department_id: body.department_id,
+        name: row.name.clone(),
+        description: body.description.clone(),
+        created_by: body.created_by.clone(),
+        created_at: Instant(body.created_at_ms),
+        updated_by: body.updated_by.as_ref().unwrap_or(&body.created_by).clone(),
+        updated_at: Instant(body.updated_at_ms),
+        share: share_from_body(&body.share),
+        queue,
+        names: BTreeMap::new(),
+    }
+}
+
+fn share_body(share: &Share) -> ShareBody {
+    ShareBody {
+        gpu_quota_millis: share.gpu_quota_millis,
+        gpu_limit_millis: share.gpu_limit_millis,
+        over_quota_weight: share.over_quota_weight,
+        cpu_quota_millis: share.cpu_quota_millis,
+        memory_quota_bytes: share.memory_quota_bytes,
+    }
+}
+
+pub(crate) fn share_from_body(body: &ShareBody) -> Share {
     Share {
         gpu_quota_millis: body.gpu_quota_millis,
         gpu_limit_millis: body.gpu_limit_millis,

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::QueueId;
 use store::Change;
 use units::{Kind, Resources};
 use uuid::Uuid;
 
 use crate::persist;
-use crate::state::{Action, Ended, Outbox, Pod, Project, State, Workload, pod_name};
-use crate::view::{Event, NodeView, Phase, PodState, PodView, ProjectView, View, WorkloadView};
+use crate::state::{Action, Department, Ended, Outbox, Pod, Project, State, Workload, pod_name};
+use crate::view::{
+    DepartmentView, Event, NodeView, Phase, PodState, PodView, ProjectView, Standing, View,
+    WorkloadView,
+};
 
 /// A batch, ready to be written, shown and acted on, in this order.
 #[derive(Debug)]
@@ -123,11 +127,16 @@ impl State {
             let fresh = self.project_view(project);
             (project.id, shared(before.projects.get(&project.id), fresh))
         });
+        let departments = self.departments.values().map(|department| {
+            let fresh = self.department_view(department);
+            (department.id, shared(before.departments.get(&department.id), fresh))
+        });
         let nodes = self.nodes.values().enumerate();
         let nodes = nodes
             .filter_map(|(at, node)| Some(shared(before.nodes.get(at), self.node_view(node)?)));
         View {
             event_seq: self.last_event_seq,
+            departments: departments.collect(),
             projects: projects.collect(),
             workloads,
             objects: self.objects.clone(),
@@ -136,11 +145,25 @@ impl State {
         }
     }
 
+    fn department_view(&self, department: &Department) -> DepartmentView {
+        DepartmentView {
+            id: department.id,
+            name: department.name.clone(),
+            description: department.description.clone(),
+            created_by: department.created_by.clone(),
+            created_at: department.created_at,
+            updated_by: department.updated_by.clone(),
+            updated_at: department.updated_at,
+            share: self.department_share(department),
+            standing: self.standing(department.queue),
+        }
+    }
+
     fn project_view(&self, project: &Project) -> ProjectView {
-        let queue = self.cluster.queues().get(project.queue);
-        let of = |part: fn(&model::Queue) -> Resources| queue.map(part).unwrap_or_default();
         ProjectView {
             id: project.id,
+            department_id: project.department_id,
+            department_name: self.department_name(project.department_id),
             name: project.name.clone(),
             description: project.description.clone(),
             created_by: project.created_by.clone(),
@@ -148,11 +171,22 @@ impl State {
             updated_by: project.updated_by.clone(),
             updated_at: project.updated_at,
             share: project.share,
-            allocated: of(|queue| queue.allocated),
-            allocated_non_preemptible: of(|queue| queue.allocated_non_preemptible),
-            requested: of(|queue| queue.requested),
-            fair_share: self.shares.get(&project.queue).copied().unwrap_or_default(),
-            usage: self.usage.as_ref().map(|_| self.cluster.queues()[project.queue].usage),
+            standing: self.standing(project.queue),
+        }
+    }
+
+    fn department_name(&self, id: u64) -> String {
+        self.departments.get(&id).map(|found| found.name.clone()).unwrap_or_default()
+    }
+
+    fn standing(&self, id: QueueId) -> Standing {
+        let Some(queue) = self.cluster.queues().get(id) else { return Standing::default() };
+        Standing {
+            allocated: queue.allocated,
+            allocated_non_preemptible: queue.allocated_non_preemptible,
+            requested: queue.requested,
+            fair_share: self.shares.get(&id).copied().unwrap_or_default(),
+            usage: self.usage.as_ref().map(|_| queue.usage),
         }
     }
 
@@ -172,11 +206,14 @@ impl State {
 
     fn workload_view(&self, workload: &Workload) -> WorkloadView {
         let project = self.projects.get(&workload.project_id);
+        let department_id = project.map_or(0, |project| project.department_id);
         WorkloadView {
             id: workload.id,
             seq: workload.seq,
             project_id: workload.project_id,
             project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
+            department_id,
+            department_name: self.department_name(department_id),
             spec: workload.spec.clone(),
             created_at: workload.created_at,
             phase: workload.phase,

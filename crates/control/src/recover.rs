@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::ending::BACK_OFF_MS_MAX;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
-use crate::state::{News, Node, Outbox, Project, State, model_share};
+use crate::state::{News, Node, Outbox, State};
 use crate::{Error, persist};
 
 impl State {
@@ -29,6 +29,7 @@ impl State {
             cluster: Cluster::new(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),
+            departments: BTreeMap::new(),
             projects: BTreeMap::new(),
             workloads: BTreeMap::new(),
             objects: crate::Objects::default(),
@@ -41,6 +42,7 @@ impl State {
             usage: None,
             wake_at: None,
             halted: false,
+            last_department_id: snapshot.last_department_id,
             last_project_id: snapshot.last_project_id,
             last_workload_seq: snapshot.last_workload_seq,
             last_object_seq: snapshot.last_object_seq,
@@ -48,7 +50,7 @@ impl State {
             outbox: Outbox::default(),
         };
         state.add_nodes(nodes);
-        state.add_projects(&snapshot)?;
+        state.add_org(&snapshot)?;
         state.objects = crate::Objects::from_rows(snapshot.objects)?;
         let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
         for pod in snapshot.pods {
@@ -89,29 +91,19 @@ impl State {
         }
     }
 
-    fn add_projects(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+    fn add_org(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        for row in &snapshot.departments {
+            let queue = self.department_queue(row.id, &row.name)?;
+            self.departments.insert(row.id, persist::department_from_row(row, queue));
+        }
+        self.make_default_department()?;
         for row in &snapshot.projects {
-            let share = persist::share_from_row(&row.body);
-            let queue = self.cluster.add_queue(model::QueueSpec {
-                name: row.name.clone(),
-                parent: None,
-                share: model_share(&share),
-                seq: row.id,
-            });
-            let queue = queue.map_err(|error| Error::Internal { message: error.to_string() })?;
-            let project = Project {
-                id: row.id,
-                name: row.name.clone(),
-                description: row.body.description.clone(),
-                created_by: row.body.created_by.clone(),
-                created_at: Instant(row.body.created_at_ms),
-                updated_by: row.body.updated_by.as_ref().unwrap_or(&row.body.created_by).clone(),
-                updated_at: Instant(row.body.updated_at_ms),
-                share,
-                queue,
-                names: BTreeMap::new(),
-            };
-            self.projects.insert(row.id, project);
+            let share = persist::share_from_body(&row.body.share);
+            let queue = self.project_queue(row.id, &row.name, row.body.department_id, &share)?;
+            self.projects.insert(row.id, persist::project_from_row(row, queue));
+        }
+        for id in self.departments.keys().copied().collect::<Vec<_>>() {
+            self.settle_department(id)?;
         }
         Ok(())
     }

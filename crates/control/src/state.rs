@@ -14,10 +14,27 @@ use crate::command::{GpuSpec, WorkloadSpec};
 use crate::options::NodeSpec;
 use crate::view::{Event, Phase, ReasonView, Share};
 
+/// A department.
+#[derive(Debug, Clone)]
+pub(crate) struct Department {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) created_by: String,
+    pub(crate) created_at: Instant,
+    pub(crate) updated_by: String,
+    pub(crate) updated_at: Instant,
+    /// What it was given; none: what its projects have, together.
+    pub(crate) share: Option<Share>,
+    /// Its place in the model.
+    pub(crate) queue: QueueId,
+}
+
 /// A project.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
     pub(crate) id: u64,
+    pub(crate) department_id: u64,
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) created_by: String,
@@ -162,6 +179,7 @@ pub(crate) struct State {
     pub(crate) cluster: Cluster,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) departments: BTreeMap<u64, Department>,
     pub(crate) projects: BTreeMap<u64, Project>,
     pub(crate) workloads: BTreeMap<Uuid, Workload>,
     /// What the scheduler does not need.
@@ -184,6 +202,7 @@ pub(crate) struct State {
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
+    pub(crate) last_department_id: u64,
     pub(crate) last_project_id: u64,
     pub(crate) last_workload_seq: u64,
     pub(crate) last_object_seq: u64,

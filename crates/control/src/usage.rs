@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{EndedStep, PoolId, QueueId, UsageLedger, UsageWindow};
 use store::{Change, UsageRow};
+use units::Resources;
 
 use crate::state::State;
 
@@ -13,20 +14,28 @@ impl State {
     pub(crate) fn restore_usage(&mut self, window: Option<UsageWindow>, rows: &[UsageRow]) {
         let Some(window) = window else { return };
         let mut ledger = UsageLedger::new(window);
-        let queue = |id| Some((id, self.projects.get(&id)?.queue));
-        let queues: BTreeMap<u64, QueueId> =
-            self.projects.keys().copied().filter_map(queue).collect();
+        // What a department held is what its projects held.
+        let lineage = |id: &u64| {
+            let project = self.projects.get(id)?;
+            let department = self.departments.get(&project.department_id)?;
+            Some([project.queue, department.queue])
+        };
         // What the clock has not reached yet was written before it was set back.
         let past = rows.iter().filter(|row| row.step_start <= self.now).collect::<Vec<_>>();
         for rows in past.chunk_by(|l, r| l.step_start == r.step_start) {
-            let mut step =
-                EndedStep { start: rows[0].step_start, capacity: Vec::new(), held: Vec::new() };
+            let (mut capacity, mut held) = (Vec::new(), BTreeMap::new());
             for row in rows {
-                match row.project_id {
-                    None => step.capacity.push((PoolId::DEFAULT, row.held)),
-                    Some(id) => step.held.extend(queues.get(&id).map(|&queue| (queue, row.held))),
+                match &row.project_id {
+                    None => capacity.push((PoolId::DEFAULT, row.held)),
+                    Some(id) => {
+                        for queue in lineage(id).into_iter().flatten() {
+                            *held.entry(queue).or_insert(Resources::ZERO) += row.held;
+                        }
+                    }
                 }
             }
+            let step =
+                EndedStep { start: rows[0].step_start, capacity, held: held.into_iter().collect() };
             ledger.replay(&self.cluster, &step);
         }
         ledger.observe(&mut self.cluster, self.now);

@@ -12,6 +12,8 @@ use uuid::Uuid;
 pub struct View {
     /// Number of the last event that is part of this view.
     pub event_seq: u64,
+    /// Departments by id.
+    pub departments: BTreeMap<u64, Arc<DepartmentView>>,
     /// Projects by id.
     pub projects: BTreeMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id.
@@ -24,9 +26,9 @@ pub struct View {
     pub capacity: Resources,
 }
 
-/// A project and how it stands.
+/// A department and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectView {
+pub struct DepartmentView {
     /// Id, shown as a string of digits at the API.
     pub id: u64,
     /// Name, unique.
@@ -43,6 +45,13 @@ pub struct ProjectView {
     pub updated_at: Instant,
     /// Its share of the cluster.
     pub share: Share,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How a department or a project stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
     /// What its workloads hold now.
     pub allocated: Resources,
     /// The part of it that cannot be preempted.
@@ -55,7 +64,34 @@ pub struct ProjectView {
     pub usage: Option<model::Usage>,
 }
 
-/// Quota, limit and weight of a project. `None` is unlimited.
+/// A project and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectView {
+    /// Id, shown as a string of digits at the API.
+    pub id: u64,
+    /// Id of its department.
+    pub department_id: u64,
+    /// Name of its department.
+    pub department_name: String,
+    /// Name, unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Instant,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// Last change.
+    pub updated_at: Instant,
+    /// Its share of the cluster.
+    pub share: Share,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// Quota, limit and weight of a project or a department. `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// Deserved GPUs, in thousandths.
@@ -124,6 +160,10 @@ pub struct WorkloadView {
     pub project_id: u64,
     /// Name of its project.
     pub project_name: String,
+    /// Id of the department of its project.
+    pub department_id: u64,
+    /// Its name.
+    pub department_name: String,
     /// What was asked for.
     pub spec: Arc<crate::WorkloadSpec>,
     /// When it was accepted.

@@ -1,4 +1,4 @@
-//! What survives a restart: projects, workloads, pods, other objects, the event log,
+//! What survives a restart: departments, projects, workloads, pods, other objects, the event log,
 //! credentials, audit.
 //!
 //! Owns: the state directory, the database in it, and its schema. Every [`Store::apply`] is one
@@ -28,8 +28,9 @@ pub use error::Error;
 pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
-    AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, Desired, EventFilter,
-    EventRow, GpuBody, ObjectRow, PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow,
-    ReasonBody, Snapshot, UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
+    DepartmentRow, Desired, EventFilter, EventRow, GpuBody, ObjectRow, PlacementBody, PodBody,
+    PodRow, ProjectBody, ProjectRow, ReasonBody, ShareBody, Snapshot, UsageRow, WorkloadRow,
+    WorkloadSpecBody, WorkloadState,
 };
 pub use store::{Database, Store};

@@ -9,8 +9,8 @@ use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
-    AuditFilter, AuditRow, ClusterRow, CredentialRow, Desired, EventFilter, EventRow, ObjectRow,
-    PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired, EventFilter,
+    EventRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -87,6 +87,7 @@ async fn read_with<T>(
 pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
     Ok(Snapshot {
         cluster: cluster(db).await?,
+        departments: departments(db).await?,
         projects: read(
             db,
             "projects",
@@ -143,11 +144,21 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
             })
         })
         .await?,
+        last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
     })
+}
+
+async fn departments(db: &mut Connection<'_>) -> Result<Vec<DepartmentRow>> {
+    let sql = "SELECT * FROM departments WHERE deleted_at IS NULL ORDER BY id";
+    read(db, "departments", sql, |r| {
+        let (id, name, body) = (r.number("id")?, r.text("name")?, r.json("body")?);
+        Ok(DepartmentRow { id, name, body, deleted_at: None })
+    })
+    .await
 }
 
 async fn last(db: &mut Connection<'_>, sql: &'static str) -> Result<u64> {

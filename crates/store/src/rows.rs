@@ -44,6 +44,51 @@ pub struct ProjectBody {
     pub updated_by: Option<String>,
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
+    /// Its department; the first one in rows of before there were others.
+    #[serde(default = "first_department")]
+    pub department_id: u64,
+    /// What it is entitled to.
+    #[serde(flatten)]
+    pub share: ShareBody,
+}
+
+fn first_department() -> u64 {
+    1
+}
+
+/// A department.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DepartmentRow {
+    /// Id; never given out twice.
+    pub id: u64,
+    /// Name, unique among the living.
+    pub name: String,
+    /// Everything else.
+    pub body: DepartmentBody,
+    /// When it was deleted.
+    pub deleted_at: Option<Instant>,
+}
+
+/// The part of a department nothing is looked up by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepartmentBody {
+    /// Free text.
+    pub description: String,
+    /// Who created it.
+    pub created_by: String,
+    /// When, milliseconds since the epoch.
+    pub created_at_ms: u64,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// Last change, milliseconds since the epoch.
+    pub updated_at_ms: u64,
+    /// What it is entitled to; none: what its projects are, together.
+    pub share: Option<ShareBody>,
+}
+
+/// What a project or a department is entitled to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareBody {
     /// Deserved GPUs in thousandths.
     pub gpu_quota_millis: u64,
     /// Most GPUs in thousandths; none = unlimited.
@@ -400,6 +445,8 @@ pub struct UsageRow {
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
+    /// A department is new or changed.
+    Department(DepartmentRow),
     /// A project is new or changed.
     Project(ProjectRow),
     /// A workload is new.
@@ -429,6 +476,8 @@ pub enum Change {
 pub struct Snapshot {
     /// Whose it is.
     pub cluster: ClusterRow,
+    /// Departments by id.
+    pub departments: Vec<DepartmentRow>,
     /// Projects by id.
     pub projects: Vec<ProjectRow>,
     /// Workloads by `seq`.
@@ -439,6 +488,8 @@ pub struct Snapshot {
     pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.
     pub usage: Vec<UsageRow>,
+    /// Highest department id ever given out.
+    pub last_department_id: u64,
     /// Highest project id ever given out.
     pub last_project_id: u64,
     /// Highest workload `seq` ever given out.

@@ -7,13 +7,14 @@ use uuid::Uuid;
 use crate::fault::Result;
 use crate::statement::Statement;
 use crate::{
-    AuditRow, Change, CredentialRow, Desired, EventRow, ObjectRow, PodRow, ProjectRow, UsageRow,
-    WorkloadRow, WorkloadState,
+    AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, ObjectRow, PodRow,
+    ProjectRow, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// The statement that writes a change.
 pub(crate) fn statement(change: &Change) -> Result<Statement<'_>> {
     match change {
+        Change::Department(row) => department(row),
         Change::Project(row) => project(row),
         Change::Workload(row) => workload(row),
         Change::WorkloadState(id, state) => workload_state(*id, state),
@@ -30,6 +31,19 @@ pub(crate) fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Usage(row) => Ok(usage(row)),
         Change::UsageGone(before) => Ok(usage_gone(*before)),
     }
+}
+
+fn department(row: &DepartmentRow) -> Result<Statement<'_>> {
+    Ok(Statement::new(
+        "write a department",
+        "INSERT INTO departments (id, name, body, deleted_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, body = excluded.body,
+             deleted_at = excluded.deleted_at",
+    )
+    .int(row.id)
+    .text(&row.name)
+    .json(&row.body)?
+    .maybe_at(row.deleted_at))
 }
 
 fn project(row: &ProjectRow) -> Result<Statement<'_>> {

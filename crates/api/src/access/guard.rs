@@ -47,6 +47,10 @@ fn check(
     match place {
         Where::Tenant => caller.must(action, resource, Scope::Tenant),
         Where::Anywhere => somewhere(caller, action, resource),
+        Where::Department => match named("departmentId").and_then(|id| id.parse().ok()) {
+            Some(id) => caller.must(action, resource, Scope::Department(id)),
+            None => somewhere(caller, action, resource),
+        },
         Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
             Some(id) => caller.must(action, resource, Scope::Project(id)),
             // No project: the handler says so, to whoever may know about any.

@@ -39,27 +39,21 @@ pub(crate) enum Where {
     Anywhere,
     /// In the whole installation.
     Tenant,
+    /// In the department that the address names.
+    Department,
     /// In the project that the address names.
     Project,
     /// In the project of the workload that the address names.
     Workload,
 }
 
-/// The one department there is so far.
-pub(crate) const DEPARTMENT: u64 = 1;
-
-/// The department of a project.
-const fn department_of(_project: u64) -> u64 {
-    DEPARTMENT
-}
-
-/// Whether a scope lies in another.
-pub(crate) fn contains(outer: Scope, inner: Scope) -> bool {
+/// Whether a scope lies in another. A project lies in the department that the view says.
+pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
     match (outer, inner) {
         (Scope::Tenant, _) => true,
         (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
         (Scope::Department(department), Scope::Project(project)) => {
-            department_of(project) == department
+            view.projects.get(&project).is_some_and(|found| found.department_id == department)
         }
         (outer, inner) => outer == inner && outer != Scope::System,
     }
@@ -91,8 +85,9 @@ impl Sight {
 impl Caller {
     /// Whether the caller may do this in a scope, to what is its own.
     pub(crate) fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
-        let allows =
-            |grant: &Grant| contains(grant.scope, scope) && grant.role.allows(action, resource);
+        let allows = |grant: &Grant| {
+            contains(&self.view, grant.scope, scope) && grant.role.allows(action, resource)
+        };
         self.principal.is_built_in() || self.grants.iter().any(allows)
     }
 
@@ -106,7 +101,7 @@ impl Caller {
     fn may_to(&self, action: Action, resource: Resource, scope: Scope, maker: &str) -> bool {
         let own = maker == self.subject || matches!(action, Action::Create | Action::Read);
         let allows = |grant: &Grant| {
-            contains(grant.scope, scope)
+            contains(&self.view, grant.scope, scope)
                 && grant.role.allows(action, resource)
                 && (own || !grant.role.own_only)
         };
@@ -161,7 +156,8 @@ impl Caller {
 
     /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
     pub(crate) fn may_give(&self, role: &Role, scope: Scope) -> bool {
-        let covers = |grant: &Grant| contains(grant.scope, scope) && grant.role.covers(role);
+        let covers =
+            |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);
         self.principal.is_built_in() || self.grants.iter().any(covers)
     }
 }
@@ -185,18 +181,47 @@ fn in_words(scope: Scope) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use control::view::ProjectView;
+
     use super::*;
+
+    fn in_department(project: u64, department_id: u64) -> (u64, Arc<ProjectView>) {
+        let at = units::Instant(0);
+        let share = crate::convert::SHARE_DEFAULT;
+        let (name, standing) = (String::new(), control::view::Standing::default());
+        let view = ProjectView {
+            id: project,
+            department_id,
+            department_name: name.clone(),
+            name: name.clone(),
+            description: name.clone(),
+            created_by: name.clone(),
+            created_at: at,
+            updated_by: name,
+            updated_at: at,
+            share,
+            standing,
+        };
+        (project, Arc::new(view))
+    }
 
     #[test]
     fn scopes_lie_in_each_other_and_never_the_other_way_round() {
         use Scope::{Cluster, Department, Project, System, Tenant};
-        let nested = [Tenant, Cluster, Department(DEPARTMENT), Project(1)];
+        let projects = [in_department(1, 1), in_department(2, 2)].into();
+        let view = View { projects, ..View::default() };
+        let contains = |outer, inner| contains(&view, outer, inner);
+        let nested = [Tenant, Cluster, Department(1), Project(1)];
         for (outer_at, outer) in nested.into_iter().enumerate() {
             for (inner_at, inner) in nested.into_iter().enumerate() {
                 assert_eq!(contains(outer, inner), outer_at <= inner_at, "{outer} {inner}");
             }
         }
         assert!(!contains(Project(1), Project(2)) && !contains(Department(2), Project(1)));
+        assert!(contains(Department(2), Project(2)) && !contains(Department(1), Project(2)));
+        assert!(!contains(Department(1), Project(3)), "nobody knows where it is");
         assert!(!contains(System, Tenant) && !contains(System, System));
         assert!(!contains(Cluster, System));
     }

@@ -1,18 +1,14 @@
-//! The cluster, its nodes, its one pool and its one department, to the wire.
-
-use std::sync::Arc;
+//! The cluster, its nodes, and its one pool, to the wire.
 
 use api_types::{
-    ClusterDisplayedStatus, DEPARTMENT_ID, DEPARTMENT_NAME, DepartmentForList, DisplayedCluster,
-    GpuInfo, Millis, NODE_POOL_ID, NODE_POOL_NAME, Node, NodePlatform, NodeStatus, Nodepool,
-    PlacementStrategies, TENANT_ID, Time,
+    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, Millis, NODE_POOL_ID, NODE_POOL_NAME, Node,
+    NodePlatform, NodeStatus, Nodepool, PlacementStrategies, TENANT_ID, Time,
 };
 use control::ClusterInfo;
-use control::view::{NodeView, ProjectView, Share};
+use control::view::NodeView;
 use units::Instant;
 
 use super::Context;
-use super::project::{resources, totals};
 use crate::edge::{Row, Scalar, Type};
 
 /// Who made what nobody made.
@@ -94,37 +90,6 @@ pub(crate) fn node_pool(info: &ClusterInfo, context: &Context) -> Nodepool {
         created_at: at,
         updated_by: SYSTEM.to_owned(),
         updated_at: at,
-    }
-}
-
-/// The one department, whose quotas are those of its projects together.
-pub(crate) fn department<'a>(
-    projects: impl Iterator<Item = &'a Arc<ProjectView>>,
-    info: &ClusterInfo,
-    context: &Context,
-) -> DepartmentForList {
-    let none = Share {
-        gpu_quota_millis: 0,
-        gpu_limit_millis: None,
-        over_quota_weight: 0,
-        cpu_quota_millis: Some(0),
-        memory_quota_bytes: Some(0),
-    };
-    let together = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-    let share = projects.fold(none, |sum, project| Share {
-        gpu_quota_millis: sum.gpu_quota_millis.saturating_add(project.share.gpu_quota_millis),
-        cpu_quota_millis: together(sum.cpu_quota_millis, project.share.cpu_quota_millis),
-        memory_quota_bytes: together(sum.memory_quota_bytes, project.share.memory_quota_bytes),
-        ..sum
-    });
-    DepartmentForList {
-        id: DEPARTMENT_ID.to_owned(),
-        name: DEPARTMENT_NAME.to_owned(),
-        cluster_id: context.cluster_id.clone(),
-        created_at: info.created_at.into(),
-        updated_at: info.created_at.into(),
-        total_resources: totals(&share),
-        resources: vec![resources(&share)],
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn explanation(
         pending_reasons: view.pending.iter().map(reason).collect(),
         last_eviction: view.last_eviction.as_ref().map(reason),
         project_quota: gpus(|project| project.share.gpu_quota_millis),
-        project_fair_share: gpus(|project| project.fair_share.gpu_millis),
-        project_allocated: gpus(|project| project.allocated.gpu_millis),
+        project_fair_share: gpus(|project| project.standing.fair_share.gpu_millis),
+        project_allocated: gpus(|project| project.standing.allocated.gpu_millis),
         events,
         diagnosis,
     }

@@ -1,11 +1,13 @@
 //! Between the wire and the core, explicitly, in both directions.
 
 mod cluster;
+mod department;
 mod event;
 mod explain;
 mod pod;
 mod priority;
 mod project;
+mod share;
 mod submit;
 mod typed;
 mod workload;
@@ -14,13 +16,13 @@ use axum::http::StatusCode;
 use units::Instant;
 use uuid::Uuid;
 
-pub(crate) use cluster::{cluster, department, node, node_pool, node_status};
+pub(crate) use cluster::{cluster, node, node_pool, node_status};
+pub(crate) use department::{department, department_creation, department_update};
 pub(crate) use event::{history, kubernetes_event, live_event};
 pub(crate) use explain::{diagnosis, explanation};
 pub(crate) use pod::{PodRow, pod};
-pub(crate) use project::{
-    SHARE_DEFAULT, creation, namespace, project, share_change, shares, update,
-};
+pub(crate) use project::{creation, namespace, parent, project, update};
+pub(crate) use share::{SHARE_DEFAULT, share_change, shares};
 pub(crate) use submit::{Asker, command};
 pub(crate) use typed::typed;
 pub(crate) use workload::workload;

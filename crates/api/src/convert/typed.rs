@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use api_types::{
-    Compute, DEPARTMENT_ID, DesiredPhase, EnvironmentVariable, GpuRequestType, NameValue,
-    Preemptibility, RestartPolicy, Training1, number_from_millis,
+    Compute, DesiredPhase, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
+    RestartPolicy, Training1, number_from_millis,
 };
 use control::view::{Phase, WorkloadView};
 use control::{GpuSpec, Restart, WorkloadSpec};
@@ -20,7 +20,7 @@ pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
         requested_name: view.spec.name.clone(),
         workload_id: view.id.to_string(),
         project_id: view.project_id.to_string(),
-        department_id: DEPARTMENT_ID.to_owned(),
+        department_id: view.department_id.to_string(),
         cluster_id: context.cluster_id.clone(),
         created_by: view.spec.submitted_by.clone(),
         created_at: view.created_at.into(),

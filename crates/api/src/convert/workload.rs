@@ -1,9 +1,9 @@
 //! Workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, Condition1, DEPARTMENT_ID, DEPARTMENT_NAME, GpuRequestType,
-    Millis, NODE_POOL_NAME, PodStates, Reason, RequestCores, RequestQuantity, RequestResources,
-    RequestedPods, TENANT_ID, Workload, WorkloadExtras,
+    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, NODE_POOL_NAME,
+    PodStates, Reason, RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID,
+    Workload, WorkloadExtras,
 };
 use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
@@ -83,8 +83,8 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         cluster_id: context.cluster_id.clone(),
         project_id: view.project_id.to_string(),
         project_name: view.project_name.clone(),
-        department_id: DEPARTMENT_ID.to_owned(),
-        department_name: DEPARTMENT_NAME.to_owned(),
+        department_id: view.department_id.to_string(),
+        department_name: view.department_name.clone(),
         namespace: namespace(&view.project_name),
         source: spec.source.clone(),
         category: category(spec.kind).to_owned(),
@@ -287,8 +287,8 @@ impl Row for WorkloadView {
             "name" => Scalar::text(self.spec.name.as_str()),
             "projectId" => Scalar::text(self.project_id.to_string()),
             "projectName" => Scalar::text(self.project_name.as_str()),
-            "departmentId" => Scalar::text(DEPARTMENT_ID),
-            "departmentName" => Scalar::text(DEPARTMENT_NAME),
+            "departmentId" => Scalar::text(self.department_id.to_string()),
+            "departmentName" => Scalar::text(self.department_name.as_str()),
             "createdAt" => Scalar::time(self.created_at),
             "completedAt" => self.completed_at.map_or(Scalar::Absent, Scalar::time),
             "submittedBy" => Scalar::text(self.spec.submitted_by.as_str()),

@@ -11,6 +11,7 @@ use axum::extract::{Request, State as FromState};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use control::view::View;
 
 use super::fault::{Fault, Said};
 use super::origin::Origin;
@@ -34,6 +35,8 @@ pub(crate) struct Caller {
     pub(crate) session: Option<String>,
     /// The roles it has, and where.
     pub(crate) grants: Arc<[Grant]>,
+    /// What there was when it asked: which department a project is in.
+    pub(crate) view: Arc<View>,
     /// Whether nothing but changing the password is allowed.
     pub(crate) must_change_password: bool,
     /// What its token says; none before there is one.
@@ -50,6 +53,7 @@ impl Caller {
             principal,
             session: None,
             grants: Arc::default(),
+            view: Arc::default(),
             must_change_password: false,
             claims: None,
             origin,

@@ -35,7 +35,8 @@ impl Server {
         let revoked = || Refusal { why: REVOKED.to_owned(), who: claims.identity.name.clone() };
         let caller = self.caller(&claims, origin).ok_or_else(revoked)?;
         let grants = self.rules().of(&caller.principal);
-        Ok(Caller { grants, claims: Some(Arc::new(claims)), ..caller })
+        let view = self.control.view();
+        Ok(Caller { grants, view, claims: Some(Arc::new(claims)), ..caller })
     }
 
     /// The same caller as it is now; none if its token is worth nothing any more. For what goes on
@@ -44,7 +45,7 @@ impl Server {
         let claims = caller.claims.clone().filter(|claims| claims.exp > self.now().0 / 1000)?;
         let now = self.caller(&claims, caller.origin.clone())?;
         let grants = self.rules().of(&now.principal);
-        Some(Caller { grants, claims: Some(claims), ..now })
+        Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
     }
 
     /// Returns when the caller may not read this workload any more.

@@ -1,6 +1,7 @@
 //! The routes, and what every request passes on its way to them.
 
 mod audit;
+mod departments;
 mod events;
 mod org;
 mod own;
@@ -63,6 +64,7 @@ pub fn router(state: State) -> Router {
 fn table() -> Vec<Route<Shared>> {
     let mut all = Vec::new();
     all.extend(organisation());
+    all.extend(departments::routes());
     all.extend(projects::routes());
     all.extend(typed::routes());
     all.extend(workloads::routes());
@@ -87,23 +89,6 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get("/api/v1/clusters/{clusterUuid}", "get_cluster_by_uuid", "A cluster", org::cluster),
     ]
     .map(|route| route.of("Clusters").needs(Read, Resource::Cluster, Where::Anywhere));
-    let of_departments = "/api/v1/org-unit/departments";
-    let departments = [
-        get(of_departments, "get_departments", "The departments", org::departments),
-        get(
-            "/api/v1/org-unit/departments/count",
-            "count_departments",
-            "How many departments there are",
-            org::one,
-        ),
-        get(
-            "/api/v1/org-unit/departments/{departmentId}",
-            "get_department",
-            "A department",
-            org::department,
-        ),
-    ]
-    .map(|route| route.of("Departments").needs(Read, Resource::Department, Where::Anywhere));
     let pools = [
         get("/api/v1/node-pools", "get_nodepools", "The node pools", org::node_pools),
         get("/api/v1/node-pools/count", "count_nodepools", "How many node pools", org::one),
@@ -115,7 +100,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
     ]
     .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
-    tokens.into_iter().chain(clusters).chain(departments).chain(pools).chain(nodes)
+    tokens.into_iter().chain(clusters).chain(pools).chain(nodes)
 }
 
 fn own_routes() -> impl Iterator<Item = Route<Shared>> {

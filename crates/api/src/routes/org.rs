@@ -1,18 +1,12 @@
-//! What there is one of: the cluster, its node pool, its department; and its nodes.
+//! What there is one of: the cluster, its node pool; and its nodes.
 
-use api_types::{
-    CountResponse, DEPARTMENT_ID, DepartmentForList, DepartmentsPage, DisplayedCluster,
-    NODE_POOL_ID, Nodepool, Nodepools, Nodes,
-};
-use auth::{Action, Resource};
+use api_types::{CountResponse, DisplayedCluster, NODE_POOL_ID, Nodepool, Nodepools, Nodes};
+use axum::Json;
 use axum::extract::{Path, State as FromState};
-use axum::{Extension, Json};
-use control::Scope;
 
 use super::Shared;
-use crate::access::DEPARTMENT;
 use crate::convert;
-use crate::edge::{Caller, Fault, ListQuery};
+use crate::edge::{Fault, ListQuery};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -27,35 +21,6 @@ pub(super) async fn cluster(
 ) -> Result<Json<DisplayedCluster>, Fault> {
     let own = convert::cluster(state.control.cluster(), &state.context());
     if own.uuid == id { Ok(Json(own)) } else { Err(Fault::no_such("cluster", &id)) }
-}
-
-fn the_department(state: &Shared) -> DepartmentForList {
-    let view = state.control.view();
-    convert::department(view.projects.values(), state.control.cluster(), &state.context())
-}
-
-pub(super) async fn departments(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    query: ListQuery,
-) -> Json<DepartmentsPage> {
-    // Its sums tell of every project in it.
-    let seen = caller.may(Action::Read, Resource::Department, Scope::Department(DEPARTMENT));
-    let all = if seen { vec![the_department(&state)] } else { Vec::new() };
-    let (departments, next) = query.page(all);
-    Json(DepartmentsPage { departments, next })
-}
-
-pub(super) async fn department(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Result<Json<DepartmentForList>, Fault> {
-    caller.must(Action::Read, Resource::Department, Scope::Department(DEPARTMENT))?;
-    if id == DEPARTMENT_ID {
-        return Ok(Json(the_department(&state)));
-    }
-    Err(Fault::no_such("department", &id))
 }
 
 pub(super) async fn node_pools(

@@ -11,10 +11,10 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{ProjectView, View};
-use control::{ProjectChange, Scope};
+use control::{OrgChange, Scope};
 
 use super::Shared;
-use crate::access::{DEPARTMENT, Where};
+use crate::access::Where;
 use crate::convert;
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
 use crate::openapi::{Route, delete as del, get, patch, post, put};
@@ -101,10 +101,11 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
 ) -> Result<Created<Project>, Fault> {
-    caller.must(Create, Resource::Project, Scope::Department(DEPARTMENT))?;
     let context = state.context();
     convert::check_cluster(request.cluster_id.as_deref(), &context)?;
-    let spec = convert::creation(request)?;
+    let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
+    caller.must(Create, Resource::Project, Scope::Department(parent))?;
+    let spec = convert::creation(request, parent)?;
     let made = state.asked_by(&caller).create_project(&caller.subject, spec).await?;
     Ok(Created(convert::project(&made, &context)))
 }
@@ -128,7 +129,7 @@ async fn replace_shares(
 ) -> Result<Json<Project>, Fault> {
     let id = find(&state, &id)?.id;
     let share = convert::shares(&request, convert::SHARE_DEFAULT)?.into();
-    save(&state, &caller, id, ProjectChange { share, ..ProjectChange::default() }).await
+    save(&state, &caller, id, OrgChange { share, ..OrgChange::default() }).await
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -140,14 +141,14 @@ async fn change_shares(
 ) -> Result<Json<Project>, Fault> {
     let now = find(&state, &id)?;
     let share = convert::share_change(&request, now.share.over_quota_weight)?;
-    save(&state, &caller, now.id, ProjectChange { share, ..ProjectChange::default() }).await
+    save(&state, &caller, now.id, OrgChange { share, ..OrgChange::default() }).await
 }
 
 async fn save(
     state: &Shared,
     caller: &Caller,
     id: u64,
-    change: ProjectChange,
+    change: OrgChange,
 ) -> Result<Json<Project>, Fault> {
     let saved = state.asked_by(caller).update_project(&caller.subject, id, change).await?;
     Ok(Json(convert::project(&saved, &state.context())))

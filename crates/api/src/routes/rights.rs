@@ -1,5 +1,7 @@
 //! Roles, permissions, and what the caller itself may do.
 
+use std::collections::BTreeSet;
+
 use api_types::{
     GetPermittedScopesRequest, Permission, PermittedScopes, PermittedScopesActions, RoleV1,
     TENANT_ID,
@@ -10,7 +12,6 @@ use axum::{Extension, Json};
 use control::Scope;
 
 use super::Shared;
-use crate::access::DEPARTMENT;
 use crate::edge::{Body, Caller, Fault};
 use crate::openapi::{Route, get, post};
 
@@ -124,10 +125,16 @@ fn permitted(
             ..none
         };
     }
-    if may(Scope::Department(DEPARTMENT)) {
-        return PermittedScopes { departments: vec![DEPARTMENT.to_string()], ..none };
-    }
     let view = server.control.view();
-    let projects = view.projects.keys().filter(|id| may(Scope::Project(**id)));
-    PermittedScopes { projects: projects.map(ToString::to_string).collect(), ..none }
+    let departments = view.departments.keys().copied().filter(|id| may(Scope::Department(*id)));
+    let departments: BTreeSet<u64> = departments.collect();
+    // Those of the departments are named by them.
+    let projects = view.projects.values().filter(|project| {
+        !departments.contains(&project.department_id) && may(Scope::Project(project.id))
+    });
+    PermittedScopes {
+        projects: projects.map(|project| project.id.to_string()).collect(),
+        departments: departments.iter().map(ToString::to_string).collect(),
+        ..none
+    }
 }

@@ -6,8 +6,8 @@ use api_types::{
     AccessRule as Wire, AccessRuleCreationFields, AccessRulesBatchAction,
     AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse,
     AccessRulesBatchCreateResponseFailedInner, AccessRulesBatchFields, BatchFailure, BatchResponse,
-    CountResponse, DEPARTMENT_NAME, GetAccessRules200Response, MeAccessRulesResponse, ScopeType,
-    SubjectType, TENANT_ID,
+    CountResponse, GetAccessRules200Response, MeAccessRulesResponse, ScopeType, SubjectType,
+    TENANT_ID,
 };
 use auth::Action::{Create, Delete, Read};
 use auth::{Principal, Resource, Role};
@@ -21,7 +21,7 @@ use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
 
 use super::Shared;
-use crate::access::{AccessRule, DEPARTMENT, Where};
+use crate::access::{AccessRule, Where};
 use crate::edge::{
     Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
@@ -84,7 +84,8 @@ fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String,
         Scope::Tenant => (ScopeType::Tenant, TENANT_ID.to_string(), TENANT_NAME.to_owned()),
         Scope::Cluster => (ScopeType::Cluster, cluster.uuid.to_string(), cluster.name.clone()),
         Scope::Department(id) => {
-            (ScopeType::Department, id.to_string(), DEPARTMENT_NAME.to_owned())
+            let name = view.departments.get(&id).map(|department| department.name.clone());
+            (ScopeType::Department, id.to_string(), name.unwrap_or_default())
         }
         Scope::Project(id) => {
             let name = view.projects.get(&id).map(|project| project.name.clone());
@@ -432,7 +433,8 @@ fn scope(server: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, F
         ScopeType::Tenant => (id == TENANT_ID.to_string()).then_some(Scope::Tenant),
         ScopeType::Cluster => (id == cluster).then_some(Scope::Cluster),
         ScopeType::Department => {
-            (id == DEPARTMENT.to_string()).then_some(Scope::Department(DEPARTMENT))
+            let known = id.parse().ok().filter(|id| view.departments.contains_key(id));
+            known.map(Scope::Department)
         }
         ScopeType::Project => {
             let known = id.parse().ok().filter(|id| view.projects.contains_key(id));

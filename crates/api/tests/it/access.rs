@@ -85,6 +85,7 @@ impl Stage {
             if path.contains("/workspaces") { &target.workspace } else { &target.training };
         let path = path
             .replace("{projectId}", &target.project)
+            .replace("{departmentId}", "1")
             .replace("{workloadId}", workload)
             .replace("{accessRuleId}", &target.rule)
             .replace("{clusterUuid}", &self.server.cluster_id())
@@ -97,6 +98,7 @@ impl Stage {
         };
         let body = match id.as_str() {
             "create_project" => self.server.team(&format!("new-{}", target.project)),
+            "create_department" => self.server.team(&format!("department-{}", target.project)),
             "create_training1" => job("new-training"),
             "create_workspace1" => job("new-workspace"),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),

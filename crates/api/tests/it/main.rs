@@ -5,6 +5,7 @@
 
 mod access;
 mod audit;
+mod departments;
 mod engine_double;
 mod identity;
 mod openapi;

@@ -6,6 +6,7 @@ mod chaos;
 mod fake;
 mod life;
 mod objects;
+mod org;
 mod postgres;
 mod refusals;
 mod restart;

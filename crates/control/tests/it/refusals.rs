@@ -1,7 +1,7 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
 use control::view::{Phase, Share};
-use control::{Error, EventFilter, GpuSpec, ProjectChange, ProjectSpec, ShareChange, WorkloadSpec};
+use control::{Error, EventFilter, GpuSpec, OrgChange, ProjectSpec, ShareChange, WorkloadSpec};
 use uuid::Uuid;
 
 use crate::world::{World, elastic, nodes, project, training, workspace};
@@ -103,10 +103,10 @@ async fn projects_are_changed_renamed_and_deleted_when_empty() {
 #[tokio::test]
 async fn changes_of_different_values_at_once_all_count() {
     let w = World::new(nodes(1, 1), &[1]).await;
-    let share = |share| ProjectChange { share, ..ProjectChange::default() };
+    let share = |share| OrgChange { share, ..OrgChange::default() };
     let quota = share(ShareChange { gpu_quota_millis: Some(3000), ..ShareChange::default() });
     let weight = share(ShareChange { over_quota_weight: Some(7), ..ShareChange::default() });
-    let text = ProjectChange { description: Some("x".to_owned()), ..ProjectChange::default() };
+    let text = OrgChange { description: Some("x".to_owned()), ..OrgChange::default() };
     let changes = [quota, weight, text].map(|change| w.handle.update_project("admin", 1, change));
     futures_util::future::try_join_all(changes).await.unwrap();
     let view = w.handle.view().projects[&1].clone();
@@ -115,7 +115,7 @@ async fn changes_of_different_values_at_once_all_count() {
     assert_eq!((view.name.as_str(), view.description.as_str()), ("team-a", "x"));
     // A change is checked together with what it leaves as it is.
     let limit = ShareChange { gpu_limit_millis: Some(Some(2000)), ..ShareChange::default() };
-    let change = ProjectChange { share: limit, ..ProjectChange::default() };
+    let change = OrgChange { share: limit, ..OrgChange::default() };
     let error = w.handle.update_project("admin", 1, change).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { field: "gpu limit", .. }), "{error}");
 }

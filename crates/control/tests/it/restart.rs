@@ -19,7 +19,7 @@ async fn what_runs_is_adopted() {
     let pending = w.get("big").unwrap();
     assert_eq!((pending.phase, pending.pending.is_empty()), (Phase::Pending, false));
     assert_eq!(w.engine.calls(), [""; 0], "the same process goes on, nothing was asked");
-    assert_eq!(w.handle.view().projects[&1].allocated.gpu_millis, 1000);
+    assert_eq!(w.handle.view().projects[&1].standing.allocated.gpu_millis, 1000);
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
         cpu_quota_millis: None,
         memory_quota_bytes: None,
     };
-    ProjectSpec { name: name.to_owned(), description: String::new(), share }
+    ProjectSpec { department_id: 1, name: name.to_owned(), description: String::new(), share }
 }
 
 impl World {

@@ -7,10 +7,11 @@ use crate::schema::{self, Dialect};
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 3] = [
+const RELEASED: [&str; 4] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
+    include_str!("released/0004.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -45,6 +46,9 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
     assert_eq!(state.usage.len(), if version < 2 { 0 } else { 2 }, "{version}");
+    let departments = (state.departments.len(), state.last_department_id);
+    assert_eq!(departments, if version < 4 { (0, 0) } else { (1, 2) }, "{version}");
+    assert_eq!(state.projects[0].body.department_id, 1, "{version}");
     assert_eq!(state.last_object_seq, if version < 3 { 0 } else { 2 }, "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
     assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");

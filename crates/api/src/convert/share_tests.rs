@@ -1,12 +1,13 @@
-//! What a project's requests mean, and that what is read back means the same.
+//! What shares in requests mean, and that what is read back means the same.
 
 use serde_json::json;
 
 use super::*;
 
 fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
-    let body = json!({"name": "team-a", "clusterId": "c", "resources": resources});
-    creation(crate::edge::parse_json(body.to_string().as_bytes())?).map(|spec| spec.share)
+    let body = json!({"resources": resources}).to_string();
+    let request: api_types::ProjectUpdateRequest = crate::edge::parse_json(body.as_bytes())?;
+    shares(&request.resources, SHARE_DEFAULT)
 }
 
 #[test]
@@ -84,22 +85,5 @@ fn senseless_shares_are_refused_by_name() {
     ] {
         let got = asked(&resources).unwrap_err().message;
         assert!(got.starts_with(want), "{resources}\n got: {got}\nwant: {want}");
-    }
-}
-
-#[test]
-fn what_one_pool_and_one_department_cannot_do_is_refused() {
-    for (extra, want) in [
-        (json!({"parentId": "9"}), "parentId: there is no department `9`"),
-        (json!({"requestedNamespace": "x"}), "a requestedNamespace other than `runai-team-a`"),
-        (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
-        (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: no node pool `a100`"),
-        (json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 5}}), "schedulingRules is not"),
-    ] {
-        let mut body = json!({"name": "team-a", "clusterId": "c", "resources": [{}]});
-        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        let request = crate::edge::parse_json(body.to_string().as_bytes()).unwrap();
-        let got = creation(request).unwrap_err().message;
-        assert!(got.starts_with(want), "{extra}\n got: {got}\nwant: {want}");
     }
 }

@@ -1,0 +1,129 @@
+//! Departments: groups of projects with a share of their own.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::Time;
+use crate::project::{NodePoolQuota, QuotaStatus, Resources, ShareRequest, TotalResources};
+use crate::submit::Later;
+
+/// Body of `POST /api/v1/org-unit/departments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DepartmentCreationRequest {
+    /// Name, unique.
+    pub name: String,
+    /// Id of the cluster; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// One entry per node pool; there is one. None at all: what its projects have, together.
+    #[serde(default)]
+    pub resources: Vec<ShareRequest>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub scheduling_rules: Later,
+    /// Accepted when it is the one pool there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_node_pools: Option<Vec<String>>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub node_types: Later,
+    /// Taken and ignored: it is measured, not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub overtime_data: Later,
+}
+
+/// Body of `PUT /api/v1/org-unit/departments/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DepartmentUpdateRequest {
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// One entry per node pool; there is one. None at all keeps what there is.
+    pub resources: Vec<ShareRequest>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub scheduling_rules: Later,
+    /// Accepted when it is the one pool there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_node_pools: Option<Vec<String>>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub node_types: Later,
+}
+
+/// A department.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DepartmentForList {
+    /// Id, a string of digits.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// When it was created.
+    pub created_at: Time,
+    /// By whom.
+    pub created_by: String,
+    /// Last change.
+    pub updated_at: Time,
+    /// By whom.
+    pub updated_by: String,
+    /// Its projects.
+    pub children: Vec<DepartmentProjectChild>,
+    /// How it stands.
+    pub status: DepartmentStatus,
+    /// Pools tried, in order.
+    pub default_node_pools: Vec<String>,
+    /// Quotas over all node pools.
+    pub total_resources: TotalResources,
+    /// Shares per node pool.
+    pub resources: Vec<Resources>,
+}
+
+/// A project of a department.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DepartmentProjectChild {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+}
+
+/// How a department stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DepartmentStatus {
+    /// Use over all pools.
+    pub quota_status: QuotaStatus,
+    /// Use per pool.
+    pub node_pool_quota_statuses: Vec<NodePoolQuota>,
+    /// Our own numbers, as for a project.
+    pub additional_status_data: BTreeMap<String, Value>,
+}
+
+/// A page of departments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DepartmentsPage {
+    /// The departments.
+    pub departments: Vec<DepartmentForList>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

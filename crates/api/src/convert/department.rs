@@ -1,0 +1,98 @@
+//! Departments in both directions.
+
+use api_types::{
+    DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
+    DepartmentUpdateRequest, NODE_POOL_NAME,
+};
+use control::view::{DepartmentView, View};
+use control::{DepartmentSpec, OrgChange};
+use units::Instant;
+
+use super::Context;
+use super::project::check_common;
+use super::share::{
+    SHARE_DEFAULT, own_numbers, pool_quotas, quota_status, refuse_later, resources, shares, totals,
+};
+use crate::edge::{Fault, Row, Scalar, Type};
+
+/// What a creation asks for. Without resources a department has those of its projects together.
+pub(crate) fn department_creation(
+    request: DepartmentCreationRequest,
+) -> Result<DepartmentSpec, Fault> {
+    units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
+    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    refuse_later(&request.node_types, "nodeTypes")?;
+    check_common(None, request.default_node_pools.as_deref())?;
+    let share = match request.resources.as_slice() {
+        [] => None,
+        given => Some(shares(given, SHARE_DEFAULT)?),
+    };
+    let description = request.description.unwrap_or_default();
+    Ok(DepartmentSpec { name: request.name, description, share })
+}
+
+/// What an update makes of a department: resources as in a creation, all of them kept where none
+/// are given, like a description that is left out.
+pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
+    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    refuse_later(&request.node_types, "nodeTypes")?;
+    check_common(None, request.default_node_pools.as_deref())?;
+    let share = match request.resources.as_slice() {
+        [] => control::ShareChange::default(),
+        given => shares(given, SHARE_DEFAULT)?.into(),
+    };
+    Ok(OrgChange { name: None, description: request.description, share })
+}
+
+/// A department as the wire shows it.
+pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) -> DepartmentForList {
+    let children = view.projects.values().filter(|project| project.department_id == of.id);
+    DepartmentForList {
+        id: of.id.to_string(),
+        name: of.name.clone(),
+        cluster_id: context.cluster_id.clone(),
+        description: of.description.clone(),
+        created_at: of.created_at.into(),
+        created_by: of.created_by.clone(),
+        updated_at: of.updated_at.into(),
+        updated_by: of.updated_by.clone(),
+        children: children
+            .map(|project| DepartmentProjectChild {
+                id: project.id.to_string(),
+                name: project.name.clone(),
+            })
+            .collect(),
+        status: DepartmentStatus {
+            quota_status: quota_status(&of.standing),
+            node_pool_quota_statuses: pool_quotas(&of.standing),
+            additional_status_data: own_numbers(&of.standing),
+        },
+        default_node_pools: vec![NODE_POOL_NAME.to_owned()],
+        total_resources: totals(&of.share),
+        resources: vec![resources(&of.share)],
+    }
+}
+
+impl Row for DepartmentView {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("name", Type::Text),
+        ("description", Type::Text),
+        ("totalGpuQuota", Type::Number),
+        ("gpuAllocated", Type::Number),
+        ("createdAt", Type::Time),
+    ];
+    const SEARCHED: &'static [&'static str] = &["name", "description"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "id" => Scalar::text(self.id.to_string()),
+            "name" => Scalar::text(self.name.as_str()),
+            "description" => Scalar::text(self.description.as_str()),
+            "totalGpuQuota" => Scalar::Number(self.share.gpu_quota_millis),
+            "gpuAllocated" => Scalar::Number(self.standing.allocated.gpu_millis),
+            "createdAt" => Scalar::time(self.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}

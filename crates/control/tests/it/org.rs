@@ -1,0 +1,128 @@
+//! Departments and their projects: shares that count at once, and survive.
+
+use control::view::{Share, View};
+use control::{DepartmentSpec, Error, OrgChange, ProjectSpec, ShareChange};
+
+use crate::world::{World, nodes, project, training, workspace};
+
+fn gpus(quota: u64) -> Share {
+    project("any", quota).share
+}
+
+async fn department(w: &World, name: &str, share: Option<Share>) -> u64 {
+    let spec = DepartmentSpec { name: name.to_owned(), description: String::new(), share };
+    w.handle.create_department("admin", spec).await.unwrap().id
+}
+
+async fn project_in(w: &World, department_id: u64, name: &str, quota: u64) -> u64 {
+    let spec = ProjectSpec { department_id, ..project(name, quota) };
+    w.handle.create_project("admin", spec).await.unwrap().id
+}
+
+fn quota(view: &View, department: u64) -> u64 {
+    view.departments[&department].share.gpu_quota_millis / 1000
+}
+
+#[tokio::test]
+async fn the_default_department_is_there_and_has_what_its_projects_have() {
+    let mut w = World::new(nodes(1, 4), &[1, 2]).await;
+    assert_eq!(quota(&w.handle.view(), 1), 3);
+    w.handle.delete_project("admin", 2).await.unwrap();
+    assert_eq!(quota(&w.handle.view(), 1), 1);
+    let change = ShareChange { gpu_quota_millis: Some(7000), ..ShareChange::default() };
+    let change = OrgChange { share: change, ..OrgChange::default() };
+    w.handle.update_project("admin", 1, change.clone()).await.unwrap();
+    assert_eq!(quota(&w.handle.view(), 1), 7);
+    w.handle.update_department("admin", 1, change).await.unwrap();
+    w.restart().await;
+    project_in(&w, 1, "late", 5).await;
+    assert_eq!(quota(&w.handle.view(), 1), 7, "what it was given stays");
+}
+
+#[tokio::test]
+async fn the_quota_of_a_department_is_divided_before_that_of_its_projects() {
+    let w = World::new(nodes(1, 4), &[]).await;
+    let small = department(&w, "small", Some(gpus(1))).await;
+    let large = department(&w, "large", Some(gpus(3))).await;
+    let greedy = project_in(&w, small, "greedy", 4).await;
+    let modest = project_in(&w, large, "modest", 3).await;
+    for number in 0..4 {
+        w.submit(greedy, training(&format!("g{number}"), 1)).await;
+    }
+    w.until("all is greedy's", |view| {
+        view.departments[&small].standing.allocated.gpu_millis == 4000
+    })
+    .await;
+    for number in 0..3 {
+        w.submit(modest, training(&format!("m{number}"), 1)).await;
+    }
+    w.until("the large department has its quota", |view| {
+        view.departments[&large].standing.allocated.gpu_millis == 3000
+            && view.departments[&small].standing.allocated.gpu_millis == 1000
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_limit_of_a_department_binds_its_projects_and_counts_at_once() {
+    let w = World::new(nodes(1, 4), &[]).await;
+    let capped =
+        department(&w, "capped", Some(Share { gpu_limit_millis: Some(1000), ..gpus(1) })).await;
+    let (a, b) = (project_in(&w, capped, "a", 1).await, project_in(&w, capped, "b", 1).await);
+    w.submit(a, training("a1", 1)).await;
+    w.submit(b, training("b1", 1)).await;
+    w.becomes("a1 Running 1/1\nb1 Pending 0/1").await;
+    let why = w.get("b1").unwrap().pending[0].clone();
+    assert_eq!(why.code, "P201");
+    assert!(why.message.starts_with("department:capped may hold 1 GPU"), "{}", why.message);
+    let wider = ShareChange { gpu_limit_millis: Some(None), ..ShareChange::default() };
+    let change = OrgChange { share: wider, ..OrgChange::default() };
+    w.handle.update_department("admin", capped, change).await.unwrap();
+    w.becomes("a1 Running 1/1\nb1 Running 1/1").await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_preempted_stays_below_the_quota_of_the_department() {
+    let w = World::new(nodes(1, 4), &[]).await;
+    let tight = department(&w, "tight", Some(gpus(1))).await;
+    let (a, b) = (project_in(&w, tight, "a", 1).await, project_in(&w, tight, "b", 1).await);
+    w.submit(a, workspace("a1", 1)).await;
+    w.submit(b, workspace("b1", 1)).await;
+    w.becomes("a1 Running 1/1\nb1 Pending 0/1").await;
+    assert!(w.get("b1").unwrap().pending[0].message.contains("department:tight"));
+}
+
+#[tokio::test]
+async fn departments_and_their_projects_survive_a_crash() {
+    let mut w = World::new(nodes(1, 4), &[1]).await;
+    let id = department(&w, "research", Some(gpus(2))).await;
+    let vision = project_in(&w, id, "vision", 2).await;
+    w.submit(vision, training("v1", 1)).await;
+    w.becomes("v1 Running 1/1").await;
+    let before = w.handle.view();
+    w.restart().await;
+    let after = w
+        .until("v1 is adopted", |view| view.departments[&id].standing.allocated.gpu_millis == 1000);
+    let after = after.await;
+    assert_eq!(after.departments[&id].share, before.departments[&id].share);
+    assert_eq!(after.projects[&vision].department_name, "research");
+    assert_eq!(after.departments[&1].name, "default");
+    let gone = department(&w, "gone", None).await;
+    w.handle.delete_department("admin", gone).await.unwrap();
+    w.restart().await;
+    assert!(!w.handle.view().departments.contains_key(&gone));
+    assert_eq!(department(&w, "next", None).await, gone + 1, "ids are not given out twice");
+}
+
+#[tokio::test]
+async fn two_at_once_with_one_name_are_one_and_a_conflict() {
+    let w = World::new(nodes(1, 1), &[]).await;
+    let spec = DepartmentSpec { name: "a".into(), description: String::new(), share: None };
+    let (first, second) = tokio::join!(
+        w.handle.create_department("admin", spec.clone()),
+        w.handle.create_department("admin", spec),
+    );
+    assert_eq!(usize::from(first.is_ok()) + usize::from(second.is_ok()), 1);
+    let error = first.err().or(second.err()).unwrap();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
