@@ -7,7 +7,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::Time;
-use crate::project::{NodePoolQuota, QuotaStatus, Resources, ShareRequest, TotalResources};
+use crate::project::{
+    NodePoolQuota, QuotaStatus, Resources, SchedulingRules, ShareRequest, TotalResources,
+};
 use crate::submit::Later;
 
 /// Body of `POST /api/v1/org-unit/departments`.
@@ -25,10 +27,9 @@ pub struct DepartmentCreationRequest {
     /// One entry per node pool; there is one. None at all: what its projects have, together.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Not acted on yet.
+    /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub scheduling_rules: Later,
+    pub scheduling_rules: Option<SchedulingRules>,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
@@ -51,10 +52,9 @@ pub struct DepartmentUpdateRequest {
     pub description: Option<String>,
     /// One entry per node pool; there is one. None at all keeps what there is.
     pub resources: Vec<ShareRequest>,
-    /// Not acted on yet.
+    /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub scheduling_rules: Later,
+    pub scheduling_rules: Option<SchedulingRules>,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
@@ -89,6 +89,8 @@ pub struct DepartmentForList {
     pub children: Vec<DepartmentProjectChild>,
     /// How it stands.
     pub status: DepartmentStatus,
+    /// Limits in time.
+    pub scheduling_rules: SchedulingRules,
     /// Pools tried, in order.
     pub default_node_pools: Vec<String>,
     /// Quotas over all node pools.

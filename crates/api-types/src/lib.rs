@@ -52,7 +52,7 @@ pub use pod::{
 };
 pub use project::{
     NodePoolQuota, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
-    ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, ResourceShare, Resources,
+    ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, Rank, ResourceShare, Resources,
     ResourcesMemory, ResourcesNodePool, SchedulingRules, ShareRequest, TotalResources, Units,
 };
 pub use scalar::{Millis, Time, number_from_millis};

@@ -32,10 +32,9 @@ pub struct ProjectCreationRequest {
     /// One entry per node pool; there is one. Whoever leaves it out is told after a wrong name.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Not acted on yet.
+    /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub scheduling_rules: Later,
+    pub scheduling_rules: Option<SchedulingRules>,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
@@ -57,10 +56,9 @@ pub struct ProjectUpdateRequest {
     pub enforce_runai_scheduler: Option<bool>,
     /// One entry per node pool; there is one.
     pub resources: Vec<ShareRequest>,
-    /// Not acted on yet.
+    /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub scheduling_rules: Later,
+    pub scheduling_rules: Option<SchedulingRules>,
     /// Accepted when it is the one pool there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
@@ -87,14 +85,25 @@ pub struct ShareRequest {
     /// Main memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ResourcesMemory>,
-    /// Not acted on yet.
+    /// The rank, as older clients call it; `Normal` is `MediumLow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub priority: Later,
-    /// Not acted on yet.
+    pub priority: Option<String>,
+    /// Who is served first among siblings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub rank: Later,
+    pub rank: Option<Rank>,
+}
+
+/// Who is served first among siblings, when what no quota claims is given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[expect(missing_docs, reason = "in rising order")]
+pub enum Rank {
+    VeryLow,
+    Low,
+    MediumLow,
+    Medium,
+    MediumHigh,
+    High,
+    VeryHigh,
 }
 
 /// A node pool, by id.
@@ -204,6 +213,8 @@ pub struct Project {
     pub total_resources: TotalResources,
     /// Shares per node pool.
     pub resources: Vec<Resources>,
+    /// Its own limits in time.
+    pub scheduling_rules: SchedulingRules,
     /// What applies after inheritance.
     pub effective: ProjectEffective,
 }
@@ -300,6 +311,10 @@ pub struct Resources {
     pub cpu: ResourceShare,
     /// Memory.
     pub memory: ResourcesMemory,
+    /// Who is served first among siblings.
+    pub rank: Rank,
+    /// The same, as older clients call it.
+    pub priority: Rank,
 }
 
 /// What applies after inheritance.
@@ -312,9 +327,26 @@ pub struct ProjectEffective {
     pub default_node_pools: Vec<String>,
 }
 
-/// Limits in time; none are set yet.
+/// Limits in time, of 1 second or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct SchedulingRules {}
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SchedulingRules {
+    /// How long a workspace may run at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive_job_time_limit_seconds: Option<u64>,
+    /// How long a training may run at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_job_time_limit_seconds: Option<u64>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive_job_max_idle_duration_seconds: Option<u64>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive_job_preempt_idle_duration_seconds: Option<u64>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_job_max_idle_duration_seconds: Option<u64>,
+}
 
 /// A page of projects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -95,35 +95,52 @@ fn share(share: &Share) -> Result<(), Error> {
         ("gpu quota", Some(share.gpu_quota_millis)),
         ("gpu limit", share.gpu_limit_millis),
         ("cpu quota", share.cpu_quota_millis),
+        ("cpu limit", share.cpu_limit_millis),
     ] {
         let millis = millis.unwrap_or(0);
         let text =
             format!("the {field} is too large; at most {} are allowed", QUOTA_MILLIS_MAX / 1000);
         ensure(millis <= QUOTA_MILLIS_MAX, field, text)?;
     }
-    ensure(
-        share.memory_quota_bytes.unwrap_or(0) <= QUOTA_BYTES_MAX,
-        "memory quota",
-        format!(
-            "the memory quota is too large; at most {} are allowed",
-            units::format_bytes(QUOTA_BYTES_MAX)
+    for (field, bytes) in
+        [("memory quota", share.memory_quota_bytes), ("memory limit", share.memory_limit_bytes)]
+    {
+        let most = units::format_bytes(QUOTA_BYTES_MAX);
+        let text = format!("the {field} is too large; at most {most} are allowed");
+        ensure(bytes.unwrap_or(0) <= QUOTA_BYTES_MAX, field, text)?;
+    }
+    for weight in [Some(share.over_quota_weight), share.cpu_weight, share.memory_weight] {
+        let text = format!("the over-quota weight is too large; 0 to {WEIGHT_MAX} are allowed");
+        ensure(weight.unwrap_or(0) <= WEIGHT_MAX, "over-quota weight", text)?;
+    }
+    let gpu_quota = Some(share.gpu_quota_millis);
+    for (field, what, quota, limit, text) in [
+        (
+            "gpu limit",
+            "GPU",
+            gpu_quota,
+            share.gpu_limit_millis,
+            units::format_millis as fn(u64) -> _,
         ),
-    )?;
-    ensure(
-        share.over_quota_weight <= WEIGHT_MAX,
-        "over-quota weight",
-        format!("the over-quota weight is too large; 0 to {WEIGHT_MAX} are allowed"),
-    )?;
-    let limit = share.gpu_limit_millis.unwrap_or(u64::MAX);
-    ensure(
-        share.gpu_quota_millis <= limit,
-        "gpu limit",
-        format!(
-            "the GPU limit ({}) is below the GPU quota ({}); raise the limit or lower the quota",
-            units::format_millis(limit),
-            units::format_millis(share.gpu_quota_millis)
+        ("cpu limit", "CPU", share.cpu_quota_millis, share.cpu_limit_millis, units::format_millis),
+        (
+            "memory limit",
+            "memory",
+            share.memory_quota_bytes,
+            share.memory_limit_bytes,
+            units::format_bytes,
         ),
-    )
+    ] {
+        // No quota is all there is, up to the limit.
+        let (Some(quota), Some(limit)) = (quota, limit) else { continue };
+        let why = format!(
+            "the {what} limit ({}) is below the {what} quota ({}); raise the limit or lower the quota",
+            text(limit),
+            text(quota)
+        );
+        ensure(quota <= limit, field, why)?;
+    }
+    Ok(())
 }
 
 /// Checks the values of a workload.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
-use crate::view::{Share, WorkloadKind};
+use crate::view::{Rank, Rules, Share, WorkloadKind};
 
 /// A project to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct ProjectSpec {
     pub description: String,
     /// Quota, limit, weight.
     pub share: Share,
+    /// How long its workloads may run.
+    pub rules: Rules,
 }
 
 /// A department to create.
@@ -31,6 +33,8 @@ pub struct DepartmentSpec {
     pub description: String,
     /// Quota, limit, weight; none: what its projects have, together.
     pub share: Option<Share>,
+    /// How long workloads may run.
+    pub rules: Rules,
 }
 
 /// What to change of a project or a department. What is left out keeps the value it has when the change is made,
@@ -43,6 +47,8 @@ pub struct OrgChange {
     pub description: Option<String>,
     /// Quota, limit, weight.
     pub share: ShareChange,
+    /// How long workloads may run: all rules anew.
+    pub rules: Option<Rules>,
 }
 
 /// What to change of a share. An inner `None` is unlimited.
@@ -58,6 +64,16 @@ pub struct ShareChange {
     pub cpu_quota_millis: Option<Option<u64>>,
     /// Deserved bytes of memory.
     pub memory_quota_bytes: Option<Option<u64>>,
+    /// Most CPU thousandths it may hold.
+    pub cpu_limit_millis: Option<Option<u64>>,
+    /// Most bytes of memory it may hold.
+    pub memory_limit_bytes: Option<Option<u64>>,
+    /// Weight for CPU; an inner `None` is that of the GPUs.
+    pub cpu_weight: Option<Option<u64>>,
+    /// Weight for memory; an inner `None` is that of the GPUs.
+    pub memory_weight: Option<Option<u64>>,
+    /// Who is served first among siblings.
+    pub rank: Option<Rank>,
 }
 
 impl ShareChange {
@@ -70,6 +86,11 @@ impl ShareChange {
             over_quota_weight: self.over_quota_weight.unwrap_or(share.over_quota_weight),
             cpu_quota_millis: self.cpu_quota_millis.unwrap_or(share.cpu_quota_millis),
             memory_quota_bytes: self.memory_quota_bytes.unwrap_or(share.memory_quota_bytes),
+            cpu_limit_millis: self.cpu_limit_millis.unwrap_or(share.cpu_limit_millis),
+            memory_limit_bytes: self.memory_limit_bytes.unwrap_or(share.memory_limit_bytes),
+            cpu_weight: self.cpu_weight.unwrap_or(share.cpu_weight),
+            memory_weight: self.memory_weight.unwrap_or(share.memory_weight),
+            rank: self.rank.unwrap_or(share.rank),
         }
     }
 }
@@ -83,6 +104,11 @@ impl From<Share> for ShareChange {
             over_quota_weight: Some(share.over_quota_weight),
             cpu_quota_millis: Some(share.cpu_quota_millis),
             memory_quota_bytes: Some(share.memory_quota_bytes),
+            cpu_limit_millis: Some(share.cpu_limit_millis),
+            memory_limit_bytes: Some(share.memory_limit_bytes),
+            cpu_weight: Some(share.cpu_weight),
+            memory_weight: Some(share.memory_weight),
+            rank: Some(share.rank),
         }
     }
 }
@@ -94,6 +120,7 @@ impl From<ProjectSpec> for OrgChange {
             name: Some(spec.name),
             description: Some(spec.description),
             share: spec.share.into(),
+            rules: Some(spec.rules),
         }
     }
 }

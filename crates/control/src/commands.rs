@@ -198,7 +198,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    fn set_desired(&mut self, id: Uuid, desired: Desired) {
+    pub(crate) fn set_desired(&mut self, id: Uuid, desired: Desired) {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.desired = desired;
             if let Some(model) = workload.model {

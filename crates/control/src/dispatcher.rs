@@ -28,7 +28,7 @@ const RETRY_MS: u64 = 500;
 
 /// What can happen.
 enum Happening {
-    Request(Request),
+    Request(Box<Request>),
     Seen(Observation),
     /// A timer; or, after a failure to write, the next try.
     Due,
@@ -125,7 +125,7 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
+                Some(request) = self.inbox.requests.recv() => Happening::Request(Box::new(request)),
                 Some(look) = self.inbox.looks.recv() => {
                     self.answer_look(look);
                     continue;
@@ -171,7 +171,7 @@ impl Dispatcher {
         while batch.len() < BATCH_MAX {
             let next = tokio::select! {
                 biased;
-                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
+                Some(request) = self.inbox.requests.recv() => Happening::Request(Box::new(request)),
                 Some(seen) = self.observations.recv() => Happening::Seen(seen),
                 Some(seen) = self.faults.recv() => Happening::Seen(seen),
                 () = tokio::time::sleep_until(end) => break,
@@ -202,7 +202,8 @@ impl Dispatcher {
             match happening {
                 Happening::Due => {}
                 Happening::Seen(seen) => self.state.observe(&seen),
-                Happening::Request(Request { command, origin, reply }) => {
+                Happening::Request(request) => {
+                    let Request { command, origin, reply } = *request;
                     let outcome = self.state.command(command, &origin, &*self.engine);
                     answers.push((outcome, reply));
                 }
@@ -218,6 +219,7 @@ impl Dispatcher {
     /// Decides, writes, shows, answers, acts.
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
         self.state.restart_due();
+        self.state.enforce_run_limits();
         self.state.decide(&self.policy);
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);

@@ -20,6 +20,7 @@ mod error;
 mod executor;
 mod handle;
 mod lifecycle;
+mod limits;
 mod objects;
 mod observe;
 mod options;

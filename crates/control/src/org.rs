@@ -9,7 +9,7 @@ use store::Change;
 use crate::command::{DepartmentSpec, OrgChange, ProjectSpec, ShareChange, Subject};
 use crate::objects::Scope;
 use crate::state::{Department, Project, State, model_share};
-use crate::view::Share;
+use crate::view::{Rules, Share};
 use crate::{Error, admission, persist};
 
 /// The department of projects that name none. It is always there.
@@ -38,11 +38,9 @@ const fn project_seq(id: u64) -> u64 {
 /// What projects have together; without any, nothing.
 fn together<'a>(shares: impl Iterator<Item = &'a Share>) -> Share {
     let none = Share {
-        gpu_quota_millis: 0,
-        gpu_limit_millis: None,
-        over_quota_weight: WEIGHT_DEFAULT,
         cpu_quota_millis: Some(0),
         memory_quota_bytes: Some(0),
+        ..Share::none(WEIGHT_DEFAULT)
     };
     let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     shares.fold(none, |sum, share| Share {
@@ -70,6 +68,7 @@ impl State {
             updated_by: SYSTEM.to_owned(),
             updated_at: created_at,
             share: None,
+            rules: Rules::default(),
             queue: self.department_queue(DEPARTMENT_DEFAULT, DEPARTMENT_DEFAULT_NAME)?,
         };
         self.last_department_id = self.last_department_id.max(DEPARTMENT_DEFAULT);
@@ -153,6 +152,7 @@ impl State {
             updated_by: by,
             updated_at: self.now,
             share: spec.share,
+            rules: spec.rules,
             queue,
         });
         self.settle_department(id)?;
@@ -173,6 +173,7 @@ impl State {
             name: change.name.unwrap_or_else(|| department.name.clone()),
             description: change.description.unwrap_or_else(|| department.description.clone()),
             share: changed.or(department.share),
+            rules: change.rules.unwrap_or(department.rules),
             updated_by: by,
             updated_at: self.now,
             ..department.clone()
@@ -251,6 +252,7 @@ impl State {
             created_at: self.now,
             updated_at: self.now,
             share: spec.share,
+            rules: spec.rules,
             queue,
             names: BTreeMap::new(),
         };
@@ -279,6 +281,7 @@ impl State {
             name: change.name.unwrap_or_else(|| project.name.clone()),
             description: change.description.unwrap_or_else(|| project.description.clone()),
             share: change.share.made_to(project.share),
+            rules: change.rules.unwrap_or(project.rules),
         };
         admission::org_unit(&spec.name, &spec.description, Some(&spec.share))?;
         let queue = project.queue;
@@ -291,6 +294,7 @@ impl State {
         project.name = spec.name;
         project.description = spec.description;
         project.share = spec.share;
+        project.rules = spec.rules;
         project.updated_by = by;
         project.updated_at = now;
         let row = persist::project_row(project, None);

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use store::{
     DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody,
-    ProjectRow, ReasonBody, ShareBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    ProjectRow, ReasonBody, RulesBody, ShareBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
 use crate::command::{GpuSpec, Restart, WorkloadSpec};
 use crate::state::{Department, Ended, Pod, Project, Workload};
-use crate::view::{Event, Phase, ReasonView, Share, WorkloadKind};
+use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
 
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
 macro_rules! words {
@@ -41,6 +41,9 @@ words!(Phase, phase_word, phase, "phase":
     Pending = "pending", Initializing = "initializing", Running = "running",
     Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
     Completed = "completed", Failed = "failed");
+words!(Rank, rank_word, rank, "rank":
+    VeryLow = "very-low", Low = "low", MediumLow = "medium-low", Medium = "medium",
+    MediumHigh = "medium-high", High = "high", VeryHigh = "very-high");
 words!(WorkloadKind, kind_word, kind, "kind of workload":
     Training = "training", Workspace = "workspace");
 words!(Restart, restart_word, restart, "restart policy":
@@ -61,15 +64,19 @@ pub(crate) fn department_row(
             updated_by: department.updated_by.clone(),
             updated_at_ms: department.updated_at.0,
             share: department.share.as_ref().map(share_body),
+            rules: rules_body(department.rules),
         },
         deleted_at,
     }
 }
 
 /// A department, with its place in the model.
-pub(crate) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) -> Department {
+pub(crate) fn department_from_row(
+    row: &DepartmentRow,
+    queue: model::QueueId,
+) -> Result<Department, Error> {
     let body = &row.body;
-    Department {
+    Ok(Department {
         id: row.id,
         name: row.name.clone(),
         description: body.description.clone(),
@@ -77,9 +84,10 @@ pub(crate) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) ->
         created_at: Instant(body.created_at_ms),
         updated_by: body.updated_by.clone(),
         updated_at: Instant(body.updated_at_ms),
-        share: body.share.as_ref().map(share_from_body),
+        share: body.share.as_ref().map(share_from_body).transpose()?,
+        rules: rules_from_body(body.rules),
         queue,
-    }
+    })
 }
 
 pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
@@ -94,15 +102,16 @@ pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
             updated_at_ms: project.updated_at.0,
             department_id: project.department_id,
             share: share_body(&project.share),
+            rules: rules_body(project.rules),
         },
         deleted_at,
     }
 }
 
 /// A project without workloads, with its place in the model.
-pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Project {
+pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Result<Project, Error> {
     let body = &row.body;
-    Project {
+    Ok(Project {
         id: row.id,
         department_id: body.department_id,
         name: row.name.clone(),
@@ -111,9 +120,24 @@ pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Proje
         created_at: Instant(body.created_at_ms),
         updated_by: body.updated_by.as_ref().unwrap_or(&body.created_by).clone(),
         updated_at: Instant(body.updated_at_ms),
-        share: share_from_body(&body.share),
+        share: share_from_body(&body.share)?,
+        rules: rules_from_body(body.rules),
         queue,
         names: BTreeMap::new(),
+    })
+}
+
+fn rules_body(rules: Rules) -> RulesBody {
+    RulesBody {
+        training_run_ms_max: rules.training_run_ms_max,
+        workspace_run_ms_max: rules.workspace_run_ms_max,
+    }
+}
+
+fn rules_from_body(body: RulesBody) -> Rules {
+    Rules {
+        training_run_ms_max: body.training_run_ms_max,
+        workspace_run_ms_max: body.workspace_run_ms_max,
     }
 }
 
@@ -124,17 +148,27 @@ fn share_body(share: &Share) -> ShareBody {
         over_quota_weight: share.over_quota_weight,
         cpu_quota_millis: share.cpu_quota_millis,
         memory_quota_bytes: share.memory_quota_bytes,
+        cpu_limit_millis: share.cpu_limit_millis,
+        memory_limit_bytes: share.memory_limit_bytes,
+        cpu_weight: share.cpu_weight,
+        memory_weight: share.memory_weight,
+        rank: (share.rank != Rank::default()).then(|| rank_word(share.rank).to_owned()),
     }
 }
 
-pub(crate) fn share_from_body(body: &ShareBody) -> Share {
-    Share {
+pub(crate) fn share_from_body(body: &ShareBody) -> Result<Share, Error> {
+    Ok(Share {
         gpu_quota_millis: body.gpu_quota_millis,
         gpu_limit_millis: body.gpu_limit_millis,
         over_quota_weight: body.over_quota_weight,
         cpu_quota_millis: body.cpu_quota_millis,
         memory_quota_bytes: body.memory_quota_bytes,
-    }
+        cpu_limit_millis: body.cpu_limit_millis,
+        memory_limit_bytes: body.memory_limit_bytes,
+        cpu_weight: body.cpu_weight,
+        memory_weight: body.memory_weight,
+        rank: body.rank.as_deref().map(rank).transpose()?.unwrap_or_default(),
+    })
 }
 
 pub(crate) fn workload_row(workload: &Workload) -> WorkloadRow {

@@ -34,6 +34,7 @@ impl State {
         for id in touched {
             self.settle(id);
         }
+        self.plan_run_limits();
         let projects: Vec<_> = self.outbox.projects.iter().copied().collect();
         for id in projects {
             self.flag_over_quota(id);
@@ -155,6 +156,7 @@ impl State {
             updated_by: department.updated_by.clone(),
             updated_at: department.updated_at,
             share: self.department_share(department),
+            rules: department.rules,
             standing: self.standing(department.queue),
         }
     }
@@ -171,6 +173,8 @@ impl State {
             updated_by: project.updated_by.clone(),
             updated_at: project.updated_at,
             share: project.share,
+            rules: project.rules,
+            effective_rules: self.effective_rules(project),
             standing: self.standing(project.queue),
         }
     }

@@ -6,5 +6,7 @@ use sched::Code;
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The place of a pod does not exist any more.
 pub(crate) const NODE_GONE: Code = Code { code: "E201", name: "NodeGone" };
+/// It ran for as long as its project or department allows.
+pub(crate) const TIME_LIMIT: Code = Code { code: "E203", name: "TimeLimit" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

@@ -40,6 +40,8 @@ impl State {
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
             usage: None,
+            warned: BTreeMap::new(),
+            limit_at: None,
             wake_at: None,
             halted: false,
             last_department_id: snapshot.last_department_id,
@@ -94,13 +96,13 @@ impl State {
     fn add_org(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         for row in &snapshot.departments {
             let queue = self.department_queue(row.id, &row.name)?;
-            self.departments.insert(row.id, persist::department_from_row(row, queue));
+            self.departments.insert(row.id, persist::department_from_row(row, queue)?);
         }
         self.make_default_department()?;
         for row in &snapshot.projects {
-            let share = persist::share_from_body(&row.body.share);
+            let share = persist::share_from_body(&row.body.share)?;
             let queue = self.project_queue(row.id, &row.name, row.body.department_id, &share)?;
-            self.projects.insert(row.id, persist::project_from_row(row, queue));
+            self.projects.insert(row.id, persist::project_from_row(row, queue)?);
         }
         for id in self.departments.keys().copied().collect::<Vec<_>>() {
             self.settle_department(id)?;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::command::{GpuSpec, WorkloadSpec};
 use crate::options::NodeSpec;
-use crate::view::{Event, Phase, ReasonView, Share};
+use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share};
 
 /// A department.
 #[derive(Debug, Clone)]
@@ -26,6 +26,7 @@ pub(crate) struct Department {
     pub(crate) updated_at: Instant,
     /// What it was given; none: what its projects have, together.
     pub(crate) share: Option<Share>,
+    pub(crate) rules: Rules,
     /// Its place in the model.
     pub(crate) queue: QueueId,
 }
@@ -42,6 +43,7 @@ pub(crate) struct Project {
     pub(crate) updated_by: String,
     pub(crate) updated_at: Instant,
     pub(crate) share: Share,
+    pub(crate) rules: Rules,
     /// Its place in the model.
     pub(crate) queue: QueueId,
     /// Its workloads that are not deleted, by name.
@@ -198,6 +200,11 @@ pub(crate) struct State {
     pub(crate) explained: BTreeSet<Uuid>,
     /// What the projects used of late, if that matters.
     pub(crate) usage: Option<UsageLedger>,
+    /// Workloads that were told when they will be stopped: since when they ran, and when they were
+    /// told. Not stored: after a restart they are told again.
+    pub(crate) warned: BTreeMap<Uuid, (Instant, Instant)>,
+    /// When the next limit in time has something to do.
+    pub(crate) limit_at: Option<Instant>,
     /// When the scheduler wants to look again.
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
@@ -213,7 +220,8 @@ pub(crate) struct State {
 impl State {
     /// The next time anything is to be done without being asked.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.wake_at.into_iter().chain(self.restarting.values().copied()).min()
+        let timers = self.wake_at.into_iter().chain(self.limit_at);
+        timers.chain(self.restarting.values().copied()).min()
     }
 
     /// Marks a workload as changed.
@@ -346,9 +354,28 @@ pub(crate) fn model_share(share: &Share) -> model::Share {
         cpu_millis: or_max(share.cpu_quota_millis),
         memory_bytes: or_max(share.memory_quota_bytes),
     };
-    let limit = Resources { gpu_millis: or_max(share.gpu_limit_millis), ..Resources::UNLIMITED };
+    let limit = Resources {
+        gpu_millis: or_max(share.gpu_limit_millis),
+        cpu_millis: or_max(share.cpu_limit_millis),
+        memory_bytes: or_max(share.memory_limit_bytes),
+    };
+    let gpu = share.over_quota_weight;
     model::Share {
-        over_quota_weight: model::Weights::all(share.over_quota_weight),
+        over_quota_weight: model::Weights {
+            gpu,
+            cpu: share.cpu_weight.unwrap_or(gpu),
+            memory: share.memory_weight.unwrap_or(gpu),
+        },
+        priority: match share.rank {
+            Rank::VeryLow => 25,
+            Rank::Low => 50,
+            // What a queue has that says nothing.
+            Rank::MediumLow => 100,
+            Rank::Medium => 125,
+            Rank::MediumHigh => 150,
+            Rank::High => 175,
+            Rank::VeryHigh => 200,
+        },
         ..model::Share::new(quota, limit)
     }
 }

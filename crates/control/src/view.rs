@@ -45,6 +45,8 @@ pub struct DepartmentView {
     pub updated_at: Instant,
     /// Its share of the cluster.
     pub share: Share,
+    /// How long its workloads may run.
+    pub rules: Rules,
     /// How it stands.
     pub standing: Standing,
 }
@@ -87,8 +89,42 @@ pub struct ProjectView {
     pub updated_at: Instant,
     /// Its share of the cluster.
     pub share: Share,
+    /// How long its workloads may run.
+    pub rules: Rules,
+    /// What applies, with the rules of its department.
+    pub effective_rules: Rules,
     /// How it stands.
     pub standing: Standing,
+}
+
+/// How long workloads may run at a time, in milliseconds; none = as long as they want.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Trainings.
+    pub training_run_ms_max: Option<u64>,
+    /// Workspaces.
+    pub workspace_run_ms_max: Option<u64>,
+}
+
+impl Rules {
+    /// The tighter of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let tighter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        Self {
+            training_run_ms_max: tighter(self.training_run_ms_max, other.training_run_ms_max),
+            workspace_run_ms_max: tighter(self.workspace_run_ms_max, other.workspace_run_ms_max),
+        }
+    }
+
+    /// What they say for a kind of workload.
+    #[must_use]
+    pub const fn run_ms_max(self, kind: WorkloadKind) -> Option<u64> {
+        match kind {
+            WorkloadKind::Training => self.training_run_ms_max,
+            WorkloadKind::Workspace => self.workspace_run_ms_max,
+        }
+    }
 }
 
 /// Quota, limit and weight of a project or a department. `None` is unlimited.
@@ -98,12 +134,62 @@ pub struct Share {
     pub gpu_quota_millis: u64,
     /// Most GPUs it may hold, in thousandths.
     pub gpu_limit_millis: Option<u64>,
-    /// Weight when left-over capacity is divided; 0 = none of it.
+    /// Weight when left-over GPUs are divided; 0 = none of them.
     pub over_quota_weight: u64,
     /// Deserved CPU thousandths; none = unlimited.
     pub cpu_quota_millis: Option<u64>,
     /// Deserved bytes of memory; none = unlimited.
     pub memory_quota_bytes: Option<u64>,
+    /// Most CPU thousandths it may hold.
+    pub cpu_limit_millis: Option<u64>,
+    /// Most bytes of memory it may hold.
+    pub memory_limit_bytes: Option<u64>,
+    /// Weight for CPU; none = that of the GPUs.
+    pub cpu_weight: Option<u64>,
+    /// Weight for memory; none = that of the GPUs.
+    pub memory_weight: Option<u64>,
+    /// Who is served first among siblings.
+    pub rank: Rank,
+}
+
+impl Share {
+    /// Nothing deserved, nothing limited.
+    #[must_use]
+    pub const fn none(over_quota_weight: u64) -> Self {
+        Self {
+            gpu_quota_millis: 0,
+            gpu_limit_millis: None,
+            over_quota_weight,
+            cpu_quota_millis: None,
+            memory_quota_bytes: None,
+            cpu_limit_millis: None,
+            memory_limit_bytes: None,
+            cpu_weight: None,
+            memory_weight: None,
+            rank: Rank::MediumLow,
+        }
+    }
+}
+
+/// Rank of a project or department among its siblings: what nobody's quota claims goes to higher
+/// ranks first, by weight among equals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// The last.
+    VeryLow,
+    /// Below the usual.
+    Low,
+    /// The usual.
+    #[default]
+    MediumLow,
+    /// Above the usual.
+    Medium,
+    /// Higher.
+    MediumHigh,
+    /// Higher still.
+    High,
+    /// The first.
+    VeryHigh,
 }
 
 /// What a workload is for; decides its default priority and preemptibility.

@@ -47,6 +47,9 @@ pub struct ProjectBody {
     /// Its department; the first one in rows of before there were others.
     #[serde(default = "first_department")]
     pub department_id: u64,
+    /// How long its workloads may run.
+    #[serde(default)]
+    pub rules: RulesBody,
     /// What it is entitled to.
     #[serde(flatten)]
     pub share: ShareBody,
@@ -84,6 +87,21 @@ pub struct DepartmentBody {
     pub updated_at_ms: u64,
     /// What it is entitled to; none: what its projects are, together.
     pub share: Option<ShareBody>,
+    /// How long workloads may run.
+    #[serde(default)]
+    pub rules: RulesBody,
+}
+
+/// How long workloads may run, in milliseconds; none = as long as they want.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RulesBody {
+    /// Trainings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training_run_ms_max: Option<u64>,
+    /// Workspaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_run_ms_max: Option<u64>,
 }
 
 /// What a project or a department is entitled to.
@@ -99,6 +117,21 @@ pub struct ShareBody {
     pub cpu_quota_millis: Option<u64>,
     /// Deserved bytes of memory; none = unlimited.
     pub memory_quota_bytes: Option<u64>,
+    /// Most CPU thousandths; none = unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_limit_millis: Option<u64>,
+    /// Most bytes of memory; none = unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
+    /// Weight for CPU; none = `over_quota_weight`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_weight: Option<u64>,
+    /// Weight for memory; none = `over_quota_weight`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_weight: Option<u64>,
+    /// Rank among its siblings; none = the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<String>,
 }
 
 /// A workload as it was asked for.

@@ -202,6 +202,8 @@ mod tests {
             updated_by: name,
             updated_at: at,
             share,
+            rules: control::view::Rules::default(),
+            effective_rules: control::view::Rules::default(),
             standing,
         };
         (project, Arc::new(view))

@@ -10,6 +10,7 @@ use units::Instant;
 
 use super::Context;
 use super::project::check_common;
+use super::rules::{rules, rules_wire};
 use super::share::{
     SHARE_DEFAULT, own_numbers, pool_quotas, quota_status, refuse_later, resources, shares, totals,
 };
@@ -20,7 +21,7 @@ pub(crate) fn department_creation(
     request: DepartmentCreationRequest,
 ) -> Result<DepartmentSpec, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
-    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(None, request.default_node_pools.as_deref())?;
     let share = match request.resources.as_slice() {
@@ -28,20 +29,20 @@ pub(crate) fn department_creation(
         given => Some(shares(given, SHARE_DEFAULT)?),
     };
     let description = request.description.unwrap_or_default();
-    Ok(DepartmentSpec { name: request.name, description, share })
+    Ok(DepartmentSpec { name: request.name, description, share, rules: rules.unwrap_or_default() })
 }
 
 /// What an update makes of a department: resources as in a creation, all of them kept where none
 /// are given, like a description that is left out.
 pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
-    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(None, request.default_node_pools.as_deref())?;
     let share = match request.resources.as_slice() {
         [] => control::ShareChange::default(),
         given => shares(given, SHARE_DEFAULT)?.into(),
     };
-    Ok(OrgChange { name: None, description: request.description, share })
+    Ok(OrgChange { name: None, description: request.description, share, rules })
 }
 
 /// A department as the wire shows it.
@@ -67,6 +68,7 @@ pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) ->
             node_pool_quota_statuses: pool_quotas(&of.standing),
             additional_status_data: own_numbers(&of.standing),
         },
+        scheduling_rules: rules_wire(of.rules),
         default_node_pools: vec![NODE_POOL_NAME.to_owned()],
         total_resources: totals(&of.share),
         resources: vec![resources(&of.share)],

@@ -7,6 +7,7 @@ mod explain;
 mod pod;
 mod priority;
 mod project;
+mod rules;
 mod share;
 mod submit;
 mod typed;

@@ -11,6 +11,7 @@ use control::view::{DepartmentView, ProjectView};
 use control::{DEPARTMENT_DEFAULT, OrgChange, ProjectSpec};
 
 use super::Context;
+use super::rules::{rules, rules_wire};
 use super::share::{
     SHARE_DEFAULT, own_numbers, pool_quotas, quota_status, refuse_later, resources, shares, totals,
 };
@@ -30,7 +31,7 @@ pub(crate) fn creation(
     department_id: u64,
 ) -> Result<ProjectSpec, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
-    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
     let own = namespace(&request.name);
@@ -39,17 +40,23 @@ pub(crate) fn creation(
     }
     let share = shares(&request.resources, SHARE_DEFAULT)?;
     let description = request.description.unwrap_or_default();
-    Ok(ProjectSpec { department_id, name: request.name, description, share })
+    Ok(ProjectSpec {
+        department_id,
+        name: request.name,
+        description,
+        share,
+        rules: rules.unwrap_or_default(),
+    })
 }
 
 /// What an update makes of a project: resources as in a creation, a description that is left out
 /// is kept.
 pub(crate) fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
-    refuse_later(&request.scheduling_rules, "schedulingRules")?;
+    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     refuse_later(&request.node_types, "nodeTypes")?;
     check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
     let share = shares(&request.resources, SHARE_DEFAULT)?.into();
-    Ok(OrgChange { name: None, description: request.description, share })
+    Ok(OrgChange { name: None, description: request.description, share, rules })
 }
 
 /// The department that a project is to belong to.
@@ -97,9 +104,10 @@ pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
         },
         total_resources: totals(&view.share),
         resources: vec![resources(&view.share)],
+        scheduling_rules: rules_wire(view.rules),
         effective: ProjectEffective {
+            scheduling_rules: rules_wire(view.effective_rules),
             default_node_pools: vec![NODE_POOL_NAME.to_owned()],
-            ..ProjectEffective::default()
         },
     }
 }

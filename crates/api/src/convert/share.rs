@@ -1,15 +1,15 @@
 //! Quotas, limits and weights in both directions. Owns: their defaults, and what of the published
-//! resources one node pool and one weight can express.
+//! resources one node pool can express.
 
 use std::collections::BTreeMap;
 
 use api_types::{
-    Millis, NODE_POOL_ID, NODE_POOL_NAME, NodePoolQuota, QuotaResource, QuotaStatus, ResourceShare,
-    Resources, ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units,
-    number_from_millis,
+    self as wire, Millis, NODE_POOL_ID, NODE_POOL_NAME, NodePoolQuota, QuotaResource, QuotaStatus,
+    ResourceShare, Resources, ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources,
+    Units, number_from_millis,
 };
 use control::ShareChange;
-use control::view::{Share, Standing};
+use control::view::{Rank, Share, Standing};
 use serde_json::{Number, Value, json};
 
 use crate::edge::Fault;
@@ -18,13 +18,7 @@ use crate::edge::Fault;
 const WEIGHT_DEFAULT: u64 = 2;
 
 /// The share of what says nothing.
-pub(crate) const SHARE_DEFAULT: Share = Share {
-    gpu_quota_millis: 0,
-    gpu_limit_millis: None,
-    over_quota_weight: WEIGHT_DEFAULT,
-    cpu_quota_millis: None,
-    memory_quota_bytes: None,
-};
+pub(crate) const SHARE_DEFAULT: Share = Share::none(WEIGHT_DEFAULT);
 
 pub(super) fn refuse_later(value: &api_types::Later, name: &str) -> Result<(), Fault> {
     if api_types::asks_for_something(value) { Err(Fault::not_yet(name)) } else { Ok(()) }
@@ -32,12 +26,11 @@ pub(super) fn refuse_later(value: &api_types::Later, name: &str) -> Result<(), F
 
 /// The share that resources describe; what they leave out is taken from `base`.
 pub(crate) fn shares(resources: &[ShareRequest], base: Share) -> Result<Share, Fault> {
-    Ok(share_change(resources, base.over_quota_weight)?.made_to(base))
+    Ok(share_change(resources)?.made_to(base))
 }
 
-/// What resources say; what they leave out is left out. `weight` is the one that counts where they
-/// name none.
-pub(crate) fn share_change(resources: &[ShareRequest], weight: u64) -> Result<ShareChange, Fault> {
+/// What resources say; what they leave out is left out.
+pub(crate) fn share_change(resources: &[ShareRequest]) -> Result<ShareChange, Fault> {
     let [resource] = resources else {
         let why = format!("has {} entries; there is one node pool, so use one", resources.len());
         return Err(Fault::field("resources", why));
@@ -46,9 +39,7 @@ pub(crate) fn share_change(resources: &[ShareRequest], weight: u64) -> Result<Sh
         let why = format!("there is no node pool with id `{}`; use {NODE_POOL_ID}", pool.id);
         return Err(Fault::field("resources[0].nodePool", why));
     }
-    refuse_later(&resource.priority, "resources[0].priority")?;
-    refuse_later(&resource.rank, "resources[0].rank")?;
-    let mut change = ShareChange::default();
+    let mut change = ShareChange { rank: asked_rank(resource)?, ..ShareChange::default() };
     if let Some(gpu) = &resource.gpu {
         change.gpu_quota_millis = match quota("gpu.deserved", gpu.deserved.as_ref())? {
             Bound::Kept => None,
@@ -58,25 +49,59 @@ pub(crate) fn share_change(resources: &[ShareRequest], weight: u64) -> Result<Sh
                 return Err(Fault::field("resources[0].gpu.deserved", why));
             }
         };
-        change.gpu_limit_millis = match quota("gpu.limit", gpu.limit.as_ref())? {
-            Bound::Kept => None,
-            Bound::At(millis) => Some(Some(millis)),
-            Bound::Unlimited => Some(None),
-        };
-        let weight = gpu.over_quota_weight.as_ref();
-        change.over_quota_weight = weight.map(|n| whole("gpu.overQuotaWeight", n)).transpose()?;
+        change.gpu_limit_millis = scaled("gpu.limit", gpu.limit.as_ref(), 1000)?;
+        change.over_quota_weight = whole("gpu.overQuotaWeight", gpu.over_quota_weight.as_ref())?;
     }
-    let weight = change.over_quota_weight.unwrap_or(weight);
     if let Some(cpu) = &resource.cpu {
-        refuse_rest("cpu", cpu.limit.as_ref(), cpu.over_quota_weight.as_ref(), weight)?;
         change.cpu_quota_millis = scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
+        change.cpu_limit_millis = scaled("cpu.limit", cpu.limit.as_ref(), 1)?;
+        let weight = whole("cpu.overQuotaWeight", cpu.over_quota_weight.as_ref())?;
+        change.cpu_weight = weight.map(Some);
     }
     if let Some(memory) = &resource.memory {
-        refuse_rest("memory", memory.limit.as_ref(), memory.over_quota_weight.as_ref(), weight)?;
         let unit = memory.units.bytes();
         change.memory_quota_bytes = scaled("memory.deserved", memory.deserved.as_ref(), unit)?;
+        change.memory_limit_bytes = scaled("memory.limit", memory.limit.as_ref(), unit)?;
+        let weight = whole("memory.overQuotaWeight", memory.over_quota_weight.as_ref())?;
+        change.memory_weight = weight.map(Some);
     }
     Ok(change)
+}
+
+/// What older clients call the usual rank.
+const PRIORITY_NORMAL: &str = "Normal";
+
+const RANKS: [(&str, wire::Rank, Rank); 7] = [
+    ("VeryLow", wire::Rank::VeryLow, Rank::VeryLow),
+    ("Low", wire::Rank::Low, Rank::Low),
+    ("MediumLow", wire::Rank::MediumLow, Rank::MediumLow),
+    ("Medium", wire::Rank::Medium, Rank::Medium),
+    ("MediumHigh", wire::Rank::MediumHigh, Rank::MediumHigh),
+    ("High", wire::Rank::High, Rank::High),
+    ("VeryHigh", wire::Rank::VeryHigh, Rank::VeryHigh),
+];
+
+/// The rank by either of its names.
+fn asked_rank(resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
+    let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
+    let rank = rank.map(|row| row.2);
+    let Some(name) = resource.priority.as_deref() else { return Ok(rank) };
+    let usual = (name == PRIORITY_NORMAL).then_some(Rank::MediumLow);
+    let named = usual.or_else(|| RANKS.iter().find(|row| row.0 == name).map(|row| row.2));
+    let refused = |why: &str| {
+        let why = format!("`{}` {why}", units::shown(name));
+        Err(Fault::field("resources[0].priority", why))
+    };
+    match named {
+        None => {
+            let names = RANKS.map(|row| row.0).join(", ");
+            refused(&format!("is not allowed; {names} or {PRIORITY_NORMAL}"))
+        }
+        Some(named) if rank.is_some_and(|rank| rank != named) => {
+            refused("is another than that of `rank`; send one of them")
+        }
+        named => Ok(named),
+    }
 }
 
 /// What a number says about a bound.
@@ -97,16 +122,18 @@ fn quota(field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
     millis.map(Bound::At).map_err(|why| Fault::field(&format!("resources[0].{field}"), why))
 }
 
-fn whole(field: &str, number: &Number) -> Result<u64, Fault> {
+fn whole(field: &str, number: Option<&Number>) -> Result<Option<u64>, Fault> {
+    let Some(number) = number else { return Ok(None) };
     let field = format!("resources[0].{field}");
     let text = super::decimal(number);
     let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
     if !millis.is_multiple_of(1000) {
         return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
     }
-    Ok(millis / 1000)
+    Ok(Some(millis / 1000))
 }
 
+/// A bound in units of which each is so many of ours.
 fn scaled(field: &str, number: Option<&Number>, unit: u64) -> Result<Option<Option<u64>>, Fault> {
     match quota(field, number)? {
         Bound::Kept => Ok(None),
@@ -116,28 +143,6 @@ fn scaled(field: &str, number: Option<&Number>, unit: u64) -> Result<Option<Opti
             let too_large = |_| Fault::field(&format!("resources[0].{field}"), "is too large");
             u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
         }
-    }
-}
-
-/// CPU and memory have a quota, no limit, and the weight of the GPUs.
-fn refuse_rest(
-    name: &str,
-    limit: Option<&Number>,
-    weight: Option<&Number>,
-    of_gpus: u64,
-) -> Result<(), Fault> {
-    if limit.is_some_and(|limit| limit.as_i64() != Some(-1)) {
-        return Err(Fault::not_yet(format!("resources[0].{name}.limit")));
-    }
-    match weight {
-        Some(weight) => {
-            let field = format!("{name}.overQuotaWeight");
-            if whole(&field, weight)? == of_gpus {
-                return Ok(());
-            }
-            Err(Fault::not_yet(format!("resources[0].{field} other than that of gpu")))
-        }
-        None => Ok(()),
     }
 }
 
@@ -185,9 +190,16 @@ pub(super) fn totals(share: &Share) -> TotalResources {
 
 /// Shares in the one pool there is. What is unlimited is -1, so that a reader sees it said.
 pub(super) fn resources(share: &Share) -> Resources {
-    let weight = Some(Number::from(share.over_quota_weight));
+    let gpu = share.over_quota_weight;
     let unlimited = || Number::from(-1);
-    let (memory, units) = memory_quota(share.memory_quota_bytes);
+    let bytes = [share.memory_quota_bytes, share.memory_limit_bytes];
+    let unit = memory_unit(bytes);
+    let memory = bytes.map(|bytes| {
+        Some(bytes.map_or_else(unlimited, |n| number_from_millis(millis_of(n, unit.bytes()))))
+    });
+    let [memory_quota, memory_limit] = memory;
+    let rank =
+        RANKS.iter().find(|row| row.2 == share.rank).map_or(wire::Rank::MediumLow, |row| row.1);
     Resources {
         node_pool: ResourcesNodePool {
             id: NODE_POOL_ID.to_owned(),
@@ -196,27 +208,28 @@ pub(super) fn resources(share: &Share) -> Resources {
         gpu: ResourceShare {
             deserved: Some(number_from_millis(share.gpu_quota_millis)),
             limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),
-            over_quota_weight: weight.clone(),
+            over_quota_weight: Some(gpu.into()),
         },
         cpu: ResourceShare {
             deserved: Some(share.cpu_quota_millis.map_or_else(unlimited, Number::from)),
-            limit: Some(unlimited()),
-            over_quota_weight: weight.clone(),
+            limit: Some(share.cpu_limit_millis.map_or_else(unlimited, Number::from)),
+            over_quota_weight: Some(share.cpu_weight.unwrap_or(gpu).into()),
         },
         memory: ResourcesMemory {
-            deserved: Some(memory),
-            limit: Some(unlimited()),
-            over_quota_weight: weight,
-            units,
+            deserved: memory_quota,
+            limit: memory_limit,
+            over_quota_weight: Some(share.memory_weight.unwrap_or(gpu).into()),
+            units: unit,
         },
+        priority: rank,
+        rank,
     }
 }
 
-/// A memory quota in the unit in which it is whole.
-fn memory_quota(bytes: Option<u64>) -> (Number, Units) {
-    let Some(bytes) = bytes else { return (Number::from(-1), Units::Mib) };
-    let unit = if bytes.is_multiple_of(Units::Mib.bytes()) { Units::Mib } else { Units::MB };
-    (number_from_millis(millis_of(bytes, unit.bytes())), unit)
+/// The unit in which amounts of memory are whole.
+fn memory_unit(amounts: [Option<u64>; 2]) -> Units {
+    let whole = |bytes: u64| bytes.is_multiple_of(Units::Mib.bytes());
+    if amounts.into_iter().flatten().all(whole) { Units::Mib } else { Units::MB }
 }
 
 /// `bytes / unit` in thousandths, rounded down.

@@ -32,6 +32,8 @@ fn every_number_is_read_exactly() {
         over_quota_weight: 3,
         cpu_quota_millis: Some(4000),
         memory_quota_bytes: Some(1_500_000_000),
+        cpu_weight: Some(3),
+        ..SHARE_DEFAULT
     };
     assert_eq!(share, want);
 }
@@ -46,13 +48,19 @@ fn what_is_read_back_can_be_written_back() {
             over_quota_weight: 0,
             cpu_quota_millis: Some(2500),
             memory_quota_bytes: Some(64 << 20),
+            cpu_limit_millis: Some(5000),
+            memory_limit_bytes: Some(1_500_000_000),
+            cpu_weight: Some(1),
+            memory_weight: Some(9),
+            rank: Rank::VeryHigh,
         },
         Share { memory_quota_bytes: Some(1_500_000_000), ..SHARE_DEFAULT },
     ] {
         let text = serde_json::to_string(&[resources(&share)]).unwrap();
         let requests: Vec<ShareRequest> = serde_json::from_str(&text).unwrap();
         let other = Share { gpu_quota_millis: 9, cpu_quota_millis: Some(9), ..SHARE_DEFAULT };
-        assert_eq!(shares(&requests, other).unwrap(), share, "{text}");
+        let read = shares(&requests, other).unwrap();
+        assert_eq!(resources(&read), resources(&share), "{text}");
     }
 }
 
@@ -73,17 +81,34 @@ fn senseless_shares_are_refused_by_name() {
             json!([{"gpu": {"overQuotaWeight": 0.5}}]),
             "resources[0].gpu.overQuotaWeight: `0.5` is not",
         ),
-        (json!([{"cpu": {"limit": 5}}]), "resources[0].cpu.limit is not supported yet"),
-        (
-            json!([{"cpu": {"overQuotaWeight": 5}}]),
-            "resources[0].cpu.overQuotaWeight other than that",
-        ),
+        (json!([{"cpu": {"limit": -5}}]), "resources[0].cpu.limit: `-5` is negative"),
         (json!([{"memory": {"deserved": 5}}]), "resources[0].memory: missing field `units`"),
         (json!([{"memory": {"units": "MiB"}}]), "resources[0].memory.units: unknown variant `MiB`"),
         (json!([{"gpus": {}}]), "resources[0].gpus: unknown field `gpus`; did you mean `gpu`?"),
-        (json!([{"priority": "High"}]), "resources[0].priority is not supported yet"),
+        (
+            json!([{"priority": "Best"}]),
+            "resources[0].priority: `Best` is not allowed; VeryLow, Low",
+        ),
+        (
+            json!([{"priority": "Low", "rank": "High"}]),
+            "resources[0].priority: `Low` is another than that of `rank`",
+        ),
+        (json!([{"rank": "Best"}]), "resources[0].rank: unknown variant `Best`"),
     ] {
         let got = asked(&resources).unwrap_err().message;
         assert!(got.starts_with(want), "{resources}\n got: {got}\nwant: {want}");
+    }
+}
+
+#[test]
+fn a_rank_has_an_old_name_and_a_new_one() {
+    for (resources, want) in [
+        (json!([{}]), Rank::MediumLow),
+        (json!([{"rank": "High"}]), Rank::High),
+        (json!([{"priority": "VeryLow"}]), Rank::VeryLow),
+        (json!([{"priority": "Normal"}]), Rank::MediumLow),
+        (json!([{"priority": "Normal", "rank": "MediumLow"}]), Rank::MediumLow),
+    ] {
+        assert_eq!(asked(&resources).unwrap().rank, want, "{resources}");
     }
 }

@@ -132,7 +132,7 @@ async fn change_shares(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<DepartmentForList>, Fault> {
     let now = find(&state, &id)?;
-    let share = convert::share_change(&request, now.share.over_quota_weight)?;
+    let share = convert::share_change(&request)?;
     save(&state, &caller, now.id, OrgChange { share, ..OrgChange::default() }).await
 }
 

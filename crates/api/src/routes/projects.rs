@@ -140,7 +140,7 @@ async fn change_shares(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Project>, Fault> {
     let now = find(&state, &id)?;
-    let share = convert::share_change(&request, now.share.over_quota_weight)?;
+    let share = convert::share_change(&request)?;
     save(&state, &caller, now.id, OrgChange { share, ..OrgChange::default() }).await
 }
 

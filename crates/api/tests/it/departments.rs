@@ -158,7 +158,14 @@ async fn what_a_project_cannot_be_yet_is_refused_by_name() {
         (json!({"requestedNamespace": "x"}), "a requestedNamespace other than `runai-team-a`"),
         (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
         (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: no node pool `a100`"),
-        (json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 5}}), "schedulingRules is not"),
+        (
+            json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 5}}),
+            "schedulingRules.trainingJobMaxIdleDurationSeconds is not supported yet",
+        ),
+        (
+            json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 0}}),
+            "schedulingRules.trainingJobTimeLimitSeconds: `0` is not allowed; 1 to",
+        ),
     ] {
         let mut body = server.team("team-a");
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -200,4 +207,38 @@ async fn a_department_administrator_acts_in_that_department_only() {
         let (got, answer) = call(&server, &token, (method, path), &body).await;
         assert_eq!(got.as_u16(), status, "{method} {path} {body}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn shares_of_every_resource_and_rules_are_told_back() {
+    let server = Server::with_teams().await;
+    let path = format!("{PROJECTS}/1");
+    let cpu = json!({"deserved": 1000, "limit": 2000, "overQuotaWeight": 5});
+    let memory = json!({"deserved": -1, "limit": 64, "overQuotaWeight": 1, "units": "Mib"});
+    let shares = json!({"gpu": {"deserved": 1}, "cpu": cpu, "memory": memory, "rank": "High"});
+    let rules = json!({"trainingJobTimeLimitSeconds": 60, "interactiveJobTimeLimitSeconds": 90});
+    let body = json!({"resources": [shares], "schedulingRules": rules});
+    let (status, changed) = server.raw("PUT", &path, &body.to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let told = &changed["resources"][0];
+    assert_eq!((&told["cpu"], &told["memory"], &told["rank"]), (&cpu, &memory, &json!("High")));
+    assert_eq!(changed["schedulingRules"], rules);
+
+    // The department's rules tighten those of its projects; a project's own stay its own.
+    let own = json!({"resources": [], "schedulingRules": {"trainingJobTimeLimitSeconds": 30}});
+    let (_, above) = server.raw("PUT", &format!("{ALL}/1"), &own.to_string()).await;
+    assert_eq!(above["schedulingRules"], own["schedulingRules"]);
+    let project = server.get(&path).await;
+    assert_eq!(project["schedulingRules"], rules);
+    assert_eq!(
+        project["effective"]["schedulingRules"],
+        json!({"trainingJobTimeLimitSeconds": 30, "interactiveJobTimeLimitSeconds": 90})
+    );
+    // What is left out keeps its value; an empty object takes it away.
+    let kept = json!({"resources": [{"gpu": {"deserved": 1}}]}).to_string();
+    let (_, kept) = server.raw("PUT", &path, &kept).await;
+    assert_eq!(kept["schedulingRules"], rules);
+    let none = json!({"resources": [{}], "schedulingRules": {}}).to_string();
+    let (_, none) = server.raw("PUT", &path, &none).await;
+    assert_eq!(none["schedulingRules"], json!({}));
 }

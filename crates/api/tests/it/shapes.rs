@@ -173,7 +173,7 @@ async fn the_organisation_has_the_published_shapes() {
         let quota = "allocated* allocatedNonPreemptible* requested* nodePoolName* nodePoolId*";
         check("quota", &status["nodePoolQuotaStatuses"][0], quota, &[]);
         let share = "nodePool* gpu* cpu memory priority";
-        check("share", &project["resources"][0], share, &[]);
+        check("share", &project["resources"][0], share, &["rank"]);
     }
     for (path, count) in [("nodes", 2), ("node-pools", 1), ("org-unit/projects", 2)] {
         assert_eq!(server.get(&format!("/api/v1/{path}/count")).await, json!({"count": count}));

@@ -5,6 +5,7 @@
 mod chaos;
 mod fake;
 mod life;
+mod limits;
 mod objects;
 mod org;
 mod postgres;

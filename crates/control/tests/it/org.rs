@@ -1,6 +1,6 @@
 //! Departments and their projects: shares that count at once, and survive.
 
-use control::view::{Share, View};
+use control::view::{Rank, Rules, Share, View};
 use control::{DepartmentSpec, Error, OrgChange, ProjectSpec, ShareChange};
 
 use crate::world::{World, nodes, project, training, workspace};
@@ -10,7 +10,12 @@ fn gpus(quota: u64) -> Share {
 }
 
 async fn department(w: &World, name: &str, share: Option<Share>) -> u64 {
-    let spec = DepartmentSpec { name: name.to_owned(), description: String::new(), share };
+    let spec = DepartmentSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        share,
+        rules: Rules::default(),
+    };
     w.handle.create_department("admin", spec).await.unwrap().id
 }
 
@@ -117,7 +122,12 @@ async fn departments_and_their_projects_survive_a_crash() {
 #[tokio::test]
 async fn two_at_once_with_one_name_are_one_and_a_conflict() {
     let w = World::new(nodes(1, 1), &[]).await;
-    let spec = DepartmentSpec { name: "a".into(), description: String::new(), share: None };
+    let spec = DepartmentSpec {
+        name: "a".into(),
+        description: String::new(),
+        share: None,
+        rules: Rules::default(),
+    };
     let (first, second) = tokio::join!(
         w.handle.create_department("admin", spec.clone()),
         w.handle.create_department("admin", spec),
@@ -125,4 +135,38 @@ async fn two_at_once_with_one_name_are_one_and_a_conflict() {
     assert_eq!(usize::from(first.is_ok()) + usize::from(second.is_ok()), 1);
     let error = first.err().or(second.err()).unwrap();
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_no_quota_claims_goes_to_the_higher_rank() {
+    let w = World::new(nodes(1, 2), &[0, 0]).await;
+    let rank = |rank| OrgChange {
+        share: ShareChange { rank: Some(rank), ..ShareChange::default() },
+        ..OrgChange::default()
+    };
+    w.submit(1, training("a1", 1)).await;
+    w.submit(1, training("a2", 1)).await;
+    w.becomes("a1 Running 1/1\na2 Running 1/1").await;
+    w.handle.update_project("admin", 2, rank(Rank::High)).await.unwrap();
+    w.submit(2, training("b1", 2)).await;
+    w.becomes("a1 Pending 0/1\na2 Pending 0/1\nb1 Running 2/2").await;
+}
+
+#[tokio::test]
+async fn limits_of_cpu_and_memory_bind_and_survive_a_crash() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    let share = ShareChange {
+        cpu_limit_millis: Some(Some(150)),
+        memory_limit_bytes: Some(Some(1 << 30)),
+        memory_weight: Some(Some(7)),
+        ..ShareChange::default()
+    };
+    let change = OrgChange { share, ..OrgChange::default() };
+    let before = w.handle.update_project("admin", 1, change).await.unwrap();
+    w.submit(1, training("a1", 0)).await;
+    w.submit(1, training("a2", 0)).await;
+    w.becomes("a1 Running 0/0\na2 Pending 0/0").await;
+    assert_eq!(w.get("a2").unwrap().pending[0].code, "P201");
+    w.restart().await;
+    assert_eq!(w.handle.view().projects[&1].share, before.share);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use control::view::{Event, Phase, Share, View, WorkloadKind, WorkloadView};
+use control::view::{Event, Phase, Rules, Share, View, WorkloadKind, WorkloadView};
 use control::{
     Error, EventFilter, GpuSpec, Handle, NodeGpu, NodeSpec, Options, ProjectSpec, Restart, Service,
     WorkloadSpec,
@@ -94,14 +94,14 @@ pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
 }
 
 pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
-    let share = Share {
-        gpu_quota_millis: quota * 1000,
-        gpu_limit_millis: None,
-        over_quota_weight: 2,
-        cpu_quota_millis: None,
-        memory_quota_bytes: None,
-    };
-    ProjectSpec { department_id: 1, name: name.to_owned(), description: String::new(), share }
+    let share = Share { gpu_quota_millis: quota * 1000, ..Share::none(2) };
+    ProjectSpec {
+        department_id: 1,
+        name: name.to_owned(),
+        description: String::new(),
+        share,
+        rules: Rules::default(),
+    }
 }
 
 impl World {
