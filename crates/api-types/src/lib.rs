@@ -5,6 +5,7 @@
 //! server converts explicitly.
 
 mod access;
+mod asset;
 mod audit;
 mod cluster;
 mod department;
@@ -13,8 +14,10 @@ mod identity;
 mod own;
 mod pod;
 mod project;
+mod property;
 mod scalar;
 mod submit;
+mod template;
 mod token;
 mod workload;
 
@@ -25,6 +28,15 @@ pub use access::{
     AccessRulesBatchFields, GetAccessRules200Response, GetPermittedScopesRequest,
     MeAccessRulesResponse, Permission, PermittedScopes, PermittedScopesActions, RoleV1, ScopeType,
     SubjectType,
+};
+pub use asset::{
+    AccessKeySpec, Asset, AssetCreation, AssetCreationMeta, AssetKind, AssetList, AssetMeta,
+    AssetRef, AssetUpdate, AssetUpdateMeta, AssetUsageInfo, ClaimInfo, ConfigMapAssetSpec,
+    Connection, DistFramework, DockerRegistrySpec, EnvironmentAssetSpec,
+    EnvironmentVariableOfAsset, ExternalToolInfo, GenericSecretSpec, GitAssetSpec, HostPathSpec,
+    InternalToolInfo, KeyValuePair, MixedAssetList, NfsAssetSpec, NgcApiKeySpec, PasswordSpec,
+    PvcAccessModes, PvcAssetSpec, S3AssetSpec, SecretAssetSpec, SecretText, WorkloadRefAndStatus,
+    WorkloadSupportedTypes,
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
@@ -55,11 +67,19 @@ pub use project::{
     ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, Rank, ResourceShare, Resources,
     ResourcesMemory, ResourcesNodePool, SchedulingRules, ShareRequest, TotalResources, Units,
 };
+pub use property::{
+    WorkloadCategories, WorkloadCategory, WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig,
+    WorkloadTypeCreateFields, WorkloadTypeUpdateFields, WorkloadTypes,
+};
 pub use scalar::{Millis, Time, number_from_millis};
 pub use submit::{
-    Compute, CreationRequest, EnvironmentVariable, GpuRequestType, Later, NameValue,
-    Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
-    asks_for_something,
+    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentVariable, GpuRequestType, Later,
+    NameValue, Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec,
+    WorkspaceCreationRequest, asks_for_something,
+};
+pub use template::{
+    NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
+    TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
 };
 pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use workload::{

@@ -24,10 +24,9 @@ pub struct CreationRequest {
     /// Id of the cluster; there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<String>,
-    /// Not acted on yet.
+    /// A template, whose values count where the specification has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub template_id: Later,
+    pub template_id: Option<String>,
     /// What to run and with what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
@@ -61,6 +60,15 @@ macro_rules! with_later {
         }
 
         impl $name {
+            /// These values, and where there is none that of `below`.
+            #[must_use]
+            pub fn over(self, below: Self) -> Self {
+                Self {
+                    $( $field: inherit(self.$field, below.$field), )*
+                    $( $later: self.$later.or(below.$later), )*
+                }
+            }
+
             /// The fields that ask for something this server does not do yet.
             #[must_use]
             pub fn not_yet(&self) -> Vec<&'static str> {
@@ -89,28 +97,125 @@ impl CreationRequest {
     /// The fields that ask for something this server does not do yet, by their full path.
     #[must_use]
     pub fn not_yet(&self) -> Vec<String> {
-        let top = [
-            ("useGivenNameAsPrefix", &self.use_given_name_as_prefix),
-            ("templateId", &self.template_id),
-        ];
+        let top = [("useGivenNameAsPrefix", &self.use_given_name_as_prefix)];
         let top = top.into_iter().filter(|(_, value)| asks_for_something(value));
         let mut names: Vec<String> = top.map(|(name, _)| name.to_owned()).collect();
-        if let Some(spec) = &self.spec {
-            names.extend(spec.not_yet().into_iter().map(|name| format!("spec.{name}")));
-            let compute = spec.compute.iter().flat_map(Compute::not_yet);
-            names.extend(compute.map(|name| format!("spec.compute.{name}")));
-            for (at, variable) in spec.environment_variables.iter().flatten().enumerate() {
-                let fields = variable.not_yet().into_iter();
-                names.extend(fields.map(|f| format!("spec.environmentVariables[{at}].{f}")));
-            }
+        let spec = self.spec.iter().flat_map(WorkloadSpec::all_not_yet);
+        names.extend(spec.map(|name| format!("spec.{name}")));
+        names
+    }
+}
+
+impl WorkloadSpec {
+    /// The fields that ask for something this server does not do yet, those inside others too.
+    #[must_use]
+    pub fn all_not_yet(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.not_yet().into_iter().map(str::to_owned).collect();
+        let compute = self.compute.iter().flat_map(Compute::not_yet);
+        names.extend(compute.map(|name| format!("compute.{name}")));
+        for (at, variable) in self.environment_variables.iter().flatten().enumerate() {
+            let fields = variable.not_yet().into_iter();
+            names.extend(fields.map(|f| format!("environmentVariables[{at}].{f}")));
         }
         names
     }
 }
 
+/// How a value goes with one that is inherited. Most replace it.
+trait Inherit: Sized {
+    fn over(self, _below: Self) -> Self {
+        self
+    }
+}
+
+fn inherit<T: Inherit>(own: Option<T>, below: Option<T>) -> Option<T> {
+    match (own, below) {
+        (Some(own), Some(below)) => Some(own.over(below)),
+        (own, below) => own.or(below),
+    }
+}
+
+impl Inherit for String {}
+impl Inherit for Number {}
+impl Inherit for bool {}
+impl Inherit for u32 {}
+impl Inherit for u64 {}
+impl Inherit for Preemptibility {}
+impl Inherit for RestartPolicy {}
+impl Inherit for GpuRequestType {}
+
+impl Inherit for Compute {
+    fn over(self, mut below: Self) -> Self {
+        if self.gpu_request_type.is_some() {
+            // Another way to ask for a share; the inherited one would contradict it.
+            (below.gpu_portion_request, below.gpu_memory_request) = (None, None);
+        }
+        Self::over(self, below)
+    }
+}
+
+impl Inherit for Vec<EnvironmentVariable> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |variable| variable.name.as_deref().unwrap_or_default())
+    }
+}
+
+impl Inherit for Vec<NameValue> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |pair| &pair.name)
+    }
+}
+
+impl Inherit for AssetIds {
+    fn over(self, below: Self) -> Self {
+        let mut datasources = below.datasources.unwrap_or_default();
+        datasources
+            .retain(|asset| !self.datasources.iter().flatten().any(|own| own.id == asset.id));
+        datasources.extend(self.datasources.into_iter().flatten());
+        Self {
+            environment: self.environment.or(below.environment),
+            compute: self.compute.or(below.compute),
+            datasources: Some(datasources).filter(|all| !all.is_empty()),
+        }
+    }
+}
+
+/// Inherited items, without those that there are own ones of, and the own ones.
+fn by_name<T>(own: Vec<T>, mut below: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
+    below.retain(|inherited| !own.iter().any(|item| name(item) == name(inherited)));
+    below.extend(own);
+    below
+}
+
+/// Assets by id, whose values count where the specification has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetIds {
+    /// An environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// A compute resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<String>,
+    /// Data sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datasources: Option<Vec<AssetIdRef>>,
+}
+
+/// An asset by id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetIdRef {
+    /// Id.
+    pub id: String,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<crate::AssetKind>,
+}
+
 with_later! {
-    /// What to run and with what (`TrainingSpecSpec`, `WorkspaceSpecSpec`), and two fields of
-    /// our own: `elastic` and `commandLine`.
+    /// What to run and with what (`TrainingSpecSpec`, `WorkspaceSpecSpec`), and three fields of
+    /// our own: `assets`, `elastic` and `commandLine`.
     pub struct WorkloadSpec {
         /// Image.
         pub image: String,
@@ -144,6 +249,8 @@ with_later! {
         pub elastic: bool,
         /// Our own: the command line it was submitted with, for people.
         pub command_line: String,
+        /// Our own: assets whose values count where there is none here.
+        pub assets: AssetIds,
         ---
         auto_deletion: "autoDeletionTimeAfterCompletionSeconds",
         completions: "completions",
@@ -206,12 +313,13 @@ with_later! {
         pub value: String,
         /// Free text, kept for display only.
         pub description: String,
+        /// Takes an inherited one away.
+        pub exclude: bool,
         ---
         secret: "secret",
         config_map: "configMap",
         pod_field_ref: "podFieldRef",
         user_credential: "userCredential",
-        exclude: "exclude",
     }
 }
 
@@ -295,6 +403,36 @@ mod tests {
     fn a_misspelled_field_is_refused() {
         let fault = request(r#"{"compute":{"gpuDeviceRequest":1}}"#).unwrap_err().to_string();
         assert!(fault.contains("unknown field `gpuDeviceRequest`"), "{fault}");
+    }
+
+    #[test]
+    fn own_values_go_over_inherited_ones() {
+        let spec = |text: &str| request(text).unwrap().spec.unwrap();
+        for (own, below, want) in [
+            (r#"{"image":"a"}"#, r#"{"image":"b","args":"x"}"#, r#"{"image":"a","args":"x"}"#),
+            (
+                r#"{"compute":{"cpuCoreRequest":2}}"#,
+                r#"{"compute":{"cpuCoreRequest":1,"gpuDevicesRequest":1}}"#,
+                r#"{"compute":{"gpuDevicesRequest":1,"cpuCoreRequest":2}}"#,
+            ),
+            (
+                r#"{"compute":{"gpuRequestType":"memory","gpuMemoryRequest":"8G"}}"#,
+                r#"{"compute":{"gpuRequestType":"portion","gpuPortionRequest":0.5}}"#,
+                r#"{"compute":{"gpuRequestType":"memory","gpuMemoryRequest":"8G"}}"#,
+            ),
+            (
+                r#"{"environmentVariables":[{"name":"A","value":"1"}]}"#,
+                r#"{"environmentVariables":[{"name":"A","value":"0"},{"name":"B","value":"2"}]}"#,
+                r#"{"environmentVariables":[{"name":"B","value":"2"},{"name":"A","value":"1"}]}"#,
+            ),
+            (
+                r#"{"assets":{"compute":"c"}}"#,
+                r#"{"assets":{"compute":"d","environment":"e"}}"#,
+                r#"{"assets":{"environment":"e","compute":"c"}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&spec(own).over(spec(below))).unwrap(), want);
+        }
     }
 
     #[test]

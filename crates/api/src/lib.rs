@@ -10,13 +10,16 @@
 //! `/elastane/v1`.
 
 mod access;
+mod assets;
 mod convert;
 mod edge;
 mod identity;
 mod objects;
 mod openapi;
 mod routes;
+mod scopes;
 mod serve;
+mod templates;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,6 +41,10 @@ pub fn workload_asked_for(
 ) -> Result<control::WorkloadSpec, String> {
     use control::view::WorkloadKind::{Training, Workspace};
     let kind = if interactive { Workspace } else { Training };
+    let assets = request.spec.as_ref().is_some_and(|spec| spec.assets.is_some());
+    if assets || request.template_id.is_some() {
+        return Err("assets and templates are the server's; leave them out".to_owned());
+    }
     let asker = convert::Asker { subject: String::new(), source: "what-if".to_owned() };
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)

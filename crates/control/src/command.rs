@@ -168,6 +168,8 @@ pub struct WorkloadSpec {
     pub grace_ms: u64,
     /// The command line it was submitted with, for people.
     pub command_line: Option<String>,
+    /// The objects that values were taken from, `<kind>/<id>`.
+    pub uses: Vec<String>,
     /// Labels, kept and returned.
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.

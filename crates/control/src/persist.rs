@@ -256,6 +256,7 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         restart: restart_word(spec.restart).to_owned(),
         grace_ms: spec.grace_ms,
         command_line: spec.command_line.clone(),
+        uses: spec.uses.clone(),
         labels: spec.labels.clone(),
         annotations: spec.annotations.clone(),
     }
@@ -287,6 +288,7 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         restart: restart(&body.restart)?,
         grace_ms: body.grace_ms,
         command_line: body.command_line,
+        uses: body.uses,
         labels: body.labels,
         annotations: body.annotations,
     })

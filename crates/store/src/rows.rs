@@ -241,6 +241,9 @@ pub struct WorkloadSpecBody {
     pub grace_ms: u64,
     /// Command line it was submitted with.
     pub command_line: Option<String>,
+    /// Objects that values were taken from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<String>,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Annotations.

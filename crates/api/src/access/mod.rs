@@ -11,8 +11,8 @@ mod rules;
 use std::collections::BTreeSet;
 
 use auth::{Action, Resource, Role};
-use control::Scope;
 use control::view::{View, WorkloadKind, WorkloadView};
+use control::{Object, Scope};
 
 pub(crate) use guard::authorise;
 pub(crate) use rules::{AccessRule, RuleIndex};
@@ -135,6 +135,40 @@ impl Caller {
         let own = self.may(action, resource, scope);
         let whose = if own { " of others" } else { "" };
         Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
+    }
+
+    /// Refuses what the caller may not do to an object.
+    pub(crate) fn must_to_object(
+        &self,
+        action: Action,
+        resource: Resource,
+        object: &Object,
+    ) -> Result<(), Fault> {
+        if self.may_to(action, resource, object.scope, &object.created_by) {
+            return Ok(());
+        }
+        let own = self.may(action, resource, object.scope);
+        let whose = if own { " of others" } else { "" };
+        let place = format!("{whose} in {}", in_words(object.scope));
+        Err(self.refused(action, resource, &place))
+    }
+
+    /// Whether the caller may see an object: where it is, or where it can be used.
+    pub(crate) fn sees(&self, resource: Resource, object: &Object) -> bool {
+        let shows = |grant: &Grant| {
+            grant.role.allows(Action::Read, resource)
+                && (contains(grant.scope, object.scope) || contains(object.scope, grant.scope))
+        };
+        self.principal.is_built_in() || self.grants.iter().any(shows)
+    }
+
+    /// Refuses to show an object that the caller may not see.
+    pub(crate) fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
+        if self.sees(resource, object) {
+            return Ok(());
+        }
+        let place = format!(" in {}", in_words(object.scope));
+        Err(self.refused(Action::Read, resource, &place))
     }
 
     fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {

@@ -38,6 +38,11 @@ impl Class {
         }
     }
 
+    /// All of them, the lowest first.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        CLASSES.iter().map(|&(name, value)| Self { name, value })
+    }
+
     /// The class of this name; otherwise what is allowed.
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         let found = CLASSES.iter().find(|(known, _)| *known == name);

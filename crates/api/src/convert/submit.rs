@@ -84,6 +84,7 @@ pub(crate) fn command(
         },
         grace_ms: grace_s.saturating_mul(1000),
         command_line: spec.command_line,
+        uses: Vec::new(),
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
     };
@@ -102,7 +103,7 @@ fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault>
 }
 
 /// Splits a string by the rules of the shell.
-fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
+pub(crate) fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
     let Some(text) = not_empty(field, text)? else { return Ok(None) };
     let words = shell_words::split(&text)
         .map_err(|_| Fault::field(field, format!("`{text}` has a quote that is not closed")))?;
@@ -116,7 +117,7 @@ fn environment(variables: Vec<EnvironmentVariable>) -> BTreeMap<String, String> 
     let pair = |variable: EnvironmentVariable| {
         (variable.name.unwrap_or_default(), variable.value.unwrap_or_default())
     };
-    variables.into_iter().map(pair).collect()
+    variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect()
 }
 
 fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
@@ -126,6 +127,32 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
         _ => Err(Fault::field(field, format!("name `{}` is not 1 to 63 characters", pair.name))),
     })
     .collect()
+}
+
+/// Refuses what can never be right in a specification that is not complete.
+pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
+    let compute = spec.compute.clone().unwrap_or_default();
+    gpu(&compute)?;
+    cpu_millis(&compute)?;
+    memory_bytes(&compute)?;
+    words("spec.command", spec.command.clone())?;
+    words("spec.args", spec.args.clone())?;
+    pairs("spec.labels", spec.labels.clone().unwrap_or_default())?;
+    pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
+    match spec.priority_class.as_deref().map(Class::named) {
+        Some(Err(why)) => Err(Fault::field("spec.priorityClass", why)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses resources that can never be right, where they are all of a specification.
+pub(crate) fn check_compute(compute: &Compute) -> Result<(), Fault> {
+    let checked =
+        gpu(compute).and_then(|_| cpu_millis(compute)).and_then(|_| memory_bytes(compute));
+    checked.map(|_| ()).map_err(|fault| Fault {
+        message: fault.message.replacen("spec.compute.", "spec.", 1),
+        ..fault
+    })
 }
 
 fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {

@@ -68,6 +68,7 @@ fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
         category: Some(category(spec.kind).to_owned()),
         elastic: Some(spec.elastic),
         command_line: spec.command_line.clone(),
+        assets: crate::assets::ids_of(&spec.uses),
         ..api_types::WorkloadSpec::default()
     }
 }

@@ -15,7 +15,7 @@ use super::{Context, namespace, quantity};
 use crate::edge::{Row, Scalar, Type};
 
 /// A phase in the words of the interface.
-pub(super) const fn phase_name(phase: Phase) -> &'static str {
+pub(crate) const fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending => "Pending",
         Phase::Initializing => "Initializing",

@@ -121,7 +121,7 @@ const OPERATORS: [(&str, Operator); 8] = [
 ];
 
 /// Every parameter a list takes, and what it does; some change nothing here.
-const PARAMETERS: [(&str, schema::Type, &str); 11] = {
+const PARAMETERS: [(&str, schema::Type, &str); 14] = {
     use schema::Type::{Boolean, Integer, String};
     [
         ("offset", Integer, "How many to leave out at the beginning"),
@@ -133,6 +133,9 @@ const PARAMETERS: [(&str, schema::Type, &str); 11] = {
         ("deleted", Boolean, "Those that were deleted, instead of the living"),
         ("completed", Boolean, "Taken and ignored"),
         ("verbosity", String, "Taken and ignored: answers are always full"),
+        ("complyToProject", String, "Taken and ignored"),
+        ("complyToWorkloadType", String, "Taken and ignored"),
+        ("complyToReplicaType", String, "Taken and ignored"),
         ("nodeName", String, "Taken and ignored"),
         ("includeRequestedForDelete", Boolean, "Taken and ignored"),
     ]
@@ -151,11 +154,6 @@ impl ListQuery {
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
         let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };
         for (name, value) in pairs {
-            let flag = || match value.as_str() {
-                "true" => Ok(true),
-                "false" => Ok(false),
-                _ => Err(Fault::field(name, format!("`{value}` is not allowed; true or false"))),
-            };
             match name.as_str() {
                 "offset" => {
                     query.offset = value.parse().map_err(|_| {
@@ -182,7 +180,7 @@ impl ListQuery {
                 }
                 "search" => query.search = Some(value.to_lowercase()).filter(|s| !s.is_empty()),
                 "filterBy" => query.conditions.extend(conditions(value)?),
-                "deleted" => query.deleted = flag()?,
+                "deleted" => query.deleted = flag(name, value)?,
                 known if PARAMETERS.iter().any(|(name, ..)| *name == known) => {}
                 unknown => {
                     return Err(unknown_word("parameter", unknown, &PARAMETERS.map(|row| row.0)));
@@ -252,7 +250,17 @@ fn found<T: Row>(row: &T, text: &str, now: Instant) -> bool {
     })
 }
 
-fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
+/// The value of a parameter that is true or false.
+pub(crate) fn flag(name: &str, value: &str) -> Result<bool, Fault> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Fault::field(name, format!("`{value}` is not allowed; true or false"))),
+    }
+}
+
+/// A word that is not known, and those that are.
+pub(crate) fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
     let hint = nearest(word, known.iter().copied())
         .map(|near| format!("did you mean `{near}`? "))
         .unwrap_or_default();

@@ -11,5 +11,5 @@ pub(crate) use answer::{Accepted, Attachment, Created, Html, JsonText, NoContent
 pub(crate) use body::{Body, parse as parse_json, read as read_body};
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
-pub(crate) use list::{ListQuery, Row, Scalar, Type, parameters};
+pub(crate) use list::{ListQuery, Row, Scalar, Type, flag, parameters, unknown_word};
 pub(crate) use origin::{Origin, note_origin};

@@ -42,7 +42,7 @@ impl Description {
     }
 
     /// A reference to a type, whose schema is added.
-    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+    pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
         if T::name() == "Vec" {
             // A list has no name of its own.

@@ -5,6 +5,7 @@ use axum::extract::Extension;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use utoipa::ToSchema;
 
 use super::describe::{Described, Description};
 use crate::access::{Access, Where};
@@ -85,6 +86,12 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     /// Hands the handler a value that tells it from its siblings.
     pub(crate) fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
         self.serve = self.serve.layer(Extension(value));
+        self
+    }
+
+    /// Describes the part of a generic type, which that only refers to.
+    pub(crate) fn part<T: ToSchema>(mut self) -> Self {
+        self.description.refer::<T>();
         self
     }
 

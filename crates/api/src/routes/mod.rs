@@ -1,5 +1,6 @@
 //! The routes, and what every request passes on its way to them.
 
+mod assets;
 mod audit;
 mod departments;
 mod events;
@@ -7,8 +8,10 @@ mod org;
 mod own;
 mod programs;
 mod projects;
+mod properties;
 mod rights;
 mod rules;
+mod templates;
 mod token;
 mod typed;
 mod users;
@@ -68,6 +71,9 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(projects::routes());
     all.extend(typed::routes());
     all.extend(workloads::routes());
+    all.extend(assets::routes());
+    all.extend(templates::routes());
+    all.extend(properties::routes());
     all.extend(own_routes());
     all.extend(users::routes());
     all.extend(programs::routes());

@@ -12,6 +12,7 @@ use control::view::{WorkloadKind, WorkloadView};
 
 use super::Shared;
 use crate::access::{Where, resource_of};
+use crate::assets::compose;
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
@@ -89,12 +90,15 @@ async fn create(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Body(request): Body<CreationRequest>,
+    Body(mut request): Body<CreationRequest>,
 ) -> Answer {
     convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
     let asker = convert::Asker { subject: caller.subject.clone(), source: source(&headers) };
-    let (project_id, spec) = convert::command(kind, request, asker)?;
+    let project_id = convert::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
+    let uses = compose(&state, kind, &mut request)?;
+    let (project_id, mut spec) = convert::command(kind, request, asker)?;
+    spec.uses = uses;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
 }

@@ -7,6 +7,7 @@ use axum::http::{Request, StatusCode};
 use expect_test::expect_file;
 use serde_json::{Value, json};
 
+use crate::assets::{keep, one_of_each};
 use crate::people::{call, get, give, program, text, user};
 use crate::server::{Server, read};
 
@@ -37,6 +38,29 @@ struct Target {
     training: String,
     workspace: String,
     rule: String,
+    /// By the path of their kind.
+    documents: Vec<(String, String)>,
+}
+
+const TEMPLATES: &str = "/api/v1/workload-templates/";
+
+/// An asset of every kind and a template of every type in a project.
+async fn documents(server: &Server, project: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let number: u64 = project.parse().unwrap();
+    for (path, _, spec) in one_of_each() {
+        let meta = json!({"name": "a", "scope": "project", "projectId": number});
+        all.push((format!("/api/v1/asset/{path}/"), keep(server, path, &meta, &spec).await));
+    }
+    for of_type in ["trainings", "workspaces", "distributed", "inferences"] {
+        let meta = json!({"name": of_type, "scopeType": "project", "scopeId": project});
+        let path = format!("{TEMPLATES}{of_type}");
+        let (_, made) = server.post(&path, json!({"meta": meta})).await;
+        all.push((format!("{path}/"), text(&made["meta"], "id")));
+    }
+    let any = all.last().unwrap().1.clone();
+    all.push((TEMPLATES.to_owned(), any));
+    all
 }
 
 /// A server with a role in it, and things of two projects.
@@ -72,6 +96,7 @@ impl Stage {
                 project: project.to_owned(),
                 training: start("trainings").await,
                 workspace: start("workspaces").await,
+                documents: documents(&server, project).await,
                 rule: give(&server, &other, 9, ("project", project)).await.to_string(),
             });
         }
@@ -83,7 +108,11 @@ impl Stage {
     async fn may(&self, (id, method, path): &Operation, target: &Target) -> char {
         let workload =
             if path.contains("/workspaces") { &target.workspace } else { &target.training };
+        let document = target.documents.iter().find(|(kind, _)| path.starts_with(kind));
+        let document = document.map_or("", |(_, id)| id);
         let path = path
+            .replace("{assetId}", document)
+            .replace("{templateId}", document)
             .replace("{projectId}", &target.project)
             .replace("{departmentId}", "1")
             .replace("{workloadId}", workload)
@@ -99,6 +128,16 @@ impl Stage {
         let body = match id.as_str() {
             "create_project" => self.server.team(&format!("new-{}", target.project)),
             "create_department" => self.server.team(&format!("department-{}", target.project)),
+            _ if method == "POST" && path.starts_with("/api/v1/asset/") => json!({
+                "meta": {"name": "new", "scope": "project",
+                         "projectId": target.project.parse::<u64>().unwrap()},
+                "spec": {},
+            }),
+            _ if method == "POST" && path.starts_with(TEMPLATES) => json!({
+                "meta": {"name": id, "scopeType": "project", "scopeId": target.project},
+            }),
+            _ if method == "PUT" && path.starts_with("/api/v1/asset/") => json!({"spec": {}}),
+            _ if path.starts_with(TEMPLATES) && method.starts_with('P') => json!({"spec": {}}),
             "create_training1" => job("new-training"),
             "create_workspace1" => job("new-workspace"),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),

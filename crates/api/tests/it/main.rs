@@ -4,14 +4,18 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod access;
+mod assets;
 mod audit;
+mod compose;
 mod departments;
 mod engine_double;
 mod identity;
 mod openapi;
 mod people;
+mod properties;
 mod refusals;
 mod server;
 mod shapes;
 mod streams;
+mod templates;
 mod walk;

@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use crate::server::{Server, read};
 
 /// Sends one wrong request and compares the status and the beginning of the message.
-async fn refused(server: &Server, request: (&str, &str, &Value), status: u16, message: &str) {
+pub(crate) async fn refused(
+    server: &Server,
+    request: (&str, &str, &Value),
+    status: u16,
+    message: &str,
+) {
     let (method, path, body) = request;
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let (got, answer) = server.raw(method, path, &body).await;

@@ -72,6 +72,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         restart: Restart::Never,
         grace_ms: 1000,
         command_line: None,
+        uses: Vec::new(),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
     }

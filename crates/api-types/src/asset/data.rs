@@ -1,0 +1,141 @@
+//! Data sources.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::optional;
+
+optional! {
+    /// A folder of an NFS server.
+    pub struct NfsAssetSpec {
+        /// Server.
+        pub server: String,
+        /// Folder there.
+        pub path: String,
+        /// Folder in the workload.
+        pub mount_path: String,
+        /// Whether it can only be read.
+        pub read_only: bool,
+    }
+}
+
+optional! {
+    /// A volume claim.
+    pub struct PvcAssetSpec {
+        /// Folder in the workload.
+        pub path: String,
+        /// Whether the claim is there already.
+        pub existing_pvc: bool,
+        /// Its name.
+        pub claim_name: String,
+        /// Whether it can only be read.
+        pub read_only: bool,
+        /// Whether it ends with the workload.
+        pub ephemeral: bool,
+        /// What a new claim asks for.
+        pub claim_info: ClaimInfo,
+        /// Whether others see it.
+        pub data_sharing: bool,
+    }
+}
+
+optional! {
+    /// What a volume claim asks for.
+    pub struct ClaimInfo {
+        /// Size, such as `10Gi`.
+        pub size: String,
+        /// Storage class.
+        pub storage_class: String,
+        /// Who may mount it.
+        pub access_modes: PvcAccessModes,
+        /// `Filesystem` or `Block`.
+        pub volume_mode: String,
+        /// Further attributes.
+        pub added_attr_values: Value,
+    }
+}
+
+optional! {
+    /// Who may mount a volume.
+    pub struct PvcAccessModes {
+        /// One node, writing.
+        pub read_write_once: bool,
+        /// Many nodes, reading.
+        pub read_only_many: bool,
+        /// Many nodes, writing.
+        pub read_write_many: bool,
+    }
+}
+
+optional! {
+    /// An S3 bucket.
+    pub struct S3AssetSpec {
+        /// Bucket.
+        pub bucket: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// Server.
+        pub url: String,
+        /// Id of a credential of kind `accessKey`.
+        pub access_key_asset_id: String,
+    }
+}
+
+optional! {
+    /// A Git repository.
+    pub struct GitAssetSpec {
+        /// Address.
+        pub repository: String,
+        /// Branch.
+        pub branch: String,
+        /// Commit or tag.
+        pub revision: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// Id of a credential of kind `password`.
+        pub password_asset_id: String,
+        /// Id of a credential.
+        pub credential_id: String,
+    }
+}
+
+optional! {
+    /// A folder of the node.
+    pub struct HostPathSpec {
+        /// Folder there.
+        pub path: String,
+        /// Folder in the workload.
+        pub mount_path: String,
+        /// Whether it can only be read.
+        pub read_only: bool,
+        /// Whether mounts below it are seen.
+        pub mount_propagation: String,
+    }
+}
+
+optional! {
+    /// A config map as files.
+    pub struct ConfigMapAssetSpec {
+        /// Its name.
+        pub config_map: String,
+        /// Folder in the workload.
+        pub mount_path: String,
+        /// One of its keys.
+        pub sub_path: String,
+        /// Permissions, such as `0644`.
+        pub default_mode: String,
+    }
+}
+
+optional! {
+    /// A credential as files.
+    pub struct SecretAssetSpec {
+        /// Id of a credential.
+        pub credential_asset_id: String,
+        /// Folder in the workload.
+        pub mount_path: String,
+        /// Permissions, such as `0400`.
+        pub default_mode: String,
+    }
+}

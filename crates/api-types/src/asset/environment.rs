@@ -1,0 +1,128 @@
+//! Environments: an image, what runs in it, and how.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::optional;
+
+optional! {
+    /// What runs, and how. All fields are kept; a workload that would need one this server does not
+    /// act on yet is refused by its name.
+    pub struct EnvironmentAssetSpec {
+        /// Image.
+        pub image: String,
+        /// Replaces the entrypoint; split by the rules of the shell.
+        pub command: String,
+        /// Arguments; split by the rules of the shell.
+        pub args: String,
+        /// Environment.
+        pub environment_variables: Vec<EnvironmentVariableOfAsset>,
+        /// Working directory.
+        pub working_dir: String,
+        /// Tools and their ports; kept and shown.
+        pub connections: Vec<Connection>,
+        /// `Always`, `IfNotPresent` or `Never`.
+        pub image_pull_policy: String,
+        /// Probes.
+        pub probes: Value,
+        /// Whether a home directory is made.
+        pub create_home_dir: bool,
+        /// Whether the input is kept open.
+        pub stdin: bool,
+        /// Whether there is a terminal.
+        pub tty: bool,
+        /// User.
+        pub run_as_uid: i64,
+        /// Group.
+        pub run_as_gid: i64,
+        /// Further groups.
+        pub supplemental_groups: String,
+        /// Where user and group come from.
+        pub uid_gid_source: String,
+        /// Whether a workspace may choose user and group.
+        pub override_uid_gid_in_workspace: bool,
+        /// Whether a process may gain rights.
+        pub allow_privilege_escalation: bool,
+        /// Rights.
+        pub capabilities: Vec<String>,
+        /// Whether the interprocess communication of the node is seen.
+        pub host_ipc: bool,
+        /// Whether the network is the node's.
+        pub host_network: bool,
+        /// Whether the root file system is read-only.
+        pub read_only_root_filesystem: bool,
+        /// Whether root is refused.
+        pub run_as_non_root: bool,
+        /// System calls that are allowed.
+        pub seccomp_profile_type: String,
+    }
+}
+
+optional! {
+    /// A variable of the environment.
+    pub struct EnvironmentVariableOfAsset {
+        /// Name.
+        pub name: String,
+        /// Value.
+        pub value: String,
+        /// Free text.
+        pub description: String,
+        /// A value of a credential.
+        pub credential: Value,
+        /// A value of a config map.
+        pub config_map: Value,
+        /// A field of the pod.
+        pub pod_field_ref: Value,
+        /// Takes an inherited one away.
+        pub exclude: bool,
+    }
+}
+
+/// A tool that is reached over a port, or elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Connection {
+    /// Name.
+    pub name: String,
+    /// Whether it is outside.
+    #[serde(default)]
+    pub is_external: bool,
+    /// One that runs in the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internal_tool_info: Option<InternalToolInfo>,
+    /// One that runs elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_tool_info: Option<ExternalToolInfo>,
+}
+
+/// A tool in the workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InternalToolInfo {
+    /// Which: `jupyter-notebook`, `tensorboard`, `custom`, ….
+    pub tool_type: String,
+    /// `LoadBalancer`, `NodePort`, `ExternalUrl` or `ServingPort`.
+    pub connection_type: String,
+    /// Port it listens on.
+    pub container_port: u16,
+    /// More about a `NodePort`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_port_info: Option<Value>,
+    /// More about an `ExternalUrl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_url_info: Option<Value>,
+    /// More about a `ServingPort`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving_port_info: Option<Value>,
+}
+
+/// A tool elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalToolInfo {
+    /// `wandb` or `comet`.
+    pub tool_type: String,
+    /// Where.
+    pub external_url: String,
+}

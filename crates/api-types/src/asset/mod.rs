@@ -1,0 +1,289 @@
+//! Workload assets: parts of a workload that are kept under a name and used by many. Owns: what all
+//! kinds have in common; the specification of each kind is in a file of its group.
+
+mod credential;
+mod data;
+mod environment;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{Later, ScopeType, Time};
+
+pub use credential::{
+    AccessKeySpec, DockerRegistrySpec, GenericSecretSpec, KeyValuePair, NgcApiKeySpec,
+    PasswordSpec, SecretText,
+};
+pub use data::{
+    ClaimInfo, ConfigMapAssetSpec, GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAccessModes,
+    PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+};
+pub use environment::{
+    Connection, EnvironmentAssetSpec, EnvironmentVariableOfAsset, ExternalToolInfo,
+    InternalToolInfo,
+};
+
+/// Declares a struct all of whose fields may be left out.
+macro_rules! optional {
+    (
+        $(#[$meta:meta])* pub struct $name:ident {
+            $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$doc])*
+               #[serde(default, skip_serializing_if = "Option::is_none")]
+               pub $field: Option<$kind>, )*
+        }
+    };
+}
+use optional;
+
+/// What an asset is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AssetKind {
+    /// GPUs, CPU and memory of a pod.
+    Compute,
+    /// What runs, and with which variables.
+    Environment,
+    /// Credential: an access key and its secret.
+    AccessKey,
+    /// Credential: user and password of an image registry.
+    DockerRegistry,
+    /// Credential: a key of the NVIDIA registry.
+    NgcApiKey,
+    /// Credential: user and password.
+    Password,
+    /// Credential: secret values by name.
+    GenericSecret,
+    /// Data: an S3 bucket.
+    S3,
+    /// Data: a Git repository.
+    Git,
+    /// Data: a folder of an NFS server.
+    Nfs,
+    /// Data: a volume claim.
+    Pvc,
+    /// Data: a folder of the node.
+    HostPath,
+    /// Data: a config map.
+    #[serde(rename = "config-map")]
+    ConfigMap,
+    /// Data: a credential as files.
+    #[serde(rename = "secret-volume")]
+    SecretVolume,
+}
+
+/// What all new assets say of themselves (`AssetCreationRequest`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssetCreationMeta {
+    /// Name, unique among those of its kind and scope.
+    pub name: String,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whose it is; whoever lies within can use it.
+    pub scope: ScopeType,
+    /// The cluster, with scope `cluster`; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// The department, with scope `department`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub department_id: Option<String>,
+    /// The project, with scope `project`: a number, unlike elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u64>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub auto_delete: Later,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub private: Later,
+    /// Which workloads may use it; all unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_supported_types: Option<WorkloadSupportedTypes>,
+}
+
+/// Which workloads may use an asset. With none that is true, all may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadSupportedTypes {
+    /// Inferences.
+    #[serde(default)]
+    pub inference: bool,
+    /// Workspaces.
+    #[serde(default)]
+    pub workspace: bool,
+    /// Trainings.
+    #[serde(default)]
+    pub training: bool,
+    /// Distributed trainings.
+    #[serde(default)]
+    pub distributed: bool,
+    /// Framework of distributed trainings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dist_framework: Option<DistFramework>,
+}
+
+/// Framework of a distributed training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum DistFramework {
+    /// MPI.
+    #[serde(rename = "MPI")]
+    Mpi,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    #[serde(rename = "TF")]
+    Tf,
+    /// XGBoost.
+    #[serde(rename = "XGBoost")]
+    XgBoost,
+}
+
+/// A new asset of some kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetCreation<S> {
+    /// What all assets have.
+    pub meta: AssetCreationMeta,
+    /// What it is.
+    pub spec: S,
+}
+
+optional! {
+    /// What to change of what all assets have. Its scope stays.
+    pub struct AssetUpdateMeta {
+        /// Name.
+        pub name: String,
+        /// Free text.
+        pub description: String,
+        /// Which workloads may use it.
+        pub workload_supported_types: WorkloadSupportedTypes,
+    }
+}
+
+/// A changed asset. The specification is replaced as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetUpdate<S> {
+    /// What all assets have; what is left out stays.
+    #[serde(default)]
+    pub meta: AssetUpdateMeta,
+    /// What it is.
+    pub spec: S,
+}
+
+/// What is known of an asset beside what it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssetMeta {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is.
+    pub kind: AssetKind,
+    /// The tenant.
+    pub tenant_id: u64,
+    /// Whose it is.
+    pub scope: ScopeType,
+    /// The cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// The department.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub department_id: Option<String>,
+    /// The project: a number, unlike elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u64>,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_name: Option<String>,
+    /// Which workloads may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_supported_types: Option<WorkloadSupportedTypes>,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+    /// How often it was changed.
+    pub update_count: u64,
+}
+
+/// An asset of some kind. Secret values are never in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Asset<S> {
+    /// What all assets have.
+    pub meta: AssetMeta,
+    /// What it is.
+    pub spec: S,
+    /// Who uses it, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<AssetUsageInfo>,
+}
+
+/// Assets of some kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AssetList<S> {
+    /// The assets.
+    pub entries: Vec<Asset<S>>,
+}
+
+/// Assets of several kinds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MixedAssetList {
+    /// The assets, each in the form of its kind.
+    pub entries: Vec<Value>,
+}
+
+/// Who uses an asset: the living workloads that named it, and templates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AssetUsageInfo {
+    /// Workspaces.
+    pub workspaces: Vec<WorkloadRefAndStatus>,
+    /// Trainings.
+    pub trainings: Vec<WorkloadRefAndStatus>,
+    /// Distributed trainings.
+    pub distributed: Vec<WorkloadRefAndStatus>,
+    /// Inferences.
+    pub inferences: Vec<WorkloadRefAndStatus>,
+    /// Templates.
+    pub templates: Vec<AssetRef>,
+}
+
+/// A workload that uses an asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadRefAndStatus {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Phase.
+    pub status: String,
+}
+
+/// Something that uses an asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AssetRef {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+}

@@ -1,0 +1,109 @@
+//! What workloads can be said to be: types, priorities, categories.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::Time;
+
+/// A purpose of workloads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadCategory {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// What is meant.
+    pub description: String,
+}
+
+/// The purposes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadCategories {
+    /// All of them.
+    pub categories: Vec<WorkloadCategory>,
+}
+
+/// A priority class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadPriority {
+    /// Id; the name.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// The higher goes first inside a project.
+    pub value: u32,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// The priority classes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadPriorities {
+    /// All of them.
+    pub priorities: Vec<WorkloadPriority>,
+}
+
+/// A new type of workloads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadTypeCreateFields {
+    /// Kind, such as `RayJob`.
+    pub name: String,
+    /// Group of the kind, such as `ray.io`.
+    pub group: String,
+    /// What it is for.
+    pub category_id: String,
+    /// How important it is unless told.
+    pub priority_id: String,
+}
+
+/// What to change of a type of workloads. What is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadTypeUpdateFields {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category_id: Option<String>,
+    /// How important it is unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority_id: Option<String>,
+}
+
+/// A type of workloads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadTypeConfig {
+    /// Id.
+    pub id: String,
+    /// Kind.
+    pub name: String,
+    /// Group of the kind.
+    pub group: String,
+    /// What it is for.
+    pub category_id: String,
+    /// Its name.
+    pub category_name: String,
+    /// How important it is unless told.
+    pub priority_id: String,
+    /// Its name.
+    pub priority_name: String,
+    /// When it was made; not said of the program's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Time>,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    /// Last change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Time>,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_by: Option<String>,
+}
+
+/// The types of workloads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadTypes {
+    /// All of them.
+    pub types: Vec<WorkloadTypeConfig>,
+}

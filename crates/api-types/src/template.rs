@@ -1,0 +1,152 @@
+//! Workload templates: specifications that are kept under a name, to begin with.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::{ScopeType, Time};
+
+/// Type of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum WorkloadType {
+    /// Interactive.
+    Workspace,
+    /// Of one pod.
+    Training,
+    /// Of many pods.
+    Distributed,
+    /// Serving.
+    Inference,
+}
+
+/// What a new template says of itself (`TemplateCreationMetaFields`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TemplateCreationMeta {
+    /// Name, unique in its scope.
+    pub name: String,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whose it is; whoever lies within can use it.
+    pub scope_type: ScopeType,
+    /// Id of the department or project; of the cluster or tenant it may be left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope_id: Option<String>,
+}
+
+/// A new template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateCreation<S> {
+    /// Name and scope.
+    pub meta: TemplateCreationMeta,
+    /// The values to begin with.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<S>,
+}
+
+const fn none<S>() -> Option<S> {
+    None
+}
+
+/// What to change of what all templates have. The scope stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateUpdateMeta {
+    /// Name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A changed template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateUpdate<S> {
+    /// Name; what is left out stays.
+    #[serde(default)]
+    pub meta: TemplateUpdateMeta,
+    /// The values.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<S>,
+}
+
+/// What is known of a template beside its values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateMetaFields {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is for.
+    pub workload_type: WorkloadType,
+    /// Whose it is.
+    pub scope_type: ScopeType,
+    /// Id of that.
+    pub scope_id: String,
+    /// The cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// The department.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub department_id: Option<String>,
+    /// The project: a number, unlike elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u64>,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+}
+
+/// A template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadTemplate {
+    /// Name and scope.
+    pub meta: TemplateMetaFields,
+    /// The values, in the form of a creation of its type.
+    pub spec: Value,
+}
+
+/// A page of templates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TemplateList {
+    /// The templates.
+    pub entries: Vec<WorkloadTemplate>,
+    /// Where the page lies.
+    pub pagination: Pagination,
+}
+
+/// Where a page lies in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pagination {
+    /// How many match.
+    pub total: u64,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// Whether a name is free.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NameAvailability {
+    /// Whether it is.
+    pub available: bool,
+}
+
+/// Values of a type of workload that this server does not run yet; kept as they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct OpenSpec(pub Map<String, Value>);

@@ -1,0 +1,193 @@
+//! What a creation asks for, from all that it names: the request's own values first, then those of
+//! the assets it names, then the template's, then those of the assets the template names.
+
+use api_types::{
+    AssetIds, Compute, CreationRequest, EnvironmentAssetSpec, EnvironmentVariable, WorkloadSpec,
+};
+use control::view::WorkloadKind;
+use control::{Object, Scope};
+use serde_json::{Map, Value, json};
+
+use super::{AssetSpec, Stored, restricts};
+use crate::State;
+use crate::convert;
+use crate::edge::Fault;
+use crate::objects::{Family, Item};
+use crate::scopes;
+use crate::templates::{self, Template};
+
+/// Fills what a creation leaves out. Answers the objects that values were taken from.
+pub(crate) fn compose(
+    state: &State,
+    kind: WorkloadKind,
+    request: &mut CreationRequest,
+) -> Result<Vec<String>, Fault> {
+    let own = request.spec.take().unwrap_or_default();
+    let template = request.template_id.take();
+    if template.is_none() && own.assets.is_none() {
+        request.spec = Some(own);
+        return Ok(Vec::new());
+    }
+    let project = Scope::Project(convert::project_id("projectId", &request.project_id)?);
+    let mut from =
+        Sources { state, kind, near: scopes::around(project, &state.control.view()), uses: vec![] };
+    let (own, chosen) = split(own);
+    let (preset, mut presets) = split(from.template(template.as_deref())?);
+    // What the request names replaces what the template names.
+    presets.environment.take_if(|_| chosen.environment.is_some());
+    presets.compute.take_if(|_| chosen.compute.is_some());
+    let own = own.over(from.assets("spec.assets", chosen)?);
+    let preset = preset.over(from.assets("templateId: spec.assets", presets)?);
+    request.spec = Some(own.over(preset));
+    Ok(from.uses)
+}
+
+/// The values of a specification, and the assets it names.
+fn split(mut spec: WorkloadSpec) -> (WorkloadSpec, AssetIds) {
+    let assets = spec.assets.take().unwrap_or_default();
+    (spec, assets)
+}
+
+/// Where values are taken from.
+struct Sources<'a> {
+    state: &'a State,
+    kind: WorkloadKind,
+    /// The scopes whose objects the workload can use.
+    near: Vec<Scope>,
+    uses: Vec<String>,
+}
+
+impl Sources<'_> {
+    /// An object that the workload can use. One that lies elsewhere is not there for it.
+    fn find<F: Family>(&mut self, field: &str, id: &str) -> Result<Item<F>, Fault> {
+        let found = self.state.one::<F>(id).ok();
+        let found = found.filter(|item| self.near.contains(&item.object.scope));
+        let missing = || {
+            let why = format!("{} {} was not found", F::KIND, units::shown(id));
+            Fault::new(axum::http::StatusCode::NOT_FOUND, format!("{field}: {why}"))
+        };
+        let item = found.ok_or_else(missing)?;
+        self.uses.push(item.object.key());
+        Ok(item)
+    }
+
+    /// The values of a template.
+    fn template(&mut self, id: Option<&str>) -> Result<WorkloadSpec, Fault> {
+        let Some(id) = id else { return Ok(WorkloadSpec::default()) };
+        let item: Item<Template> = self.find("templateId", id)?;
+        let wanted = templates::type_of(self.kind);
+        if item.body.workload_type != wanted {
+            let (name, own) = (&item.object.name, item.body.workload_type);
+            let why = format!("`{name}` is a template of type {own:?}, not {wanted:?}");
+            return Err(Fault::field("templateId", why));
+        }
+        self.supported("templateId", &item.object, templates::spec_of(&item)?)
+    }
+
+    /// The values of the assets that something names.
+    fn assets(&mut self, at: &str, ids: AssetIds) -> Result<WorkloadSpec, Fault> {
+        if ids.datasources.is_some_and(|all| !all.is_empty()) {
+            return Err(Fault::not_yet(format!("{at}.datasources")));
+        }
+        let mut values = WorkloadSpec::default();
+        if let Some(id) = ids.environment {
+            let field = format!("{at}.environment");
+            let item: Item<Stored<EnvironmentAssetSpec>> = self.usable(&field, &id)?;
+            let object = item.object.clone();
+            values = self.supported(&field, &object, environment(item.body.spec))?;
+        }
+        if let Some(id) = ids.compute {
+            let field = format!("{at}.compute");
+            let item: Item<Stored<Compute>> = self.usable(&field, &id)?;
+            let object = item.object.clone();
+            let compute = WorkloadSpec { compute: Some(item.body.spec), ..WorkloadSpec::default() };
+            values = self.supported(&field, &object, compute)?.over(values);
+        }
+        Ok(values)
+    }
+
+    /// An asset that workloads of this kind may use.
+    fn usable<S: AssetSpec>(&mut self, field: &str, id: &str) -> Result<Item<Stored<S>>, Fault> {
+        let item: Item<Stored<S>> = self.find(field, id)?;
+        let (may, kind) = match (restricts(item.body.supports.as_ref()), self.kind) {
+            (None, _) => return Ok(item),
+            (Some(types), WorkloadKind::Training) => (types.training, "trainings"),
+            (Some(types), WorkloadKind::Workspace) => (types.workspace, "workspaces"),
+        };
+        if may {
+            return Ok(item);
+        }
+        Err(Fault::field(field, format!("`{}` is not for {kind}", item.object.name)))
+    }
+
+    /// Refuses values that this server does not act on, by where they come from.
+    fn supported(
+        &self,
+        field: &str,
+        object: &Object,
+        values: WorkloadSpec,
+    ) -> Result<WorkloadSpec, Fault> {
+        match values.all_not_yet().first() {
+            Some(later) => {
+                let what = format!("{field}: {later}, which `{}` sets,", object.name);
+                Err(Fault::not_yet(what))
+            }
+            None => Ok(values),
+        }
+    }
+}
+
+/// An environment as values of a workload. What is false or empty asks for nothing.
+fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
+    let variables = asset.environment_variables.map(|all| {
+        let one = |variable: api_types::EnvironmentVariableOfAsset| EnvironmentVariable {
+            name: variable.name,
+            value: variable.value,
+            description: variable.description,
+            exclude: variable.exclude,
+            secret: variable.credential,
+            config_map: variable.config_map,
+            pod_field_ref: variable.pod_field_ref,
+            ..EnvironmentVariable::default()
+        };
+        all.into_iter().map(one).collect()
+    });
+    let source = asset.uid_gid_source.filter(|source| source != "fromTheImage");
+    let security = json!({
+        "runAsUid": asset.run_as_uid,
+        "runAsGid": asset.run_as_gid,
+        "supplementalGroups": asset.supplemental_groups,
+        "uidGidSource": source,
+        "allowPrivilegeEscalation": asset.allow_privilege_escalation,
+        "capabilities": asset.capabilities,
+        "hostIpc": asset.host_ipc,
+        "hostNetwork": asset.host_network,
+        "readOnlyRootFilesystem": asset.read_only_root_filesystem,
+        "runAsNonRoot": asset.run_as_non_root,
+        "seccompProfileType": asset.seccomp_profile_type,
+    });
+    WorkloadSpec {
+        image: asset.image,
+        command: asset.command,
+        args: asset.args,
+        environment_variables: variables,
+        working_dir: asset.working_dir,
+        image_pull_policy: asset.image_pull_policy.map(Value::from),
+        probes: asset.probes,
+        create_home_dir: asset.create_home_dir.map(Value::from),
+        stdin: asset.stdin.map(Value::from),
+        tty: asset.tty.map(Value::from),
+        security: Some(asking(security)),
+        ..WorkloadSpec::default()
+    }
+}
+
+/// The fields that ask for something.
+fn asking(object: Value) -> Value {
+    let Value::Object(fields) = object else { return object };
+    let fields: Map<_, _> = fields
+        .into_iter()
+        .filter(|(_, value)| api_types::asks_for_something(&Some(value.clone())))
+        .collect();
+    Value::Object(fields)
+}

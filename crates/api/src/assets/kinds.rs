@@ -1,0 +1,205 @@
+//! The kinds of assets: what each is called, and what of it can never be right.
+
+use api_types::{
+    AssetKind, Compute, ConfigMapAssetSpec, EnvironmentAssetSpec, GitAssetSpec, HostPathSpec,
+    NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+};
+
+use auth::Resource;
+
+use super::AssetSpec;
+use crate::convert;
+use crate::edge::Fault;
+
+/// Refuses what lacks one of these.
+fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
+    match fields.into_iter().find(|(_, there)| !there) {
+        Some((field, _)) => Err(Fault::field(&format!("spec.{field}"), "must be set")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a path that does not begin at the root.
+fn absolute(field: &str, path: Option<&str>) -> Result<(), Fault> {
+    match path {
+        Some(path) if !path.starts_with('/') => {
+            let why = format!("`{path}` is not an absolute path; begin it with /");
+            Err(Fault::field(&format!("spec.{field}"), why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what is not written as permissions are.
+fn mode(text: Option<&str>) -> Result<(), Fault> {
+    let octal = |text: &str| {
+        let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
+        digits.is_some_and(|rest| rest.bytes().all(|digit| (b'0'..=b'7').contains(&digit)))
+    };
+    match text.filter(|text| !octal(text)) {
+        Some(text) => {
+            let why = format!("`{text}` is not allowed; four octal digits such as 0644");
+            Err(Fault::field("spec.defaultMode", why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses a word that is none of these.
+fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), Fault> {
+    match word.filter(|word| !allowed.contains(word)) {
+        Some(word) => {
+            let why = format!("`{word}` is not allowed; {}", allowed.join(", "));
+            Err(Fault::field(&format!("spec.{field}"), why))
+        }
+        None => Ok(()),
+    }
+}
+
+impl AssetSpec for Compute {
+    const KIND: AssetKind = AssetKind::Compute;
+    const RESOURCE: Resource = Resource::ComputeResources;
+    const STORED: &'static str = "compute-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        convert::check_compute(self)
+    }
+}
+
+impl AssetSpec for EnvironmentAssetSpec {
+    const KIND: AssetKind = AssetKind::Environment;
+    const RESOURCE: Resource = Resource::Environments;
+    const STORED: &'static str = "environment-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        convert::words("spec.command", self.command.clone())?;
+        convert::words("spec.args", self.args.clone())?;
+        let policies = ["Always", "IfNotPresent", "Never"];
+        one_of("imagePullPolicy", self.image_pull_policy.as_deref(), &policies)?;
+        let sources = ["fromTheImage", "fromIdpToken", "custom"];
+        one_of("uidGidSource", self.uid_gid_source.as_deref(), &sources)?;
+        for (at, tool) in self.connections.iter().flatten().enumerate() {
+            let field = format!("connections[{at}]");
+            match (&tool.internal_tool_info, &tool.external_tool_info) {
+                (Some(_), Some(_)) | (None, None) => {
+                    let why = "needs internalToolInfo or externalToolInfo, and not both";
+                    return Err(Fault::field(&format!("spec.{field}"), why));
+                }
+                (None, Some(tool)) => {
+                    let field = format!("{field}.externalToolInfo.toolType");
+                    one_of(&field, Some(&tool.tool_type), &["wandb", "comet"])?;
+                }
+                (Some(tool), None) => {
+                    let info = format!("{field}.internalToolInfo");
+                    let types = ["LoadBalancer", "NodePort", "ExternalUrl", "ServingPort"];
+                    let field = format!("{info}.connectionType");
+                    one_of(&field, Some(&tool.connection_type), &types)?;
+                    if tool.container_port == 0 {
+                        let field = format!("spec.{info}.containerPort");
+                        return Err(Fault::field(&field, "`0` is no port; 1 to 65535"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AssetSpec for NfsAssetSpec {
+    const KIND: AssetKind = AssetKind::Nfs;
+    const RESOURCE: Resource = Resource::NfsAssets;
+    const STORED: &'static str = "nfs-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        let there = [
+            ("server", self.server.is_some()),
+            ("path", self.path.is_some()),
+            ("mountPath", self.mount_path.is_some()),
+        ];
+        needs(there)?;
+        absolute("path", self.path.as_deref())?;
+        absolute("mountPath", self.mount_path.as_deref())
+    }
+}
+
+impl AssetSpec for PvcAssetSpec {
+    const KIND: AssetKind = AssetKind::Pvc;
+    const RESOURCE: Resource = Resource::PvcAssets;
+    const STORED: &'static str = "pvc-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        needs([("path", self.path.is_some())])?;
+        absolute("path", self.path.as_deref())?;
+        if self.existing_pvc == Some(true) {
+            return needs([("claimName", self.claim_name.is_some())]);
+        }
+        let size = self.claim_info.as_ref().and_then(|claim| claim.size.as_deref());
+        needs([("claimInfo.size", size.is_some())])?;
+        let wrong = |why| Fault::field("spec.claimInfo.size", why);
+        size.map_or(Ok(()), |size| units::parse_bytes(size).map(|_| ()).map_err(wrong))
+    }
+}
+
+impl AssetSpec for S3AssetSpec {
+    const KIND: AssetKind = AssetKind::S3;
+    const RESOURCE: Resource = Resource::S3Assets;
+    const STORED: &'static str = "s3-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        needs([("bucket", self.bucket.is_some()), ("path", self.path.is_some())])?;
+        absolute("path", self.path.as_deref())
+    }
+}
+
+impl AssetSpec for GitAssetSpec {
+    const KIND: AssetKind = AssetKind::Git;
+    const RESOURCE: Resource = Resource::GitAssets;
+    const STORED: &'static str = "git-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        needs([("repository", self.repository.is_some()), ("path", self.path.is_some())])?;
+        absolute("path", self.path.as_deref())
+    }
+}
+
+impl AssetSpec for HostPathSpec {
+    const KIND: AssetKind = AssetKind::HostPath;
+    const RESOURCE: Resource = Resource::HostPathAssets;
+    const STORED: &'static str = "host-path-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        needs([("path", self.path.is_some()), ("mountPath", self.mount_path.is_some())])?;
+        absolute("path", self.path.as_deref())?;
+        absolute("mountPath", self.mount_path.as_deref())?;
+        let choices = ["None", "HostToContainer", "Bidirectional"];
+        one_of("mountPropagation", self.mount_propagation.as_deref(), &choices)
+    }
+}
+
+impl AssetSpec for ConfigMapAssetSpec {
+    const KIND: AssetKind = AssetKind::ConfigMap;
+    const RESOURCE: Resource = Resource::ConfigMapAssets;
+    const STORED: &'static str = "config-map-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        needs([
+            ("configMap", self.config_map.is_some()),
+            ("mountPath", self.mount_path.is_some()),
+        ])?;
+        absolute("mountPath", self.mount_path.as_deref())?;
+        mode(self.default_mode.as_deref())
+    }
+}
+
+impl AssetSpec for SecretAssetSpec {
+    const KIND: AssetKind = AssetKind::SecretVolume;
+    const RESOURCE: Resource = Resource::SecretAssets;
+    const STORED: &'static str = "secret-asset";
+
+    fn check(&self) -> Result<(), Fault> {
+        let credential = self.credential_asset_id.is_some();
+        needs([("credentialAssetId", credential), ("mountPath", self.mount_path.is_some())])?;
+        absolute("mountPath", self.mount_path.as_deref())?;
+        mode(self.default_mode.as_deref())
+    }
+}

@@ -1,0 +1,183 @@
+//! Workload assets. Owns: what is the same for all kinds: how they are kept, checked, found and
+//! shown. What a kind is, is in [`kinds`].
+
+mod compose;
+mod kinds;
+mod query;
+mod usage;
+
+use api_types::{
+    Asset, AssetCreationMeta, AssetKind, AssetMeta, AssetUpdateMeta, TENANT_ID,
+    WorkloadSupportedTypes, asks_for_something,
+};
+use auth::Action::Create;
+use auth::Resource;
+use control::Scope;
+use control::view::View;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::State;
+use crate::edge::{Caller, Fault};
+use crate::objects::{Family, Item};
+use crate::scopes::{self, NamedScope};
+
+pub(crate) use compose::compose;
+pub(crate) use query::{AssetQuery, OneAssetQuery};
+pub(crate) use usage::{Usage, ids_of};
+
+/// Longest description.
+const DESCRIPTION_CHARS_MAX: usize = 250;
+
+/// What an asset of a kind is.
+pub(crate) trait AssetSpec:
+    Serialize + DeserializeOwned + ToSchema + Clone + Send + Sync + 'static
+{
+    /// The published word for the kind.
+    const KIND: AssetKind;
+    /// What a role allows something to be done to.
+    const RESOURCE: Resource;
+    /// What it is called in the database and in faults.
+    const STORED: &'static str;
+
+    /// Refuses what can never be right.
+    fn check(&self) -> Result<(), Fault>;
+}
+
+/// An asset as it is kept. Its specification is kept as it was given, in the published form.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound(deserialize = "S: DeserializeOwned"))]
+pub(crate) struct Stored<S> {
+    pub(crate) description: Option<String>,
+    pub(crate) supports: Option<WorkloadSupportedTypes>,
+    pub(crate) updates: u64,
+    pub(crate) spec: S,
+}
+
+impl<S: AssetSpec> Family for Stored<S> {
+    const KIND: &'static str = S::STORED;
+}
+
+/// A new asset, checked: its scope, its name, and what is kept.
+pub(crate) fn creation<S: AssetSpec>(
+    state: &State,
+    caller: &Caller,
+    meta: AssetCreationMeta,
+    spec: S,
+) -> Result<(Scope, String, Stored<S>), Fault> {
+    let named = NamedScope {
+        kind: meta.scope,
+        cluster: meta.cluster_id.as_deref(),
+        department: meta.department_id.as_deref(),
+        project: meta.project_id,
+    };
+    let scope = state.scope("meta.", named)?;
+    caller.must(Create, S::RESOURCE, scope)?;
+    for (field, later) in [("autoDelete", &meta.auto_delete), ("private", &meta.private)] {
+        if asks_for_something(later) {
+            return Err(Fault::not_yet(format!("meta.{field}")));
+        }
+    }
+    check_description(meta.description.as_deref())?;
+    check(&spec)?;
+    let (description, supports) = (meta.description, meta.workload_supported_types);
+    Ok((scope, meta.name, Stored { description, supports, updates: 0, spec }))
+}
+
+/// Refuses a description that is too long, or none and yet there.
+pub(crate) fn check_description(text: Option<&str>) -> Result<(), Fault> {
+    match text.map(|text| text.chars().count()) {
+        None | Some(1..=DESCRIPTION_CHARS_MAX) => Ok(()),
+        Some(chars) => {
+            let why = format!("has {chars} characters; 1 to {DESCRIPTION_CHARS_MAX}, or left out");
+            Err(Fault::field("meta.description", why))
+        }
+    }
+}
+
+/// Refuses a specification that can never be right.
+pub(crate) fn check<S: AssetSpec>(spec: &S) -> Result<(), Fault> {
+    let wire = serde_json::to_value(spec).unwrap_or_default();
+    if let Some(path) = blank(&wire, "spec") {
+        return Err(Fault::field(&path, "is empty; leave it out instead"));
+    }
+    spec.check()
+}
+
+/// The first text in a document that is empty. The value of a variable may be.
+fn blank(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => Some(path.to_owned()),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, item)| blank(item, &format!("{path}[{at}]")))
+        }
+        Value::Object(fields) => {
+            let mut fields = fields.iter().filter(|(name, _)| *name != "value");
+            fields.find_map(|(name, value)| blank(value, &format!("{path}.{name}")))
+        }
+        _ => None,
+    }
+}
+
+impl<S: AssetSpec> Stored<S> {
+    /// Makes a change that was checked.
+    pub(crate) fn change(&mut self, name: &mut String, meta: AssetUpdateMeta, spec: S) {
+        if let Some(new) = meta.name {
+            *name = new;
+        }
+        self.description = meta.description.or(self.description.take());
+        self.supports = meta.workload_supported_types.or(self.supports.take());
+        self.spec = spec;
+        self.updates += 1;
+    }
+}
+
+/// An asset as it is shown.
+pub(crate) fn shown<S: AssetSpec>(
+    state: &State,
+    view: &View,
+    item: Item<Stored<S>>,
+    usage: Option<&Usage>,
+) -> Asset<S> {
+    let (object, body) = (item.object, item.body);
+    let (mut cluster_id, mut department_id, mut project_id) = (None, None, None);
+    match object.scope {
+        Scope::System | Scope::Tenant => {}
+        Scope::Cluster => cluster_id = Some(state.control.cluster().uuid.to_string()),
+        Scope::Department(id) => department_id = Some(id.to_string()),
+        Scope::Project(id) => project_id = Some(id),
+    }
+    let project = project_id.and_then(|id| view.projects.get(&id));
+    let meta = AssetMeta {
+        id: object.id.clone(),
+        name: object.name.clone(),
+        description: body.description,
+        kind: S::KIND,
+        tenant_id: TENANT_ID,
+        scope: scopes::kind_of(object.scope),
+        cluster_id,
+        department_id,
+        project_id,
+        project_name: project.map(|project| project.name.clone()),
+        workload_supported_types: body.supports,
+        created_by: object.created_by.clone(),
+        created_at: object.created_at.into(),
+        updated_by: object.updated_by.clone(),
+        updated_at: object.updated_at.into(),
+        update_count: body.updates,
+    };
+    let used_by = usage.map(|usage| usage.of(&object.id));
+    Asset { meta, spec: body.spec, used_by }
+}
+
+/// The workloads that may use an asset, if not all may.
+pub(crate) fn restricts(
+    supports: Option<&WorkloadSupportedTypes>,
+) -> Option<&WorkloadSupportedTypes> {
+    let any =
+        |t: &&WorkloadSupportedTypes| t.training || t.workspace || t.inference || t.distributed;
+    supports.filter(any)
+}

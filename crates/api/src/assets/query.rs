@@ -1,0 +1,160 @@
+//! Which assets are asked for.
+
+use api_types::{ScopeType, WorkloadSupportedTypes};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use control::view::View;
+use control::{Object, Scope};
+use utoipa::openapi::schema::Type;
+
+use crate::State;
+use crate::convert;
+use crate::edge::{Fault, flag, parameters, unknown_word};
+use crate::openapi::{Description, Input};
+use crate::scopes;
+
+/// Every parameter a list of assets takes, and what it does.
+const PARAMETERS: [(&str, Type, &str); 17] = [
+    ("name", Type::String, "Only those with this name"),
+    ("scope", Type::String, "Only those of this kind of scope"),
+    ("projectId", Type::String, "Those that a workload of this project can use"),
+    ("departmentId", Type::String, "Those of this department and of what is around it"),
+    ("clusterId", Type::String, "Those of the cluster and of what is around it"),
+    ("includeDescendants", Type::Boolean, "Also those of what lies within"),
+    ("assetIds", Type::String, "Only these, separated by commas"),
+    ("usageInfo", Type::Boolean, "Say who uses them"),
+    ("isTraining", Type::Boolean, "Only those that trainings may use, or may not"),
+    ("isWorkspace", Type::Boolean, "Only those that workspaces may use, or may not"),
+    ("isInference", Type::Boolean, "Only those that inferences may use, or may not"),
+    ("isDistributed", Type::Boolean, "Only those that distributed trainings may use, or may not"),
+    ("distributedFramework", Type::String, "Taken and ignored"),
+    ("complyToProject", Type::String, "Taken and ignored"),
+    ("complyToWorkloadType", Type::String, "Taken and ignored"),
+    ("complyToReplicaType", Type::String, "Taken and ignored"),
+    ("statusInfo", Type::Boolean, "Taken and ignored: nothing is copied elsewhere"),
+];
+
+/// Those of them that also the request for one asset takes.
+const OF_ONE: [&str; 5] =
+    ["usageInfo", "complyToProject", "complyToWorkloadType", "complyToReplicaType", "statusInfo"];
+
+/// Whether one type of workload is among those that are supported.
+type Supports = fn(&WorkloadSupportedTypes) -> bool;
+
+/// The parameters of a list.
+#[derive(Debug, Default)]
+pub(crate) struct AssetQuery {
+    name: Option<String>,
+    kind: Option<ScopeType>,
+    project: Option<u64>,
+    department: Option<String>,
+    cluster: Option<String>,
+    descendants: bool,
+    ids: Option<Vec<String>>,
+    supports: Vec<(Supports, bool)>,
+    pub(crate) usage: bool,
+}
+
+/// The parameters of the request for one asset.
+#[derive(Debug)]
+pub(crate) struct OneAssetQuery {
+    pub(crate) usage: bool,
+}
+
+impl Input for AssetQuery {
+    fn describe(to: &mut Description) {
+        for (name, kind, about) in PARAMETERS {
+            to.parameter(name, kind, about);
+        }
+    }
+}
+
+impl Input for OneAssetQuery {
+    fn describe(to: &mut Description) {
+        for (name, kind, about) in PARAMETERS {
+            if OF_ONE.contains(&name) {
+                to.parameter(name, kind, about);
+            }
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for AssetQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        parse(&parameters(&parts.uri)?, &PARAMETERS.map(|row| row.0))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for OneAssetQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        Ok(Self { usage: parse(&parameters(&parts.uri)?, &OF_ONE)?.usage })
+    }
+}
+
+fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault> {
+    let mut query = AssetQuery::default();
+    for (name, value) in pairs {
+        if !known.contains(&name.as_str()) {
+            return Err(unknown_word("parameter", name, known));
+        }
+        match name.as_str() {
+            "name" => query.name = Some(value.clone()),
+            "scope" => query.kind = Some(scopes::named(name, value)?),
+            "projectId" => query.project = Some(convert::project_id(name, value)?),
+            "departmentId" => query.department = Some(value.clone()),
+            "clusterId" => query.cluster = Some(value.clone()),
+            "includeDescendants" => query.descendants = flag(name, value)?,
+            "assetIds" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
+            "usageInfo" => query.usage = flag(name, value)?,
+            "isTraining" => query.supports.push((|types| types.training, flag(name, value)?)),
+            "isWorkspace" => query.supports.push((|types| types.workspace, flag(name, value)?)),
+            "isInference" => query.supports.push((|types| types.inference, flag(name, value)?)),
+            "isDistributed" => query.supports.push((|types| types.distributed, flag(name, value)?)),
+            _ => {}
+        }
+    }
+    Ok(query)
+}
+
+impl AssetQuery {
+    /// The scope around which things are asked for, if any.
+    fn centre(&self, state: &State) -> Result<Option<Scope>, Fault> {
+        convert::check_cluster(self.cluster.as_deref(), &state.context())?;
+        match (self.project, &self.department, &self.cluster) {
+            (Some(id), ..) => state.project(id).map(Some),
+            (None, Some(id), _) => state.department(id).map(Some),
+            (None, None, Some(_)) => Ok(Some(Scope::Cluster)),
+            (None, None, None) => Ok(None),
+        }
+    }
+
+    /// A test of what lies around an asset.
+    pub(crate) fn test<'a>(
+        &'a self,
+        state: &State,
+        view: &'a View,
+    ) -> Result<impl Fn(&Object) -> bool + 'a, Fault> {
+        let centre = self.centre(state)?;
+        let outer = centre.map(|scope| scopes::around(scope, view));
+        Ok(move |object: &Object| {
+            let scope = object.scope;
+            let within = |centre| self.descendants && scopes::around(scope, view).contains(&centre);
+            let near = outer.as_ref().is_none_or(|outer| outer.contains(&scope))
+                || centre.is_some_and(within);
+            near && self.name.as_ref().is_none_or(|name| *name == object.name)
+                && self.kind.is_none_or(|kind| kind == scopes::kind_of(scope))
+                && self.ids.as_ref().is_none_or(|ids| ids.contains(&object.id))
+        })
+    }
+
+    /// Whether workloads of the types that were asked for may use it.
+    pub(crate) fn fits(&self, supports: Option<&WorkloadSupportedTypes>) -> bool {
+        self.supports
+            .iter()
+            .all(|(supported, wanted)| super::restricts(supports).is_none_or(supported) == *wanted)
+    }
+}

@@ -1,0 +1,81 @@
+//! Types, priorities and categories of workloads.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::refusals::refused;
+use crate::server::Server;
+
+const TYPES: &str = "/api/v1/workload-types";
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_programs_own_are_listed() {
+    let server = Server::new().await;
+    let all = server.get("/api/v1/workload-categories").await;
+    assert_eq!(names(&all["categories"]), ["Build", "Train", "Deploy"]);
+    assert_eq!(server.get("/api/v1/workload-categories/train").await["name"], "Train");
+    let all = server.get("/api/v1/workload-priorities?filterBy=value%3E%3D125&sortBy=name").await;
+    assert_eq!(names(&all["priorities"]), ["high", "inference", "very-high"]);
+    let all = server.get(TYPES).await;
+    assert_eq!(names(&all["types"]), ["TrainingWorkload", "InteractiveWorkload"]);
+    let training = server.get(&format!("{TYPES}/training")).await;
+    let said = (&training["priorityName"], &training["categoryName"]);
+    assert_eq!(said, (&json!("train"), &json!("Train")));
+}
+
+#[tokio::test]
+async fn a_type_is_added_changed_and_deleted() {
+    let server = Server::new().await;
+    let ray =
+        json!({"name": "RayJob", "group": "ray.io", "categoryId": "train", "priorityId": "low"});
+    let (status, made) = server.post(TYPES, ray.clone()).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    refused(&server, ("POST", TYPES, &ray), 409, "workload-type `RayJob.ray.io` already").await;
+    let one = format!("{TYPES}/{}", made["id"].as_str().unwrap());
+    let (_, made) = server.raw("PUT", &one, &json!({"priorityId": "high"}).to_string()).await;
+    assert_eq!((&made["priorityId"], &made["categoryId"]), (&json!("high"), &json!("train")));
+    let all = server.get(&format!("{TYPES}?externalTypesOnly=true")).await;
+    assert_eq!(names(&all["types"]), ["RayJob"]);
+    let all = server.get(&format!("{TYPES}?filterBy=group==ray.io")).await;
+    assert_eq!(names(&all["types"]), ["RayJob"]);
+    assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
+    refused(&server, ("GET", &one, &Value::Null), 404, "workload-type").await;
+}
+
+#[tokio::test]
+async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
+    let server = Server::new().await;
+    let with = |name: &str, group: &str, category: &str, priority: &str| json!({"name": name, "group": group, "categoryId": category, "priorityId": priority});
+    for (body, status, message) in [
+        (with("rayJob", "ray.io", "train", "low"), 400, "name: `rayJob` is no kind"),
+        (with("Ray_Job", "ray.io", "train", "low"), 400, "name: `Ray_Job` is no kind"),
+        (with("", "ray.io", "train", "low"), 400, "name: `` is no kind"),
+        (with("RayJob", "Ray", "train", "low"), 400, "group: `Ray` is no group"),
+        (with("RayJob", "ray.", "train", "low"), 400, "group: `ray.` is no group"),
+        (with("RayJob", "ray.io", "x", "low"), 400, "categoryId: `x` is no category; allowed are"),
+        (with("RayJob", "ray.io", "train", "x"), 400, "priorityId: `x` is not a priority class"),
+        (
+            with("TrainingWorkload", "run.ai", "train", "low"),
+            409,
+            "type TrainingWorkload.run.ai is",
+        ),
+        (json!({"name": "A", "group": "a"}), 400, "missing field `categoryId`"),
+    ] {
+        refused(&server, ("POST", TYPES, &body), status, message).await;
+    }
+    for (method, path, status, message) in [
+        ("DELETE", "/api/v1/workload-types/training", 409, "type `training` is the program's own"),
+        ("PUT", "/api/v1/workload-types/training", 400, "the body is empty"),
+        ("GET", "/api/v1/workload-types/x", 404, "workload-type x was not found"),
+        ("GET", "/api/v1/workload-types?externalTypesOnly=1", 400, "externalTypesOnly: `1` is not"),
+        ("GET", "/api/v1/workload-types?filterBy=a==1", 400, "unknown field in filterBy `a`"),
+        ("GET", "/api/v1/workload-categories/x", 404, "category x was not found"),
+        ("GET", "/api/v1/workload-priorities?sortBy=x", 400, "unknown field in sortBy `x`"),
+    ] {
+        refused(&server, (method, path, &Value::Null), status, message).await;
+    }
+}

@@ -1,0 +1,132 @@
+//! Workload templates: kept, listed, changed, and refused by the name of the field.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::refusals::refused;
+use crate::server::Server;
+
+const ALL: &str = "/api/v1/workload-templates";
+
+async fn keep(server: &Server, of_type: &str, name: &str, spec: &Value) -> String {
+    let meta = json!({"name": name, "scopeType": "project", "scopeId": "1"});
+    let path = format!("{ALL}/{of_type}");
+    let (status, made) = server.post(&path, json!({"meta": meta, "spec": spec})).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    made["meta"]["id"].as_str().unwrap().to_owned()
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let entries = list["entries"].as_array().unwrap();
+    entries.iter().map(|entry| entry["meta"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn every_type_has_templates_of_its_own() {
+    let server = Server::with_teams().await;
+    for (path, of_type, spec) in [
+        ("trainings", "Training", json!({"image": "i"})),
+        ("workspaces", "Workspace", json!({"image": "i"})),
+        ("distributed", "Distributed", json!({"numWorkers": 2})),
+        ("inferences", "Inference", json!({"servingPort": {"container": 80}})),
+    ] {
+        let id = keep(&server, path, path, &spec).await;
+        let kept = server.get(&format!("{ALL}/{path}/{id}")).await;
+        assert_eq!((&kept["spec"], &kept["meta"]["workloadType"]), (&spec, &json!(of_type)));
+        let scope = (&kept["meta"]["scopeId"], &kept["meta"]["projectId"]);
+        assert_eq!(scope, (&json!("1"), &json!(1)));
+        assert_eq!(server.get(&format!("{ALL}/{id}")).await, kept);
+        assert_eq!(names(&server.get(&format!("{ALL}/{path}")).await), [path]);
+    }
+    let list = server.get(&format!("{ALL}?sortBy=name&limit=2")).await;
+    assert_eq!(names(&list), ["distributed", "inferences"]);
+    assert_eq!(list["pagination"], json!({"total": 4, "next": 2}));
+    let count = server.get(&format!("{ALL}/count?filterBy=workloadType==Training")).await;
+    assert_eq!(count["count"], 1);
+    assert_eq!(names(&server.get(&format!("{ALL}?search=work")).await), ["workspaces"]);
+}
+
+#[tokio::test]
+async fn a_template_is_replaced_changed_and_deleted() {
+    let server = Server::with_teams().await;
+    let id = keep(&server, "trainings", "a", &json!({"image": "i", "args": "x"})).await;
+    let one = format!("{ALL}/trainings/{id}");
+    let patch = json!({"meta": {"description": "d"}, "spec": {"args": "y"}});
+    let (_, made) = server.raw("PATCH", &one, &patch.to_string()).await;
+    let want = (&json!({"image": "i", "args": "y"}), &json!("d"));
+    assert_eq!((&made["spec"], &made["meta"]["description"]), want);
+    let (_, made) = server.raw("PUT", &one, &json!({"spec": {"args": "z"}}).to_string()).await;
+    assert_eq!((&made["spec"], &made["meta"]["name"]), (&json!({"args": "z"}), &json!("a")));
+    assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
+    refused(&server, ("GET", &one, &Value::Null), 404, "template").await;
+}
+
+#[tokio::test]
+async fn a_name_is_free_or_not_in_its_scope() {
+    let server = Server::with_teams().await;
+    keep(&server, "trainings", "a", &json!({})).await;
+    for (query, free) in [
+        ("templateName=a&scopeType=project&scopeId=1", false),
+        ("templateName=a&scopeType=project&scopeId=2", true),
+        ("templateName=b&scopeType=project&scopeId=1", true),
+        ("templateName=a&scopeType=tenant", true),
+    ] {
+        let got = server.get(&format!("{ALL}/name-availability?{query}")).await;
+        assert_eq!(got["available"], free, "{query}");
+    }
+    let body = json!({"meta": {"name": "a", "scopeType": "project", "scopeId": "1"}});
+    let path = format!("{ALL}/workspaces");
+    refused(&server, ("POST", &path, &body), 409, "template `a` already exists").await;
+}
+
+#[tokio::test]
+async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
+    let server = Server::with_teams().await;
+    let id = keep(&server, "trainings", "a", &json!({})).await;
+    let path = format!("{ALL}/trainings");
+    let with = |spec: Value| json!({"meta": {"name": "b", "scopeType": "tenant"}, "spec": spec});
+    let of = |meta: Value| json!({"meta": meta});
+    for (body, status, message) in [
+        (with(json!({"imgae": "i"})), 400, "spec.imgae: unknown field `imgae`"),
+        (with(json!({"priorityClass": "x"})), 400, "spec.priorityClass: `x` is not a priority"),
+        (with(json!({"compute": {"gpuDevicesRequest": 0.5}})), 400, "spec.compute.gpuDevicesR"),
+        (with(json!({"args": "'"})), 400, "spec.args: `'` has a quote that is not closed"),
+        (of(json!({"name": "b"})), 400, "meta: missing field `scopeType`"),
+        (of(json!({"name": "b", "scopeType": "project"})), 400, "meta.scopeId: must be set with"),
+        (
+            of(json!({"name": "b", "scopeType": "project", "scopeId": "x"})),
+            400,
+            "meta.scopeId: `x` is not a project id",
+        ),
+        (
+            of(json!({"name": "b", "scopeType": "department", "scopeId": "x"})),
+            404,
+            "department x was not found",
+        ),
+        (of(json!({"name": "b", "scopeType": "system"})), 400, "meta.scope: `system` is the prog"),
+        (
+            of(json!({"name": "b", "scopeType": "tenant", "description": ""})),
+            400,
+            "meta.description: has 0 characters",
+        ),
+    ] {
+        refused(&server, ("POST", &path, &body), status, message).await;
+    }
+    for (method, path, status, message) in [
+        ("GET", format!("{ALL}/workspaces/{id}"), 404, "template "),
+        ("DELETE", format!("{ALL}/workspaces/{id}"), 404, "template "),
+        ("GET", format!("{ALL}/x"), 404, "template x was not found"),
+        ("GET", format!("{ALL}?filterBy=size==1"), 400, "unknown field in filterBy `size`"),
+        ("GET", format!("{ALL}/name-availability"), 400, "templateName: must be set"),
+        (
+            "GET",
+            format!("{ALL}/name-availability?templateName=a&scopeType=x"),
+            400,
+            "scopeType: `x` is no scope",
+        ),
+        ("GET", format!("{ALL}/name-availability?nmae=a"), 400, "unknown parameter `nmae`"),
+        ("PUT", format!("{ALL}/inferences/{id}"), 405, ""),
+    ] {
+        refused(&server, (method, &path, &Value::Null), status, message).await;
+    }
+}
