@@ -40,6 +40,17 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Fault::bad("the body is empty; send a JSON object"));
     }
+    // The published asynchronous client (runapy 1.224.0) encodes its bodies twice. No body is a
+    // text, so what is one can only be that.
+    if bytes.trim_ascii_start().first() == Some(&b'"') {
+        let inner: String =
+            serde_json::from_slice(bytes).map_err(|fault| Fault::bad(explain(&fault)))?;
+        return read_object(inner.as_bytes());
+    }
+    read_object(bytes)
+}
+
+fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let parsed: T = serde_path_to_error::deserialize(&mut json).map_err(|fault| {
         let path = fault.path().to_string();
@@ -89,6 +100,16 @@ mod tests {
 
     fn fault(body: &str) -> String {
         parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
+    }
+
+    #[test]
+    fn a_body_that_was_encoded_twice_is_read() {
+        let once = r#"{"name":"a","projectId":"1"}"#;
+        let twice = serde_json::to_string(once).unwrap();
+        let read = parse::<api_types::CreationRequest>(twice.as_bytes()).unwrap();
+        assert_eq!(read, parse(once.as_bytes()).unwrap());
+        assert!(fault("\"x\"").starts_with("the body is not valid JSON"));
+        assert!(fault("\"\\\"x\\\"\"").starts_with("invalid type: string"));
     }
 
     #[test]

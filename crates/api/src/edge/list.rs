@@ -5,15 +5,15 @@
 
 use std::borrow::Cow;
 
-use api_types::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Time};
+use api_types::{PAGE_ITEMS_DEFAULT, Time};
 use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use units::Instant;
-use utoipa::openapi::schema;
 
 use super::body::nearest;
 use super::fault::Fault;
+use super::parameters::PARAMETERS;
 use crate::openapi::{Description, Input};
 
 /// Most conditions in one filter.
@@ -120,31 +120,10 @@ const OPERATORS: [(&str, Operator); 8] = [
     ("=$", Operator::EndsWith),
 ];
 
-/// Every parameter a list takes, and what it does; some change nothing here.
-const PARAMETERS: [(&str, schema::Type, &str); 14] = {
-    use schema::Type::{Boolean, Integer, String};
-    [
-        ("offset", Integer, "How many to leave out at the beginning"),
-        ("limit", Integer, "Most to answer, 1 to 500; 50 unless told"),
-        ("sortBy", String, "Field to sort by"),
-        ("sortOrder", String, "`asc` or `desc`"),
-        ("search", String, "Text that one of the main fields contains"),
-        ("filterBy", String, "Up to ten conditions, separated by commas: name==a1,phase!=Running"),
-        ("deleted", Boolean, "Those that were deleted, instead of the living"),
-        ("completed", Boolean, "Taken and ignored"),
-        ("verbosity", String, "Taken and ignored: answers are always full"),
-        ("complyToProject", String, "Taken and ignored"),
-        ("complyToWorkloadType", String, "Taken and ignored"),
-        ("complyToReplicaType", String, "Taken and ignored"),
-        ("nodeName", String, "Taken and ignored"),
-        ("includeRequestedForDelete", Boolean, "Taken and ignored"),
-    ]
-};
-
 impl Input for ListQuery {
     fn describe(to: &mut Description) {
-        for (name, kind, about) in PARAMETERS {
-            to.parameter(name, kind, about);
+        for (name, allowed, about) in PARAMETERS {
+            to.parameter_of(name, allowed.schema(), about);
         }
     }
 }
@@ -154,37 +133,21 @@ impl ListQuery {
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
         let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };
         for (name, value) in pairs {
+            let known = PARAMETERS.iter().find(|(known, ..)| known == name);
+            let Some((_, allowed, _)) = known else {
+                return Err(unknown_word("parameter", name, &PARAMETERS.map(|row| row.0)));
+            };
+            allowed.check(name, value)?;
             match name.as_str() {
-                "offset" => {
-                    query.offset = value.parse().map_err(|_| {
-                        Fault::field(name, format!("`{value}` is not a count; 0 or more"))
-                    })?;
-                }
-                "limit" => {
-                    let limit = value.parse().ok().filter(|n| (1..=PAGE_ITEMS_MAX).contains(n));
-                    query.limit = limit.ok_or_else(|| {
-                        let allowed = format!("`{value}` is not allowed; 1 to {PAGE_ITEMS_MAX}");
-                        Fault::field(name, allowed)
-                    })?;
-                }
+                // Checked above.
+                "offset" => query.offset = value.parse().unwrap_or_default(),
+                "limit" => query.limit = value.parse().unwrap_or(PAGE_ITEMS_DEFAULT),
                 "sortBy" => query.sort_by = Some(value.clone()),
-                "sortOrder" => {
-                    query.descending = match value.as_str() {
-                        "asc" => false,
-                        "desc" => true,
-                        _ => {
-                            let allowed = format!("`{value}` is not allowed; asc or desc");
-                            return Err(Fault::field(name, allowed));
-                        }
-                    }
-                }
+                "sortOrder" => query.descending = value == "desc",
                 "search" => query.search = Some(value.to_lowercase()).filter(|s| !s.is_empty()),
                 "filterBy" => query.conditions.extend(conditions(value)?),
-                "deleted" => query.deleted = flag(name, value)?,
-                known if PARAMETERS.iter().any(|(name, ..)| *name == known) => {}
-                unknown => {
-                    return Err(unknown_word("parameter", unknown, &PARAMETERS.map(|row| row.0)));
-                }
+                "deleted" => query.deleted = value == "true",
+                _ => {}
             }
         }
         if query.conditions.len() > CONDITIONS_MAX {

@@ -81,7 +81,7 @@ fn wrong_queries_say_what_is_allowed() {
     for (query, want) in [
         ("limit=0", "limit: `0` is not allowed; 1 to 500"),
         ("limit=501", "limit: `501` is not allowed; 1 to 500"),
-        ("offset=-1", "offset: `-1` is not a count; 0 or more"),
+        ("offset=-1", "offset: `-1` is not allowed; a whole number, 0 or more"),
         ("sortOrder=up", "sortOrder: `up` is not allowed; asc or desc"),
         ("sortBy=nmae", "unknown field in sortBy `nmae`; did you mean `name`? allowed are name,"),
         ("filterBy=size==1", "unknown field in filterBy `size`; allowed are name, gpus, at"),

@@ -6,6 +6,7 @@ mod fault;
 mod guard;
 mod list;
 mod origin;
+mod parameters;
 
 pub(crate) use answer::{Accepted, Attachment, Created, Html, JsonText, NoContent, PlainText};
 pub(crate) use body::{Body, parse as parse_json, read as read_body};

@@ -14,7 +14,7 @@ use axum::{Extension, Json};
 use utoipa::ToSchema;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::edge::{
@@ -35,7 +35,11 @@ pub(crate) struct Description {
 impl Description {
     /// Adds a parameter of the query.
     pub(crate) fn parameter(&mut self, name: &str, kind: Type, about: &str) {
-        let schema = ObjectBuilder::new().schema_type(kind);
+        self.parameter_of(name, Object::with_type(kind), about);
+    }
+
+    /// Adds a parameter of the query of which more than the type is known.
+    pub(crate) fn parameter_of(&mut self, name: &str, schema: Object, about: &str) {
         let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
         let parameter = parameter.required(Required::False).description(Some(about));
         self.query.push(parameter.schema(Some(schema)).build());

@@ -1,0 +1,76 @@
+//! The parameters of lists. Owns: their names, what each may be, and how that is told; checked and
+//! described from one table.
+
+use api_types::PAGE_ITEMS_MAX;
+use utoipa::openapi::schema::{self, ObjectBuilder};
+
+use super::fault::Fault;
+
+/// What a parameter may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Allowed {
+    /// A whole number from here to there.
+    Number(u64, u64),
+    Flag,
+    Word(&'static [&'static str]),
+    Text,
+}
+
+/// Every parameter a list takes, and what it does; some change nothing here.
+pub(crate) const PARAMETERS: [(&str, Allowed, &str); 14] = {
+    use Allowed::{Flag, Number, Text, Word};
+    [
+        ("offset", Number(0, u64::MAX), "How many to leave out at the beginning"),
+        ("limit", Number(1, PAGE_ITEMS_MAX), "Most to answer; 50 unless told"),
+        ("sortBy", Text, "Field to sort by"),
+        ("sortOrder", Word(&["asc", "desc"]), "Which end comes first"),
+        ("search", Text, "Text that one of the main fields contains"),
+        ("filterBy", Text, "Up to ten conditions, separated by commas: name==a1,phase!=Running"),
+        ("deleted", Flag, "Those that were deleted, instead of the living"),
+        ("completed", Flag, "Changes nothing here"),
+        ("verbosity", Word(&["full", "brief"]), "Changes nothing here: answers are always full"),
+        ("complyToProject", Text, "Changes nothing here"),
+        ("complyToWorkloadType", Text, "Changes nothing here"),
+        ("complyToReplicaType", Text, "Changes nothing here"),
+        ("nodeName", Text, "Changes nothing here"),
+        ("includeRequestedForDelete", Flag, "Changes nothing here"),
+    ]
+};
+
+impl Allowed {
+    /// How the description of the interface says it.
+    pub(crate) fn schema(self) -> schema::Object {
+        let of = |kind| ObjectBuilder::new().schema_type(kind);
+        match self {
+            Self::Number(least, u64::MAX) => of(schema::Type::Integer).minimum(Some(least)),
+            Self::Number(least, most) => {
+                of(schema::Type::Integer).minimum(Some(least)).maximum(Some(most))
+            }
+            Self::Flag => of(schema::Type::Boolean),
+            Self::Word(words) => of(schema::Type::String).enum_values(Some(words.iter().copied())),
+            Self::Text => of(schema::Type::String),
+        }
+        .build()
+    }
+
+    /// Refuses what is not allowed.
+    pub(crate) fn check(self, name: &str, value: &str) -> Result<(), Fault> {
+        let allowed = match self {
+            Self::Number(least, most) => {
+                if value.parse().is_ok_and(|n: u64| (least..=most).contains(&n)) {
+                    return Ok(());
+                }
+                match most {
+                    u64::MAX => format!("a whole number, {least} or more"),
+                    _ => format!("{least} to {most}"),
+                }
+            }
+            Self::Flag if matches!(value, "true" | "false") => return Ok(()),
+            Self::Flag => "true or false".to_owned(),
+            Self::Word(words) if words.contains(&value) => return Ok(()),
+            Self::Word(words) => words.join(" or "),
+            Self::Text => return Ok(()),
+        };
+        Err(Fault::field(name, format!("`{value}` is not allowed; {allowed}")))
+    }
+}

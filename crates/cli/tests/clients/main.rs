@@ -1,0 +1,106 @@
+//! Programs that others wrote, against the built server: the published Python client drives it and
+//! judges its answers, and schemathesis sends what its own description allows and forbids.
+//!
+//! Both come from PyPI into an environment of their own. Where they cannot be had, each test is
+//! counted as ignored and says why.
+
+#[path = "../system/sandbox.rs"]
+#[expect(dead_code, reason = "the other tests of the whole product use the rest")]
+mod sandbox;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use sandbox::Sandbox;
+
+/// What is installed, each at the version that was looked at.
+const PACKAGES: [&str; 2] = ["runapy==1.224.0", "schemathesis==4.32.5"];
+/// What schemathesis looks for. Left out are two: that every request allowed by the schema is
+/// accepted (a name that is taken and a field of later are refused, and say so), and that every
+/// other is refused (serde takes an object as the list of its values, too).
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+    response_headers_conformance,response_schema_conformance,missing_required_header,\
+    unsupported_method,allow_header_conformance,use_after_free,ensure_resource_availability,\
+    ignored_auth";
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let installed = if arguments.list { Ok(PathBuf::new()) } else { environment() };
+    let trial = |name: &str, run: fn(&Path) -> Result<(), Failed>| match &installed {
+        Ok(bin) => {
+            let bin = bin.clone();
+            Trial::test(name, move || run(&bin))
+        }
+        Err(why) => Trial::test(name, || Ok(())).with_kind(why).with_ignored_flag(true),
+    };
+    let trials = vec![
+        trial("runapy_plain", |bin| runapy(bin, "sync")),
+        trial("runapy_threaded", |bin| runapy(bin, "threaded")),
+        trial("runapy_asynchronous", |bin| runapy(bin, "async")),
+        trial("schemathesis", schemathesis),
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// The folder of the installed programs, or why there is none.
+fn environment() -> Result<PathBuf, String> {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-clients");
+    let done = dir.join("installed");
+    let wanted = PACKAGES.join("\n");
+    if std::fs::read_to_string(&done).is_ok_and(|packages| packages == wanted) {
+        return Ok(dir.join("bin"));
+    }
+    let step = |what: &str, command: &mut Command| match command.output() {
+        Err(_) => Err(format!("no {what}")),
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message");
+            Err(format!("{what} failed: {last}"))
+        }
+    };
+    step("python3", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+    let pip = dir.join("bin").join("pip");
+    step("pip", Command::new(pip).args(["install", "--quiet", "--retries", "1"]).args(PACKAGES))?;
+    std::fs::write(done, wanted).map_err(|error| error.to_string())?;
+    Ok(dir.join("bin"))
+}
+
+fn server() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x16GiB");
+    sandbox
+}
+
+/// Runs a program to its end; what it printed is told when it fails.
+fn passes(sandbox: &Sandbox, line: &str) -> Result<(), Failed> {
+    let output = sandbox.shell(line);
+    if output.code == Some(0) { Ok(()) } else { Err(Failed::from(output.text)) }
+}
+
+fn runapy(bin: &Path, variant: &str) -> Result<(), Failed> {
+    let sandbox = server();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/runapy_walk.py");
+    let credentials = sandbox.state_dir().join("admin-credentials.json");
+    let python = bin.join("python");
+    let [python, script, credentials] = [&python, &script, &credentials].map(|path| path.display());
+    let url = format!("http://127.0.0.1:{}", sandbox.port());
+    passes(&sandbox, &format!("{python} {script} {url} {credentials} {variant}"))
+}
+
+fn schemathesis(bin: &Path) -> Result<(), Failed> {
+    let sandbox = server();
+    passes(&sandbox, "elastane project create team-a --gpu-quota 2")?;
+    let token = sandbox.state_dir().join("token");
+    let (program, token) = (bin.join("schemathesis"), token.display());
+    // Two are left out: one stops the server, one never ends.
+    let line = format!(
+        "{} run http://127.0.0.1:{}/elastane/v1/openapi.json --header \"Authorization: Bearer $(cat {token})\" \
+         --exclude-path /elastane/v1/down --exclude-path /elastane/v1/events --checks {CHECKS} \
+         --phases examples,coverage,fuzzing,stateful --max-examples 10 --seed 1 --no-color",
+        program.display(),
+        sandbox.port()
+    );
+    passes(&sandbox, &line)
+}

@@ -1,0 +1,331 @@
+"""Drives a server through the published Python client, unmodified, and lets the client's own models
+judge the answers. The same walk runs through the plain, the threaded and the asynchronous client.
+
+Usage: runapy_walk.py URL CREDENTIALS_FILE VARIANT
+
+A walk is a generator: it yields what a call returns, and gets back the reply, whichever client made
+it. What is wrong ends the program with the call and the difference.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+
+from runai import models
+from runai.api_client import ApiClient, AsyncApiClient, ThreadedApiClient
+from runai.configuration import Configuration
+from runai.exceptions import ApiException
+from runai.runai_client import RunaiClient
+
+URL, CREDENTIALS, VARIANT = sys.argv[1:4]
+RUN = f"{VARIANT}-{os.getpid()}"
+checked = 0
+
+
+def fail(what):
+    raise SystemExit(f"{VARIANT}: {what}")
+
+
+def check(model, data, what):
+    """`data` must be what the client's model accepts, and nothing known to it may get lost."""
+    global checked
+    try:
+        parsed = getattr(models, model).from_dict(data)
+    except Exception as error:  # whatever a model throws is a wrong answer
+        fail(f"{what}: {model} refuses {json.dumps(data)}:\n{error}")
+    if parsed is None:
+        fail(f"{what}: {model} makes nothing of {json.dumps(data)}")
+    checked += 1
+    return data
+
+
+def all_of(model, rows, what):
+    if not isinstance(rows, list):
+        fail(f"{what}: not a list: {rows!r}")
+    return [check(model, row, what) for row in rows]
+
+
+def equal(got, want, what):
+    global checked
+    if got != want:
+        fail(f"{what}: got {got!r}, want {want!r}")
+    checked += 1
+
+
+def refused(status, outcome, what):
+    """The outcome of a call that must be refused, with the published body."""
+    if not isinstance(outcome, ApiException):
+        fail(f"{what}: not refused: {outcome!r}")
+    equal(outcome.status, status, what)
+    # The asynchronous client has parsed it already.
+    body = outcome.body if isinstance(outcome.body, dict) else json.loads(outcome.body)
+    check("Error", body, what)
+    equal(body["code"], status, f"{what}: the body's code")
+
+
+class Attempt:
+    """A call that may be refused: the walk gets the exception as its value."""
+
+    def __init__(self, call):
+        self.call = call
+
+
+def walk(client):
+    org, work = client.organizations, client.workloads
+
+    clusters = (yield org.clusters.get_clusters()).data
+    all_of("DisplayedCluster", clusters, "get_clusters")
+    cluster = clusters[0]["uuid"]
+    one = (yield org.clusters.get_cluster_by_uuid(cluster_uuid=cluster)).data
+    equal(one["uuid"], cluster, "get_cluster_by_uuid")
+    pools = (yield org.node_pools.get_nodepools()).data["nodepools"]
+    all_of("Nodepool", pools, "get_nodepools")
+    equal([pool["isDefault"] for pool in pools if pool["name"] == "default"], [True], "the default pool")
+    departments = (yield org.departments.get_departments()).data["departments"]
+    all_of("DepartmentForList", departments, "get_departments")
+    nodes = (yield org.nodes.get_tenant_nodes()).data["nodes"]
+    all_of("Node", nodes, "get_tenant_nodes")
+    equal((yield org.nodes.count_tenant_nodes()).data["count"], len(nodes), "count_tenant_nodes")
+
+    projects = {}
+    for team in ("team-a", "team-b"):
+        request = models.ProjectCreationRequest(
+            name=f"{team}-{RUN}",
+            clusterId=cluster,
+            resources=[{"nodePool": {"id": pools[0]["id"]}, "gpu": {"deserved": 2, "limit": None}}],
+        )
+        reply = yield org.projects.create_project(project_creation_request=request)
+        equal(reply.status_code, 201, "create_project")
+        check_project(reply.data, "create_project")
+        projects[team] = reply.data
+        again = yield Attempt(lambda: org.projects.create_project(project_creation_request=request))
+        refused(409, again, "create_project again")
+    found = (yield org.projects.get_projects(filter_by=[f"name==team-a-{RUN}"])).data["projects"]
+    equal([project["id"] for project in found], [projects["team-a"]["id"]], "get_projects by name")
+    for project in (yield org.projects.get_projects(limit=500)).data["projects"]:
+        check_project(project, "get_projects")
+    missing = yield Attempt(lambda: org.projects.get_project(project_id="4000000000"))
+    refused(404, missing, "get_project of none")
+
+    # Over quota, then taken back: the published walk-through.
+    made = {}
+    for name, team, gpus in (("a1", "team-a", 2), ("a2", "team-a", 1), ("b1", "team-b", 1)):
+        made[name] = (yield from train(client, cluster, projects[team]["id"], f"{name}-{RUN}", gpus))
+    for name in made:
+        yield from until(work, made[name], "Running")
+    yield from look(client, made["a1"])
+    second = yield from train(client, cluster, projects["team-b"]["id"], f"b2-{RUN}", 1)
+    yield from until(work, second, "Running")
+    # team-a holds 3 and deserves 2: exactly one of its two went.
+    states = []
+    for name in ("a1", "a2"):
+        states.append((yield work.workloads.get_workload(workload_id=made[name])).data["phase"])
+    equal(sorted(states), ["Pending", "Running"], "one of team-a was reclaimed")
+
+    yield from lists(work, projects)
+    yield from shapes(client, cluster, projects["team-a"]["id"])
+
+    training = work.trainings
+    reply = yield training.suspend_training(workload_id=made["b1"])
+    equal(reply.status_code, 202, "suspend_training")
+    yield from until(work, made["b1"], "Stopped")
+    equal((yield training.resume_training(workload_id=made["b1"])).status_code, 202, "resume_training")
+    shown = (yield training.get_training(workload_id=made["b1"])).data
+    check("Training1", shown, "get_training")
+    equal((yield training.delete_training(workload_id=made["b1"])).status_code, 202, "delete_training")
+    batch = models.WorkloadBatch(ids=[made["a1"], made["a2"], second, "no-such-id"], action="delete")
+    result = (yield work.workloads_batch.batch_workloads(workload_batch=batch)).data
+    check("BatchResponse", result, "batch_workloads")
+    equal([one["id"] for one in result["failed"]], ["no-such-id"], "batch_workloads: failed")
+    gone = yield Attempt(lambda: work.workloads.get_workload(workload_id="11111111-1111-4111-8111-111111111111"))
+    refused(404, gone, "get_workload of none")
+    yield from wait(
+        lambda: work.workloads.get_workloads(filter_by=[f"name=@{RUN}"]),
+        lambda data: not data["workloads"],
+        "all workloads are gone",
+    )
+    for project in projects.values():
+        status = (yield org.projects.delete_project(project_id=project["id"])).status_code
+        equal(status in (202, 204), True, f"delete_project answers {status}")
+
+
+def check_project(project, what):
+    """The generated `Project` is another object's; its parts are right."""
+    for field in ("id", "name", "clusterId", "createdAt", "updatedAt", "status", "totalResources"):
+        if field not in project:
+            fail(f"{what}: the project lacks {field}: {project}")
+    check("ProjectStatus", project["status"], f"{what}: status")
+    check("TotalResources", project["totalResources"], f"{what}: totalResources")
+    all_of("Resources", project["resources"], f"{what}: resources")
+    check("ProjectEffective", project["effective"], f"{what}: effective")
+    equal(type(project["id"]), str, f"{what}: ids are strings")
+
+
+def train(client, cluster, project, name, gpus):
+    request = models.TrainingCreationRequest(
+        name=name,
+        projectId=project,
+        clusterId=cluster,
+        spec=models.TrainingSpecSpec(
+            image="gcr.io/run-ai-demo/quickstart",
+            compute=models.SupersetSpecAllOfCompute(gpuDevicesRequest=gpus, cpuCoreRequest=0.1),
+        ),
+    )
+    call = lambda: client.workloads.trainings.create_training1(training_creation_request=request)
+    reply = yield call()
+    equal(reply.status_code, 202, "create_training1")
+    check("Training1", reply.data, "create_training1")
+    refused(409, (yield Attempt(call)), "create_training1 again")
+    return reply.data["workloadId"]
+
+
+def look(client, workload):
+    """Everything that can be asked about one workload."""
+    work = client.workloads
+    check("Workload", (yield work.workloads.get_workload(workload_id=workload)).data, "get_workload")
+    pods = (yield work.pods.get_workload_pods(workload_id=workload)).data["pods"]
+    all_of("Pod1", pods, "get_workload_pods")
+    equal(len(pods), 1, "get_workload_pods")
+    events = (yield work.events.get_workload_events(workload_id=workload)).data
+    all_of("Event2", events["events"], "get_workload_events")
+    check("HistoryRecord1", (yield work.events.get_workload_history(workload_id=workload)).data["records"][0],
+          "get_workload_history")
+
+
+def lists(work, projects):
+    """Pages, order, search, all eight operators, counts, and what is refused."""
+    listing = work.workloads.get_workloads
+    mine = f"name=@{RUN}"
+    everything = (yield listing(sort_by="name", sort_order="asc", filter_by=[mine])).data["workloads"]
+    all_of("Workload", everything, "get_workloads")
+    names = [row["name"] for row in everything]
+    equal(names, sorted(names), "get_workloads in order")
+    equal(len(names), 4, "get_workloads")
+    first = (yield listing(sort_by="name", filter_by=[mine], limit=3)).data
+    equal(type(first.get("next")), int, "a first page has a next one")
+    rest = (yield listing(sort_by="name", filter_by=[mine], limit=3, offset=first["next"])).data
+    equal("next" in rest, False, "the last page has none")
+    pages = first["workloads"] + rest["workloads"]
+    equal([row["name"] for row in pages], names, "the pages together")
+    team = f"projectName==team-b-{RUN}"
+    for condition, want in (
+        (f"name==a1-{RUN}", ["a1"]),
+        (f"name!=a1-{RUN}", ["a2", "b1", "b2"]),
+        ("name=^a", ["a1", "a2"]),
+        (f"name=$1-{RUN}", ["a1", "b1"]),
+        (f"name=@1-{RUN}", ["a1", "b1"]),
+        (f"name!@1-{RUN}", ["a2", "b2"]),
+        ("createdAt<=2000-01-01", []),
+        ("createdAt>=2000-01-01", ["a1", "a2", "b1", "b2"]),
+    ):
+        rows = (yield listing(sort_by="name", filter_by=[mine, condition])).data["workloads"]
+        equal([row["name"][:2] for row in rows], want, condition)
+    equal((yield work.workloads.count_workloads(filter_by=[mine, team])).data["count"], 2, "count_workloads")
+    equal(len((yield listing(search=f"b2-{RUN}")).data["workloads"]), 1, "search")
+    refused(400, (yield Attempt(lambda: listing(filter_by=["name~a"]))), "an unknown operator")
+    refused(400, (yield Attempt(lambda: listing(filter_by=["colour==red"]))), "an unknown field")
+    pods = (yield work.pods.list_pods()).data["pods"]
+    all_of("Pod1", pods, "list_pods")
+    equal((yield work.pods.count_pods()).data["count"], len(pods), "count_pods")
+
+
+def shapes(client, cluster, project):
+    """Answers about less usual workloads: a fraction, CPU only, a workspace, one that fails."""
+    work = client.workloads
+    compute = models.SupersetSpecAllOfCompute
+    specs = {
+        "half": compute(gpuDevicesRequest=1, gpuRequestType="portion", gpuPortionRequest=0.5),
+        "memory": compute(gpuDevicesRequest=1, gpuRequestType="memory", gpuMemoryRequest="1G"),
+        "cpu": compute(cpuCoreRequest=0.1, cpuMemoryRequest="10M"),
+    }
+    ids = []
+    for name, wanted in specs.items():
+        request = models.WorkspaceCreationRequest(
+            name=f"{name}-{RUN}",
+            projectId=project,
+            clusterId=cluster,
+            spec=models.WorkspaceSpecSpec(image="gcr.io/run-ai-demo/quickstart", compute=wanted),
+        )
+        reply = yield work.workspaces.create_workspace1(workspace_creation_request=request)
+        check("Workspace1", reply.data, f"create_workspace1 {name}")
+        ids.append(reply.data["workloadId"])
+    yield from until(work, ids[2], "Running")
+    for workload in ids:
+        check("Workload", (yield work.workloads.get_workload(workload_id=workload)).data, "get_workload")
+        shown = (yield work.workspaces.get_workspace(workload_id=workload)).data
+        check("Workspace1", shown, "get_workspace")
+    all_of("Pod1", (yield work.pods.list_pods()).data["pods"], "list_pods")
+    batch = models.WorkloadBatch(ids=ids, action="delete")
+    check("BatchResponse", (yield work.workloads_batch.batch_workloads(workload_batch=batch)).data, "batch")
+
+
+def until(work, workload, phase):
+    ask = lambda: work.workloads.get_workload(workload_id=workload)
+    yield from wait(ask, lambda data: data["phase"] == phase, f"{workload} is {phase}")
+
+
+def wait(ask, reached, what):
+    last = None
+    for _ in range(600):
+        last = (yield ask()).data
+        if reached(last):
+            return
+        time.sleep(0.05)
+    fail(f"never: {what}; last seen: {json.dumps(last)}")
+
+
+def configuration():
+    with open(CREDENTIALS, encoding="utf-8") as file:
+        known = json.load(file)
+    return Configuration(
+        client_id=known["clientId"],
+        client_secret=known["clientSecret"],
+        runai_base_url=URL,
+        retry_enabled=False,
+    )
+
+
+def drive(steps, resolve):
+    """Runs a walk with a client whose calls `resolve` turns into replies."""
+    value, error = None, None
+    while True:
+        try:
+            asked = steps.throw(error) if error else steps.send(value)
+        except StopIteration:
+            return
+        value, error = None, None
+        attempt = isinstance(asked, Attempt)
+        try:
+            value = resolve(asked.call() if attempt else asked)
+        except ApiException as refusal:
+            value, error = (refusal, None) if attempt else (None, refusal)
+
+
+def main():
+    if VARIANT == "sync":
+        drive(walk(RunaiClient(ApiClient(configuration()))), lambda reply: reply)
+    elif VARIANT == "threaded":
+        drive(walk(RunaiClient(ThreadedApiClient(configuration()))), lambda result: result.get())
+    elif VARIANT == "async":
+        with asyncio.Runner() as runner:
+
+            async def begin():
+                return await AsyncApiClient(configuration()).__aenter__()
+
+            async def end(client):
+                await client.__aexit__(None, None, None)
+
+            async def reply(call):
+                return await call
+
+            opened = runner.run(begin())
+            drive(walk(RunaiClient(opened)), lambda call: runner.run(reply(call)))
+            runner.run(end(opened))
+    else:
+        fail("is no variant; sync, threaded, async")
+    print(f"{VARIANT}: {checked} answers are as the client's models want them")
+
+
+main()
