@@ -1,11 +1,10 @@
 //! Whose things are. Owns: scopes on the wire and in the core, and which scopes lie around another.
 
-use api_types::{DEPARTMENT_ID, ScopeType};
+use api_types::ScopeType;
 use control::Scope;
 use control::view::View;
 
 use crate::State;
-use crate::access::DEPARTMENT;
 use crate::convert;
 use crate::edge::Fault;
 
@@ -71,10 +70,9 @@ impl State {
 
     /// The scope of a department, which must exist.
     pub(crate) fn department(&self, id: &str) -> Result<Scope, Fault> {
-        if id == DEPARTMENT_ID {
-            return Ok(Scope::Department(DEPARTMENT));
-        }
-        Err(Fault::no_such("department", id))
+        let view = self.control.view();
+        let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
+        found.map(Scope::Department).ok_or_else(|| Fault::no_such("department", id))
     }
 
     /// The scope of a project, which must exist.
@@ -87,10 +85,13 @@ impl State {
 }
 
 /// A scope and those around it, the nearest first.
-pub(crate) fn around(scope: Scope, _: &View) -> Vec<Scope> {
+pub(crate) fn around(scope: Scope, view: &View) -> Vec<Scope> {
     let mut all = vec![scope];
     while let Some(outer) = match all.last() {
-        Some(Scope::Project(_)) => Some(Scope::Department(DEPARTMENT)),
+        Some(Scope::Project(id)) => Some(match view.projects.get(id) {
+            Some(project) => Scope::Department(project.department_id),
+            None => Scope::Cluster,
+        }),
         Some(Scope::Department(_)) => Some(Scope::Cluster),
         Some(Scope::Cluster) => Some(Scope::Tenant),
         Some(Scope::Tenant) => Some(Scope::System),

@@ -108,7 +108,7 @@ fn workload(shape: usize, queue: QueueId, seq: u64, net: TopologyId) -> Workload
     let constraints = Constraints { pools, ..Constraints::default() };
     let first = PodSetSpec { pods: 3, pods_min: 2, topology: near(Some(0)), ..request.into() };
     let mut spec = WorkloadSpec::new(format!("w{seq}"), queue, seq, first.clone());
-    spec.preemptible = shape % 2 == 0;
+    spec.preemptible = shape.is_multiple_of(2);
     spec.elastic = shape % 7 < 2 && gpu.devices() > 0;
     match shape % 4 {
         0 => spec.pod_sets = vec![PodSetSpec { constraints, ..request.into() }],
@@ -123,7 +123,9 @@ fn workload(shape: usize, queue: QueueId, seq: u64, net: TopologyId) -> Workload
             };
             (spec.groups, spec.children_min) = (vec![group], Some(1));
         }
-        2 => spec.pod_sets = vec![social(request), PodSetSpec { pods_min: 0, ..request.into() }],
+        2 if !spec.elastic => {
+            spec.pod_sets = vec![social(request), PodSetSpec { pods_min: 0, ..request.into() }];
+        }
         _ => {}
     }
     spec
@@ -167,10 +169,10 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             }
         }
         Op::Wants(at, wants) => {
-            pod(cluster, at).into_iter().for_each(|p| cluster.set_wants(p, wants))
+            pod(cluster, at).into_iter().for_each(|p| cluster.set_wants(p, wants));
         }
         Op::Gated(at, gated) => {
-            pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated))
+            pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
         Op::AddNode(variant) => {
             cluster.add_node(node_spec(&format!("m{number}"), variant));
@@ -207,7 +209,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             cluster.set_starts(id, Some(at), None);
             cluster.set_evicted(id, at);
             cluster.set_checkpointed(id, Some(at));
-            cluster.set_stale(id, (at.0 % 2 == 0).then_some(at));
+            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
         }
         Op::Move(ref step) => go(cluster, step),
     }

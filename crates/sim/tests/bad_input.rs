@@ -63,9 +63,9 @@ workloads:
   - {{name: b, project: b, gpu: 1, count: 9}}
 "
     );
-    let outcome = run(&Scenario::read(&text).unwrap(), Record::Everything).unwrap();
+    let outcome = run(&Scenario::read(&text).expect("sound"), Record::Everything).expect("sound");
     assert_eq!(outcome.simulation.cluster().verify(), Ok(()));
-    let last = outcome.frames.last().unwrap();
+    let last = outcome.frames.last().expect("a frame");
     let of = |row: &sim::Queue| units::format_millis(row.allocated.gpu_millis.unwrap_or(0));
     last.queues.iter().map(of).collect()
 }

@@ -156,8 +156,9 @@ impl Caller {
     /// Whether the caller may see an object: where it is, or where it can be used.
     pub(crate) fn sees(&self, resource: Resource, object: &Object) -> bool {
         let shows = |grant: &Grant| {
+            let (given, here) = (grant.scope, object.scope);
             grant.role.allows(Action::Read, resource)
-                && (contains(grant.scope, object.scope) || contains(object.scope, grant.scope))
+                && (contains(&self.view, given, here) || contains(&self.view, here, given))
         };
         self.principal.is_built_in() || self.grants.iter().any(shows)
     }

@@ -36,7 +36,7 @@ proptest! {
         for (_, workload) in w.cluster.workloads().iter() {
             let pod = workload.pods[0];
             if let Some(place) = w.cluster.pods()[pod].occupancy.effective() {
-                nodes[place.node.raw() as usize].push(u32::try_from(place.devices.len()).unwrap());
+                nodes[place.node.raw() as usize].push(u32::try_from(place.devices.len()).expect("few"));
             }
         }
         let held = |w: &World| {
@@ -78,7 +78,7 @@ fn held(w: &World, project: &str, nodes: usize) -> Vec<Held> {
         let mut gpus = vec![0; nodes];
         for &pod in &workload.pods {
             if let Some(place) = w.cluster.pods()[pod].occupancy.effective() {
-                gpus[place.node.raw() as usize] += u32::try_from(place.devices.len()).unwrap();
+                gpus[place.node.raw() as usize] += u32::try_from(place.devices.len()).expect("few");
             }
         }
         let lost = gpus.iter().sum::<u32>() * workload.restarts.max(1);
@@ -90,7 +90,7 @@ fn held(w: &World, project: &str, nodes: usize) -> Vec<Held> {
 fn free(w: &World) -> Vec<u32> {
     let free = |gpus: &[model::Gpu]| gpus.iter().filter(|gpu| gpu.committed_millis == 0).count();
     let nodes = w.cluster.nodes().iter();
-    nodes.map(|(_, node)| u32::try_from(free(&node.gpus)).unwrap()).collect()
+    nodes.map(|(_, node)| u32::try_from(free(&node.gpus)).expect("few")).collect()
 }
 
 /// The least that a rule for costs says has to be lost so that so many pods of a size have room, by
