@@ -13,6 +13,7 @@ mod fault;
 mod identity;
 mod own;
 mod pod;
+mod policy;
 mod project;
 mod property;
 mod scalar;
@@ -62,6 +63,7 @@ pub use pod::{
     Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,
     InvolvedObject, PhaseUpdate, Pod1, PodsPage,
 };
+pub use policy::{Policies, PolicyBody, PolicyCreationFields, PolicyMeta, PolicyRequest, PolicyV2};
 pub use project::{
     NodePoolQuota, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
     ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, Rank, ResourceShare, Resources,

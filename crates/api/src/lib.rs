@@ -16,6 +16,7 @@ mod edge;
 mod identity;
 mod objects;
 mod openapi;
+mod policy;
 mod routes;
 mod scopes;
 mod serve;

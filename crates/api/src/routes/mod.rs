@@ -6,6 +6,7 @@ mod departments;
 mod events;
 mod org;
 mod own;
+mod policy;
 mod programs;
 mod projects;
 mod properties;
@@ -74,6 +75,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(assets::routes());
     all.extend(templates::routes());
     all.extend(properties::routes());
+    all.extend(policy::routes());
     all.extend(own_routes());
     all.extend(users::routes());
     all.extend(programs::routes());

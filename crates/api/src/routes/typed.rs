@@ -16,6 +16,7 @@ use crate::assets::compose;
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
+use crate::policy;
 
 type Answer = Result<Accepted<Training1>, Fault>;
 
@@ -97,6 +98,7 @@ async fn create(
     let project_id = convert::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     let uses = compose(&state, kind, &mut request)?;
+    policy::apply(&state, kind, project_id, request.spec.get_or_insert_default())?;
     let (project_id, mut spec) = convert::command(kind, request, asker)?;
     spec.uses = uses;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;

@@ -63,6 +63,14 @@ async fn documents(server: &Server, project: &str) -> Vec<(String, String)> {
     all
 }
 
+/// The path with the scope in the query, where it is asked for there.
+fn of_scope(path: String, project: &str) -> String {
+    if path.starts_with("/api/v2/policy/") {
+        return format!("{path}?scope=project&projectId={project}");
+    }
+    path
+}
+
 /// A server with a role in it, and things of two projects.
 struct Stage {
     server: Server,
@@ -121,6 +129,7 @@ impl Stage {
             .replace("{userId}", &self.user)
             .replace("{serviceAccountId}", &self.account)
             .replace(['{', '}'], "");
+        let path = of_scope(path, &target.project);
         let job = |name: &str| {
             json!({"name": format!("{name}-{}", target.project), "projectId": target.project,
                    "spec": {"image": "i"}})
@@ -138,6 +147,10 @@ impl Stage {
             }),
             _ if method == "PUT" && path.starts_with("/api/v1/asset/") => json!({"spec": {}}),
             _ if path.starts_with(TEMPLATES) && method.starts_with('P') => json!({"spec": {}}),
+            _ if method == "PUT" && path.starts_with("/api/v2/policy/") => json!({
+                "meta": {"name": "p", "scope": "project",
+                         "projectId": target.project.parse::<u64>().unwrap()},
+            }),
             "create_training1" => job("new-training"),
             "create_workspace1" => job("new-workspace"),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),

@@ -12,6 +12,7 @@ mod engine_double;
 mod identity;
 mod openapi;
 mod people;
+mod policy;
 mod properties;
 mod refusals;
 mod server;

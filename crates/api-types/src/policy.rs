@@ -1,0 +1,99 @@
+//! Policies: defaults and rules for what is submitted in a scope.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{Later, ScopeType, Time, WorkloadSpec};
+
+/// What a policy says of itself (`PolicyCreationFields`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyCreationFields {
+    /// Whose it is; it holds for whoever lies within.
+    pub scope: ScopeType,
+    /// The project, with scope `project`: a number, unlike elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u64>,
+    /// The department, with scope `department`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub department_id: Option<String>,
+    /// The cluster; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+/// Defaults and rules.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyBody {
+    /// Values of what a submission leaves out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<WorkloadSpec>,
+    /// Rules, nested as the fields are: `{"compute": {"gpuDevicesRequest": {"max": 4}}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub rules: Option<Value>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub imposed_assets: Later,
+}
+
+/// A policy to set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRequest {
+    /// Name and scope.
+    pub meta: PolicyCreationFields,
+    /// Defaults and rules.
+    #[serde(default)]
+    pub policy: PolicyBody,
+}
+
+/// What is known of a policy beside its content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyMeta {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// `training` or `workspace`.
+    pub workload_type: String,
+    /// Whose it is.
+    pub scope: ScopeType,
+    /// The project: a number, unlike elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u64>,
+    /// The department.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub department_id: Option<String>,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+}
+
+/// A policy; without `meta` if it was only validated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyV2 {
+    /// Name and scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<PolicyMeta>,
+    /// Defaults and rules.
+    pub policy: PolicyBody,
+}
+
+/// Policies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Policies {
+    /// The policies.
+    pub policies: Vec<PolicyV2>,
+}

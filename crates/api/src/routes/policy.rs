@@ -1,0 +1,200 @@
+//! Policies: the same routes for every kind of workload.
+
+use api_types::{Policies, PolicyRequest, PolicyV2};
+use auth::Action::{Delete, Read, Update};
+use auth::Resource;
+use axum::extract::{FromRequestParts, State as FromState};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::{Extension, Json};
+use control::Scope;
+use control::view::WorkloadKind;
+use utoipa::openapi::schema::Type;
+
+use super::Shared;
+use crate::access::Where;
+use crate::convert;
+use crate::edge::{Body, Caller, Fault, NoContent, flag, parameters, unknown_word};
+use crate::objects::Item;
+use crate::openapi::{Description, Input, Route, delete as del, get, put};
+use crate::policy::{Policy, check, shown, type_word};
+use crate::scopes::{self, NamedScope};
+
+macro_rules! of_kind {
+    ($kind:expr, $path:literal, $get:literal $put:literal $delete:literal) => {{
+        let path = concat!("/api/v2/policy/", $path);
+        let (of, place) = (Resource::Policies, Where::Anywhere);
+        let about = concat!("Sets the policy for ", $path, " of a scope");
+        [
+            get(path, $get, concat!("The policy for ", $path, " of a scope"), read)
+                .needs(Read, of, place),
+            put(path, $put, about, write).needs(Update, of, place),
+            del(path, $delete, concat!("Deletes the policy for ", $path, " of a scope"), delete)
+                .needs(Delete, of, place),
+        ]
+        .map(|route| route.of("Policy").with($kind))
+    }};
+}
+
+/// The routes of policies.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let all = get("/api/v2/policy", "list_policies", "The policies", list);
+    let all = all.of("Policy").needs(Read, Resource::Policies, Where::Anywhere);
+    let trainings = of_kind!(
+        WorkloadKind::Training, "trainings",
+        "get_training_policy_v2" "overwrite_training_policy_v2" "delete_training_policy"
+    );
+    let workspaces = of_kind!(
+        WorkloadKind::Workspace, "workspaces",
+        "get_workspace_policy_v2" "overwrite_workspace_policy_v2" "delete_workspace_policy"
+    );
+    [all].into_iter().chain(trainings).chain(workspaces)
+}
+
+const PARAMETERS: [(&str, Type, &str); 8] = [
+    ("workloadType", Type::String, "Only those for `training` or `workspace`"),
+    ("scope", Type::String, "Of this kind of scope"),
+    ("projectId", Type::String, "Of this project"),
+    ("departmentId", Type::String, "Of this department"),
+    ("clusterId", Type::String, "Of the cluster"),
+    ("validateOnly", Type::Boolean, "Only check it, and change nothing"),
+    ("approveClusterDeletion", Type::Boolean, "Taken and ignored"),
+    ("includeFallbackPolicies", Type::Boolean, "Taken and ignored"),
+];
+
+/// The parameters of all of them.
+#[derive(Default)]
+struct PolicyQuery {
+    workload_type: Option<String>,
+    kind: Option<api_types::ScopeType>,
+    project: Option<u64>,
+    department: Option<String>,
+    cluster: Option<String>,
+    validate_only: bool,
+}
+
+impl Input for PolicyQuery {
+    fn describe(to: &mut Description) {
+        for (name, kind, about) in PARAMETERS {
+            to.parameter(name, kind, about);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for PolicyQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let mut query = Self::default();
+        for (name, value) in parameters(&parts.uri)? {
+            match name.as_str() {
+                "workloadType" => query.workload_type = Some(value.to_lowercase()),
+                "scope" => query.kind = Some(scopes::named(&name, &value)?),
+                "projectId" => query.project = Some(convert::project_id(&name, &value)?),
+                "departmentId" => query.department = Some(value),
+                "clusterId" => query.cluster = Some(value),
+                "validateOnly" => query.validate_only = flag(&name, &value)?,
+                known if PARAMETERS.iter().any(|row| row.0 == known) => {}
+                unknown => {
+                    return Err(unknown_word("parameter", unknown, &PARAMETERS.map(|row| row.0)));
+                }
+            }
+        }
+        Ok(query)
+    }
+}
+
+impl PolicyQuery {
+    /// The scope that is asked for; one must be.
+    fn scope(&self, state: &Shared) -> Result<Scope, Fault> {
+        let kind = self.kind.ok_or_else(|| Fault::field("scope", "must be set"))?;
+        let (cluster, department) = (self.cluster.as_deref(), self.department.as_deref());
+        state.scope("", NamedScope { kind, cluster, department, project: self.project })
+    }
+}
+
+async fn list(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+) -> Result<Json<Policies>, Fault> {
+    let scope = query.kind.map(|_| query.scope(&state)).transpose()?;
+    let wanted = |item: &Item<Policy>| {
+        caller.sees(Resource::Policies, &item.object)
+            && scope.is_none_or(|scope| scope == item.object.scope)
+            && query.workload_type.as_ref().is_none_or(|word| *word == item.object.name)
+    };
+    let all = state.all::<Policy>()?;
+    Ok(Json(Policies { policies: all.iter().filter(|item| wanted(item)).map(shown).collect() }))
+}
+
+/// The policy of exactly this scope, if there is one.
+fn found(state: &Shared, kind: WorkloadKind, scope: Scope) -> Result<Option<Item<Policy>>, Fault> {
+    let all = state.all::<Policy>()?.into_iter();
+    let mut all = all.filter(|i| i.object.scope == scope && i.object.name == type_word(kind));
+    Ok(all.next())
+}
+
+fn none(kind: WorkloadKind, scope: Scope) -> Fault {
+    let why = format!("there is no policy for {}s of {scope}", type_word(kind));
+    Fault::new(StatusCode::NOT_FOUND, why)
+}
+
+async fn read(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+) -> Result<Json<PolicyV2>, Fault> {
+    let scope = query.scope(&state)?;
+    let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
+    caller.must_see(Resource::Policies, &item.object)?;
+    Ok(Json(shown(&item)))
+}
+
+async fn write(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+    Body(request): Body<PolicyRequest>,
+) -> Result<Json<PolicyV2>, Fault> {
+    let meta = &request.meta;
+    let named = NamedScope {
+        kind: meta.scope,
+        cluster: meta.cluster_id.as_deref(),
+        department: meta.department_id.as_deref(),
+        project: meta.project_id,
+    };
+    let scope = state.scope("meta.", named)?;
+    caller.must(Update, Resource::Policies, scope)?;
+    check(&request.policy)?;
+    if query.validate_only {
+        return Ok(Json(PolicyV2 { meta: None, policy: request.policy }));
+    }
+    let policy = Policy { name: request.meta.name, body: request.policy };
+    let made = match found(&state, kind, scope)? {
+        None => state.make(&caller, scope, type_word(kind), &policy).await?,
+        Some(before) => {
+            let edit = move |_: &mut String, kept: &mut Policy| {
+                kept.clone_from(&policy);
+                Ok(())
+            };
+            state.change(&caller, &before.object.id, edit).await?
+        }
+    };
+    Ok(Json(shown(&made)))
+}
+
+async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+) -> Result<NoContent, Fault> {
+    let scope = query.scope(&state)?;
+    caller.must(Delete, Resource::Policies, scope)?;
+    let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
+    state.remove::<Policy>(&caller, &item.object.id).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,160 @@
+//! Policies: what they fill in, what they refuse, and which policies are refused themselves.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::refusals::refused;
+use crate::server::Server;
+
+const PATH: &str = "/api/v2/policy/trainings";
+const TRAININGS: &str = "/api/v1/workloads/trainings";
+
+/// Sets the policy of a scope.
+async fn set(server: &Server, meta: Value, policy: Value) -> Value {
+    let body = json!({"meta": meta, "policy": policy}).to_string();
+    let (status, made) = server.raw("PUT", PATH, &body).await;
+    assert_eq!(status, StatusCode::OK, "{made}");
+    made
+}
+
+fn tenant() -> Value {
+    json!({"name": "t", "scope": "tenant"})
+}
+
+fn team_a() -> Value {
+    json!({"name": "a", "scope": "project", "projectId": 1})
+}
+
+#[tokio::test]
+async fn the_nearest_default_counts_and_own_values_win() {
+    let server = Server::with_teams().await;
+    let defaults = json!({"image": "tenant", "workingDir": "/tenant", "args": "tenant"});
+    set(&server, tenant(), json!({"defaults": defaults})).await;
+    set(&server, team_a(), json!({"defaults": {"image": "a", "workingDir": "/a"}})).await;
+    let body = server.job("x", &json!({"image": "own"}));
+    let (_, made) = server.post(TRAININGS, body).await;
+    let spec = &made["spec"];
+    let got = [&spec["image"], &spec["workingDir"], &spec["args"]];
+    assert_eq!(got, [&json!("own"), &json!("/a"), &json!("tenant")]);
+    let mut body = server.job("y", &json!({}));
+    body["projectId"] = json!("2");
+    assert_eq!(server.post(TRAININGS, body).await.1["spec"]["image"], "tenant");
+}
+
+#[tokio::test]
+async fn a_submission_that_breaks_rules_is_refused_with_all_of_them() {
+    let server = Server::with_teams().await;
+    let gpus = json!({"compute": {"gpuDevicesRequest": {"min": 1, "max": 3, "step": 2},
+                                  "cpuMemoryRequest": {"max": "4G"}},
+                      "workingDir": {"required": true}, "image": {"options": [{"value": "i"}]},
+                      "priorityClass": {"canEdit": false}});
+    let defaults = json!({"workingDir": "/w", "priorityClass": "low"});
+    set(&server, tenant(), json!({"rules": gpus, "defaults": defaults})).await;
+    let nearer = json!({"rules": {"compute": {"gpuDevicesRequest": {"max": 9}}}});
+    set(&server, team_a(), nearer).await;
+    let by = "(policy `t` of the tenant)";
+    let job = |gpus: u64, rest: Value| {
+        let mut spec = json!({"image": "i", "compute": {"gpuDevicesRequest": gpus}});
+        spec.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        server.job("x", &spec)
+    };
+    let devices = "spec.compute.gpuDevicesRequest:";
+    for (body, message) in [
+        (job(4, json!({})), format!("{devices} 4 is not allowed; max is 3 {by}")),
+        (job(0, json!({})), format!("{devices} 0 is not allowed; min is 1 {by}")),
+        (job(2, json!({})), format!("{devices} 2 is not allowed; step is 2 {by}")),
+        (
+            job(4, json!({"image": "x"})),
+            format!(
+                "{devices} 4 is not allowed; max is 3 {by}; spec.image: \"x\" is not allowed; \
+                     options are \"i\" {by}"
+            ),
+        ),
+        (
+            job(1, json!({"priorityClass": "high"})),
+            format!(
+                "spec.priorityClass: \"high\" is not allowed: it cannot be edited, only \
+                     \"low\" is allowed {by}"
+            ),
+        ),
+        (
+            server.job("x", &json!({"image": "i", "compute": {"cpuMemoryRequest": "5G"}})),
+            format!("spec.compute.cpuMemoryRequest: \"5G\" is not allowed; max is \"4G\" {by}"),
+        ),
+    ] {
+        refused(&server, ("POST", TRAININGS, &body), 400, &message).await;
+    }
+    let (status, made) = server.post(TRAININGS, job(3, json!({"priorityClass": "low"}))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let job = server.job("w", &json!({"image": "x"}));
+    let (status, _) = server.post("/api/v1/workloads/workspaces", job).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "it is for trainings");
+}
+
+#[tokio::test]
+async fn a_policy_is_checked_set_replaced_and_deleted() {
+    let server = Server::with_teams().await;
+    let body = json!({"meta": team_a(), "policy": {"rules": {"image": {"required": true}}}});
+    let dry = format!("{PATH}?validateOnly=true");
+    assert_eq!(server.raw("PUT", &dry, &body.to_string()).await.0, StatusCode::OK);
+    assert_eq!(server.get("/api/v2/policy").await, json!({"policies": []}));
+    let first = set(&server, team_a(), body["policy"].clone()).await;
+    let second = set(&server, team_a(), json!({"defaults": {"image": "i"}})).await;
+    assert_eq!(first["meta"]["id"], second["meta"]["id"]);
+    let one = format!("{PATH}?scope=project&projectId=1");
+    assert_eq!(server.get(&one).await["policy"], json!({"defaults": {"image": "i"}}));
+    let all = server.get("/api/v2/policy?workloadType=training").await;
+    assert_eq!(all["policies"][0]["meta"]["name"], "a");
+    assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
+    refused(&server, ("GET", &one, &Value::Null), 404, "there is no policy for trainings").await;
+}
+
+#[tokio::test]
+async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
+    let server = Server::with_teams().await;
+    let rules = |rules: Value| json!({"rules": rules});
+    for (policy, status, message) in [
+        (rules(json!({"image": {"requird": true}})), 400, "policy.rules.image: unknown field"),
+        (
+            rules(json!({"ports": {"required": true}})),
+            400,
+            "policy.rules.ports: there are no rules",
+        ),
+        (rules(json!({"image": {"max": 4}})), 400, "policy.rules.image: max: goes with numbers"),
+        (rules(json!({"compute": 1})), 400, "policy.rules.compute: must be an object"),
+        (
+            rules(json!({"compute": {"cpuCoreRequest": {"min": 2, "max": 1}}})),
+            400,
+            "policy.rules.compute.cpuCoreRequest: min is more than max",
+        ),
+        (
+            rules(json!({"backoffLimit": {"step": 0}})),
+            400,
+            "policy.rules.backoffLimit: step: must be more than 0",
+        ),
+        (
+            json!({"rules": {"image": {"options": [{"value": "a"}]}}, "defaults": {"image": "b"}}),
+            400,
+            "policy.defaults.image: \"b\" is not allowed; options are \"a\"",
+        ),
+        (json!({"defaults": {"imgae": "b"}}), 400, "policy.defaults.imgae: unknown field"),
+        (json!({"defaults": {"args": "'"}}), 400, "policy.defaults.args: `'` has a quote"),
+        (json!({"defaults": {"tty": true}}), 422, "policy.defaults.tty is not supported yet"),
+        (json!({"imposedAssets": ["x"]}), 422, "policy.imposedAssets is not supported yet"),
+    ] {
+        let body = json!({"meta": tenant(), "policy": policy});
+        refused(&server, ("PUT", PATH, &body), status, message).await;
+    }
+    for (method, path, message) in [
+        ("GET", "", "scope: must be set"),
+        ("DELETE", "?scope=project", "projectId: must be set with scope project"),
+        ("GET", "?scope=all", "scope: `all` is no scope"),
+        (
+            "GET",
+            "?valdateOnly=true",
+            "unknown parameter `valdateOnly`; did you mean `validateOnly`",
+        ),
+    ] {
+        refused(&server, (method, &format!("{PATH}{path}"), &Value::Null), 400, message).await;
+    }
+}
