@@ -35,7 +35,8 @@ fn newcomer(cluster: &Cluster, id: PodId, stopped_any: bool) {
         assert!(!avoids(own, theirs), "{name} came to those that it must not be with");
         assert!(!avoids(theirs, own), "{name} came to those that must not be with it");
     }
-    // Those that it came to may have been stopped afterwards.
+    // Those that it came to may have been stopped afterwards, or, if they came in the same
+    // decision, have lost their place again: then they wait.
     for term in own.pod_affinity.iter().filter(|_| !stopped_any) {
         let meets = |other| {
             is_about(term, constraints(cluster, other))
@@ -44,7 +45,13 @@ fn newcomer(cluster: &Cluster, id: PodId, stopped_any: bool) {
         let placed = |other: &PodId| cluster.pods()[*other].occupancy.effective().is_some();
         let mut rest = others().filter(|&other| is_about(term, constraints(cluster, other)));
         let first = is_about(term, own) && !rest.any(|other| placed(&other));
-        assert!(first || others().any(meets), "{name} came to nobody that it must be with");
+        let waits = |other: PodId| {
+            cluster.pods()[other].wants
+                && !placed(&other)
+                && is_about(term, constraints(cluster, other))
+        };
+        let fine = first || others().any(meets) || others().any(waits);
+        assert!(fine, "{name} came to nobody that it must be with");
     }
 }
 
