@@ -1,5 +1,7 @@
 //! Answers whose type says their status or format.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -15,9 +17,9 @@ pub(crate) struct NoContent;
 /// Text that may still be growing.
 pub(crate) struct PlainText(pub(crate) Body);
 /// A page.
-pub(crate) struct Html(pub(crate) String);
+pub(crate) struct Html(pub(crate) Cow<'static, str>);
 /// JSON that is text already.
-pub(crate) struct JsonText(pub(crate) String);
+pub(crate) struct JsonText(pub(crate) Cow<'static, str>);
 
 /// A file to keep.
 pub(crate) struct Attachment {

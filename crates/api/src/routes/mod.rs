@@ -165,16 +165,20 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))
 }
 
-/// The description of every route, for programs and for people. Made once: it never changes.
-fn description() -> &'static (String, String) {
-    static MADE: OnceLock<(String, String)> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let document = openapi::document(&table()).unwrap_or_else(|error| {
-            tracing::error!(%error, "the description of the interface cannot be written");
-            serde_json::Value::Null
-        });
-        (format!("{document:#}"), openapi::page(&document))
-    })
+/// The description of every route, for programs and for people.
+struct Described {
+    document: String,
+    page: String,
+}
+
+/// Made once: it never changes.
+fn description() -> Result<&'static Described, Fault> {
+    static MADE: OnceLock<Result<Described, String>> = OnceLock::new();
+    let make = || {
+        let document = openapi::document(&table()).map_err(|error| error.to_string())?;
+        Ok(Described { document: format!("{document:#}"), page: openapi::page(&document) })
+    };
+    MADE.get_or_init(make).as_ref().map_err(Fault::internal)
 }
 
 async fn wrong_path(uri: Uri) -> Fault {

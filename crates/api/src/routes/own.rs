@@ -25,13 +25,13 @@ pub(super) async fn health() -> Json<Health> {
 }
 
 /// The description of the interface, for programs.
-pub(super) async fn openapi() -> JsonText {
-    JsonText(super::description().0.clone())
+pub(super) async fn openapi() -> Result<JsonText, Fault> {
+    Ok(JsonText(super::description()?.document.as_str().into()))
 }
 
 /// The description of the interface, for people.
-pub(super) async fn docs() -> Html {
-    Html(super::description().1.clone())
+pub(super) async fn docs() -> Result<Html, Fault> {
+    Ok(Html(super::description()?.page.as_str().into()))
 }
 
 pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> {
@@ -67,7 +67,7 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
     let text = scenario
         .to_json()
         .map_err(|error| control::Error::Internal { message: error.to_string() })?;
-    Ok(JsonText(text))
+    Ok(JsonText(text.into()))
 }
 
 /// The parameters of `logs` and `shell`.
