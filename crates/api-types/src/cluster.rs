@@ -25,6 +25,28 @@ pub struct DisplayedCluster {
     pub status: ClusterDisplayedStatus,
 }
 
+/// Body of `POST /api/v1/clusters`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterCreationRequest {
+    /// Name.
+    pub name: String,
+    /// Where it is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// Body of `PUT /api/v1/clusters/{uuid}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterUpdateRequest {
+    /// The new name.
+    pub name: String,
+}
+
 /// How a cluster stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterDisplayedStatus {

@@ -19,6 +19,7 @@ mod property;
 mod scalar;
 mod submit;
 mod template;
+mod tenant;
 mod token;
 mod workload;
 
@@ -41,8 +42,8 @@ pub use asset::{
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
-    ClusterDisplayedStatus, CountResponse, DisplayedCluster, GpuInfo, Node, NodePlatform, Nodepool,
-    Nodepools, Nodes, PlacementStrategies,
+    ClusterCreationRequest, ClusterDisplayedStatus, ClusterUpdateRequest, CountResponse,
+    DisplayedCluster, GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,
 };
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
@@ -82,6 +83,9 @@ pub use submit::{
 pub use template::{
     NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
     TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
+};
+pub use tenant::{
+    Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
 pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use workload::{

@@ -22,6 +22,7 @@ mod scopes;
 mod serve;
 mod templates;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::RuleIndex;
@@ -63,6 +64,8 @@ pub struct State {
     /// Names this server may be addressed by, beside those of the loopback; none = any, for a
     /// server that is reached from elsewhere.
     pub hosts: Option<Vec<String>>,
+    /// The researcher's program, to be downloaded; none if there is none beside this one.
+    pub client_program: Option<PathBuf>,
     /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
 }
@@ -119,10 +122,12 @@ impl State {
     }
 
     pub(crate) fn context(&self) -> convert::Context {
-        let cluster = self.control.cluster();
+        let (cluster, view) = (self.control.cluster(), self.control.view());
+        let named = view.objects.shelf(<convert::ClusterName as objects::Family>::KIND);
+        let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
         convert::Context {
             cluster_id: cluster.uuid.to_string(),
-            cluster_name: cluster.name.clone(),
+            cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: self.now(),
         }
     }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::command::{GpuSpec, WorkloadSpec};
 use crate::options::NodeSpec;
-use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share};
+use crate::view::{Event, Phase, ReasonView, Rules, Share};
 
 /// A department.
 #[derive(Debug, Clone)]
@@ -366,16 +366,7 @@ pub(crate) fn model_share(share: &Share) -> model::Share {
             cpu: share.cpu_weight.unwrap_or(gpu),
             memory: share.memory_weight.unwrap_or(gpu),
         },
-        priority: match share.rank {
-            Rank::VeryLow => 25,
-            Rank::Low => 50,
-            // What a queue has that says nothing.
-            Rank::MediumLow => 100,
-            Rank::Medium => 125,
-            Rank::MediumHigh => 150,
-            Rank::High => 175,
-            Rank::VeryHigh => 200,
-        },
+        priority: share.rank.value(),
         ..model::Share::new(quota, limit)
     }
 }

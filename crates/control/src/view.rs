@@ -192,6 +192,23 @@ pub enum Rank {
     VeryHigh,
 }
 
+impl Rank {
+    /// Queues of a higher value go first.
+    #[must_use]
+    pub const fn value(self) -> u32 {
+        match self {
+            Self::VeryLow => 25,
+            Self::Low => 50,
+            // What a queue has that says nothing.
+            Self::MediumLow => 100,
+            Self::Medium => 125,
+            Self::MediumHigh => 150,
+            Self::High => 175,
+            Self::VeryHigh => 200,
+        }
+    }
+}
+
 /// What a workload is for; decides its default priority and preemptibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkloadKind {

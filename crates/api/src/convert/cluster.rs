@@ -6,20 +6,30 @@ use api_types::{
 };
 use control::ClusterInfo;
 use control::view::NodeView;
+use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use super::Context;
 use crate::edge::{Row, Scalar, Type};
+use crate::objects::Family;
 
 /// Who made what nobody made.
 const SYSTEM: &str = "elastane";
+
+/// The name that the cluster was given while it ran: that of the one object there is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ClusterName {}
+
+impl Family for ClusterName {
+    const KIND: &'static str = "cluster";
+}
 
 /// The cluster.
 pub(crate) fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster {
     DisplayedCluster {
         uuid: context.cluster_id.clone(),
         tenant_id: TENANT_ID,
-        name: info.name.clone(),
+        name: context.cluster_name.clone(),
         created_at: info.created_at.into(),
         last_liveness: context.now.into(),
         version: info.version.clone(),

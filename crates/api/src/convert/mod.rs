@@ -17,14 +17,14 @@ use axum::http::StatusCode;
 use units::Instant;
 use uuid::Uuid;
 
-pub(crate) use cluster::{cluster, node, node_pool, node_status};
+pub(crate) use cluster::{ClusterName, cluster, node, node_pool, node_status};
 pub(crate) use department::{department, department_creation, department_update};
 pub(crate) use event::{history, kubernetes_event, live_event};
 pub(crate) use explain::{diagnosis, explanation};
 pub(crate) use pod::{PodRow, pod};
 pub(crate) use priority::Class;
 pub(crate) use project::{creation, namespace, parent, project, update};
-pub(crate) use share::{SHARE_DEFAULT, share_change, shares};
+pub(crate) use share::{SHARE_DEFAULT, ranks, share_change, shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use typed::typed;
 pub(crate) use workload::{phase_name, workload};

@@ -81,6 +81,11 @@ const RANKS: [(&str, wire::Rank, Rank); 7] = [
     ("VeryHigh", wire::Rank::VeryHigh, Rank::VeryHigh),
 ];
 
+/// Name and value of every rank, in rising order, and whether it is the usual one.
+pub(crate) fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
+    RANKS.iter().map(|(name, _, rank)| (*name, rank.value(), *rank == Rank::default()))
+}
+
 /// The rank by either of its names.
 fn asked_rank(resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
     let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));

@@ -21,6 +21,14 @@ pub(crate) struct Html(pub(crate) Cow<'static, str>);
 /// JSON that is text already.
 pub(crate) struct JsonText(pub(crate) Cow<'static, str>);
 
+/// A program to keep.
+pub(crate) struct Binary {
+    pub(crate) name: &'static str,
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    pub(crate) body: Body,
+}
+
 /// A file to keep.
 pub(crate) struct Attachment {
     pub(crate) name: &'static str,
@@ -67,6 +75,17 @@ impl IntoResponse for Html {
 impl IntoResponse for JsonText {
     fn into_response(self) -> Response {
         ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl IntoResponse for Binary {
+    fn into_response(self) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", self.name)),
+            (header::CONTENT_LENGTH, self.length.to_string()),
+        ];
+        (headers, self.body).into_response()
     }
 }
 

@@ -8,7 +8,9 @@ mod list;
 mod origin;
 mod parameters;
 
-pub(crate) use answer::{Accepted, Attachment, Created, Html, JsonText, NoContent, PlainText};
+pub(crate) use answer::{
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
+};
 pub(crate) use body::{Body, parse as parse_json, read as read_body};
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};

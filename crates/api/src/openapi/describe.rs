@@ -18,7 +18,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::edge::{
-    Accepted, Attachment, Body, Created, Fault, Html, JsonText, NoContent, PlainText,
+    Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText,
 };
 
 /// What is known of an operation.
@@ -56,7 +56,8 @@ impl Description {
         RefOr::Ref(Ref::from_schema_name(T::name()))
     }
 
-    fn answers<T: ToSchema>(&mut self, status: u16, about: &str) {
+    /// Answers this, when all goes well.
+    pub(crate) fn answers<T: ToSchema>(&mut self, status: u16, about: &str) {
         let content = ContentBuilder::new().schema(Some(self.refer::<T>())).build();
         let response = ResponseBuilder::new().description(about);
         self.success = (status, response.content("application/json", content).build());
@@ -131,6 +132,12 @@ impl Output for NoContent {
 impl Output for PlainText {
     fn describe(to: &mut Description) {
         to.answers_text("text/plain", "The text, as it comes");
+    }
+}
+
+impl Output for Binary {
+    fn describe(to: &mut Description) {
+        to.answers_text("application/octet-stream", "A program");
     }
 }
 

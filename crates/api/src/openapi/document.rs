@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::Ref;
 use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{Required, security::SecurityRequirement};
+use utoipa::openapi::{Deprecated, Required, security::SecurityRequirement};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::route::Route;
@@ -84,6 +84,7 @@ fn operation<S>(route: &Route<S>) -> Operation {
         .operation_id(Some(route.id))
         .summary(Some(route.about))
         .tag(route.family)
+        .deprecated(route.deprecated.then_some(Deprecated::True))
         .request_body(said.body.clone())
         .response(status.to_string(), success.clone());
     for name in names_in(route.path) {

@@ -6,7 +6,7 @@ mod document;
 mod page;
 mod route;
 
-pub(crate) use describe::{Description, Input};
+pub(crate) use describe::{Description, Input, Output};
 pub(crate) use document::document;
 pub(crate) use page::page;
-pub(crate) use route::{Route, delete, get, patch, post, put};
+pub(crate) use route::{Route, any, delete, get, patch, post, put};

@@ -23,6 +23,8 @@ pub(crate) struct Route<S> {
     pub(crate) access: Access,
     /// Whether it may take longer than an answer usually may.
     pub(crate) patient: bool,
+    /// Whether it only says what to use instead.
+    pub(crate) deprecated: bool,
     pub(crate) description: Description,
     /// Schemas shared with other families, and their published names in this one.
     pub(crate) names: Vec<(&'static str, &'static str)>,
@@ -47,6 +49,7 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
             family: "",
             access: Access::Undeclared,
             patient: false,
+            deprecated: false,
             description: H::description(),
             names: Vec::new(),
             serve: on(filter, handler),
@@ -77,6 +80,12 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
         self
     }
 
+    /// Only says what to use instead.
+    pub(crate) fn deprecated(mut self) -> Self {
+        self.deprecated = true;
+        self
+    }
+
     /// One of this family.
     pub(crate) fn of(mut self, family: &'static str) -> Self {
         self.family = family;
@@ -100,6 +109,22 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
         self.names.push((shared, published));
         self
     }
+}
+
+/// A route that answers a method that is data; none for one that has no routes.
+pub(crate) fn any<S, H, T, A>(
+    method: Method,
+    path: &'static str,
+    (id, about): (&'static str, &'static str),
+    handler: H,
+) -> Option<Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    H: Handler<T, S> + Described<A>,
+    T: 'static,
+{
+    let filter = MethodFilter::try_from(method.clone()).ok()?;
+    Some(Route::new((method, filter), (path, id, about), handler))
 }
 
 macro_rules! method {

@@ -3,7 +3,9 @@
 mod assets;
 mod audit;
 mod departments;
+mod download;
 mod events;
+mod missing;
 mod org;
 mod own;
 mod policy;
@@ -13,14 +15,16 @@ mod properties;
 mod rights;
 mod rules;
 mod templates;
+mod tenant;
 mod token;
 mod typed;
 mod users;
 mod workloads;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use auth::Action::{Delete, Read, Update};
+use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
@@ -29,7 +33,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{Access, Where, authorise};
 use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
-use crate::openapi::{self, Route, get, post};
+use crate::openapi::{self, Route, delete as del, get, post, put};
 use crate::{Server, State};
 
 type Shared = Arc<Server>;
@@ -82,6 +86,13 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(rights::routes());
     all.extend(rules::routes());
     all.extend(audit::routes());
+    all.extend(tenant::routes());
+    all.extend(download::routes());
+    // What somebody serves by now is missing no more.
+    let served: BTreeSet<_> = all.iter().map(|route| (route.path, route.method.clone())).collect();
+    all.extend(
+        missing::routes().filter(|route| !served.contains(&(route.path, route.method.clone()))),
+    );
     all
 }
 
@@ -92,11 +103,31 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         post("/api/v2/token", "grant_token_v2", about_v2, token::grant_v2),
     ]
     .map(|route| route.open().of("Tokens"));
-    let clusters = [
-        get("/api/v1/clusters", "get_clusters", "The clusters; there is one", org::clusters),
-        get("/api/v1/clusters/{clusterUuid}", "get_cluster_by_uuid", "A cluster", org::cluster),
-    ]
-    .map(|route| route.of("Clusters").needs(Read, Resource::Cluster, Where::Anywhere));
+    let (clusters, one) = ("/api/v1/clusters", "/api/v1/clusters/{clusterUuid}");
+    let of = Resource::Cluster;
+    let clusters =
+        [
+            get(clusters, "get_clusters", "The clusters; there is one", org::clusters).needs(
+                Read,
+                of,
+                Where::Anywhere,
+            ),
+            post(clusters, "create_cluster", "Refused: there is one cluster", org::one_cluster)
+                .needs(Create, of, Where::Tenant),
+            get(one, "get_cluster_by_uuid", "A cluster", org::cluster).needs(
+                Read,
+                of,
+                Where::Anywhere,
+            ),
+            put(one, "update_cluster", "Renames the cluster", org::rename_cluster).needs(
+                Update,
+                of,
+                Where::Tenant,
+            ),
+            del(one, "delete_cluster", "Refused: the server is the cluster", org::keep_cluster)
+                .needs(Delete, of, Where::Tenant),
+        ]
+        .map(|route| route.of("Clusters"));
     let pools = [
         get("/api/v1/node-pools", "get_nodepools", "The node pools", org::node_pools),
         get("/api/v1/node-pools/count", "count_nodepools", "How many node pools", org::one),

@@ -1,12 +1,17 @@
 //! What there is one of: the cluster, its node pool; and its nodes.
 
-use api_types::{CountResponse, DisplayedCluster, NODE_POOL_ID, Nodepool, Nodepools, Nodes};
-use axum::Json;
+use api_types::{
+    ClusterCreationRequest, ClusterUpdateRequest, CountResponse, DisplayedCluster, NODE_POOL_ID,
+    Nodepool, Nodepools, Nodes,
+};
 use axum::extract::{Path, State as FromState};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use control::Scope;
 
 use super::Shared;
-use crate::convert;
-use crate::edge::{Fault, ListQuery};
+use crate::convert::{self, ClusterName};
+use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -21,6 +26,55 @@ pub(super) async fn cluster(
 ) -> Result<Json<DisplayedCluster>, Fault> {
     let own = convert::cluster(state.control.cluster(), &state.context());
     if own.uuid == id { Ok(Json(own)) } else { Err(Fault::no_such("cluster", &id)) }
+}
+
+/// There is one cluster, and it is this server.
+pub(super) async fn one_cluster(
+    FromState(state): FromState<Shared>,
+    Body(_): Body<ClusterCreationRequest>,
+) -> Result<Created<DisplayedCluster>, Fault> {
+    let name = state.context().cluster_name;
+    let why = format!(
+        "a server runs one cluster, and this is `{name}`; start another server for another, or \
+         divide this one into node pools"
+    );
+    Err(Fault::new(StatusCode::CONFLICT, why))
+}
+
+pub(super) async fn rename_cluster(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<ClusterUpdateRequest>,
+) -> Result<NoContent, Fault> {
+    is_own(&state, &id)?;
+    match state.all::<ClusterName>()?.first() {
+        None => {
+            state.make(&caller, Scope::Cluster, &request.name, &ClusterName {}).await?;
+        }
+        Some(named) => {
+            let rename = move |name: &mut String, _: &mut ClusterName| {
+                name.clone_from(&request.name);
+                Ok(())
+            };
+            state.change(&caller, &named.object.id, rename).await?;
+        }
+    }
+    Ok(NoContent)
+}
+
+pub(super) async fn keep_cluster(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    is_own(&state, &id)?;
+    let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
+    Err(Fault::new(StatusCode::CONFLICT, why))
+}
+
+fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {
+    let own = state.context().cluster_id == id;
+    if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
 }
 
 pub(super) async fn node_pools(

@@ -19,4 +19,5 @@ mod server;
 mod shapes;
 mod streams;
 mod templates;
+mod tenant;
 mod walk;

@@ -61,6 +61,7 @@ impl Server {
             authority: Arc::new(authority),
             clock,
             hosts: Some(vec!["gpu-box".into()]),
+            client_program: Some(dir.path().join("runai")),
             shutdown: shutdown.clone(),
         });
         let token = std::fs::read_to_string(dir.path().join(auth::TOKEN_FILE)).unwrap();

@@ -152,9 +152,16 @@ async fn open(
         authority: Arc::new(authority),
         clock,
         hosts: config.listen.ip().is_loopback().then(Vec::new),
+        client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };
     Ok(Server { listener, service, state })
+}
+
+/// The program `runai` that was installed with this one, to be handed out.
+fn client_program() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok()?.with_file_name("runai");
+    beside.is_file().then_some(beside)
 }
 
 /// Refuses a state directory in which others could put commands that would run as this user.

@@ -7,6 +7,7 @@ mod costs;
 mod crash;
 mod document;
 mod faults;
+mod install;
 mod matching;
 mod quickstart;
 mod sandbox;

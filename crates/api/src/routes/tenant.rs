@@ -1,0 +1,109 @@
+//! What applies to the whole installation: its settings, and the ranks of its units.
+//!
+//! Settings are kept for the interfaces that read them; the server itself follows none of them.
+
+use api_types::{
+    Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
+};
+use auth::Action::{Read, Update};
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::Scope;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Shared;
+use crate::access::Where;
+use crate::convert;
+use crate::edge::{Body, Caller, Fault};
+use crate::objects::{Family, Item};
+use crate::openapi::{Route, get, put};
+
+/// The routes of settings and ranks.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) = ("/v1/k8s/setting", "/v1/k8s/setting/{settingKey}");
+    let ranks = "/api/v1/org-unit/priorities";
+    let (of, place) = (Resource::Settings, Where::Tenant);
+    let about_ranks = "The ranks of projects and departments";
+    let settings = [
+        get(all, "get_tenant_settings", "The settings", list).needs(Read, of, place),
+        put(all, "update_tenant_setting", "Sets a setting", set).needs(Update, of, place),
+        get(one, "get_tenant_settings_by_key", "A setting", read).needs(Read, of, place),
+    ]
+    .map(|route| route.of("Tenant"));
+    let ranks = get(ranks, "get_priorities", about_ranks, priorities).own().of("OrgUnit");
+    settings.into_iter().chain([ranks])
+}
+
+/// A setting as it is kept; its name is its key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    value: Value,
+}
+
+impl Family for Kept {
+    const KIND: &'static str = "setting";
+}
+
+fn wire(kept: &Item<Kept>) -> Setting {
+    let (kind, value) = match &kept.body.value {
+        Value::String(text) => ("String", text.clone()),
+        value @ Value::Bool(_) => ("Boolean", value.to_string()),
+        value @ Value::Number(_) => ("Number", value.to_string()),
+        value => ("Object", value.to_string()),
+    };
+    Setting {
+        key: kept.object.name.clone(),
+        value,
+        kind: kind.to_owned(),
+        source: "Tenant".to_owned(),
+        active: true,
+    }
+}
+
+async fn list(FromState(state): FromState<Shared>) -> Result<Json<Vec<Setting>>, Fault> {
+    Ok(Json(state.all::<Kept>()?.iter().map(wire).collect()))
+}
+
+fn find(state: &Shared, key: &str) -> Result<Option<Item<Kept>>, Fault> {
+    Ok(state.all::<Kept>()?.into_iter().find(|kept| kept.object.name == key))
+}
+
+async fn read(
+    FromState(state): FromState<Shared>,
+    Path(key): Path<String>,
+) -> Result<Json<Setting>, Fault> {
+    let found = find(&state, &key)?.ok_or_else(|| Fault::no_such("setting", &key))?;
+    Ok(Json(wire(&found)))
+}
+
+async fn set(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<TenantSettingCreationRequest>,
+) -> Result<Json<TenantSettingCreationResponse>, Fault> {
+    let TenantSettingCreationRequest { key, value } = request;
+    match find(&state, &key)? {
+        None => {
+            state.make(&caller, Scope::Tenant, &key, &Kept { value }).await?;
+        }
+        Some(kept) => {
+            let change = move |_: &mut String, kept: &mut Kept| {
+                kept.value.clone_from(&value);
+                Ok(())
+            };
+            state.change(&caller, &kept.object.id, change).await?;
+        }
+    }
+    Ok(Json(TenantSettingCreationResponse { msg: "done".to_owned() }))
+}
+
+async fn priorities() -> Json<Priorities> {
+    let rank = |(name, value, is_default): (&str, u32, bool)| Priority {
+        name: name.to_owned(),
+        value,
+        is_default,
+    };
+    Json(Priorities { priorities: convert::ranks().map(rank).collect() })
+}

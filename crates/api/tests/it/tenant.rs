@@ -1,0 +1,130 @@
+//! What there is one of: the cluster, its settings, the program to download; and what is not served.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+
+use crate::people::{call, get, give, program};
+use crate::refusals::refused;
+use crate::server::{Server, bytes};
+
+const SETTINGS: &str = "/v1/k8s/setting";
+
+#[tokio::test]
+async fn the_cluster_is_renamed_and_nothing_else() {
+    let server = Server::new().await;
+    let all = "/api/v1/clusters";
+    let one = format!("{all}/{}", server.cluster_id());
+    for name in ["lab", "lab two"] {
+        let (status, _) = server.raw("PUT", &one, &json!({"name": name}).to_string()).await;
+        assert_eq!(status, StatusCode::NO_CONTENT);
+        assert_eq!(server.get(&one).await["name"], name);
+        assert_eq!(server.get("/elastane/v1/status").await["clusterName"], name);
+    }
+    refused(&server, ("PUT", &one, &json!({"name": " "})), 400, "name ").await;
+    let other = json!({"name": "second"});
+    refused(&server, ("POST", all, &other), 409, "a server runs one cluster, and this").await;
+    refused(&server, ("DELETE", &one, &Value::Null), 409, "the server is the cluster").await;
+    let unknown = format!("{all}/other");
+    refused(&server, ("PUT", &unknown, &other), 404, "cluster other was not found").await;
+    refused(&server, ("DELETE", &unknown, &Value::Null), 404, "cluster other").await;
+}
+
+#[tokio::test]
+async fn settings_are_kept_for_administrators() {
+    let server = Server::new().await;
+    assert_eq!(server.get(SETTINGS).await, json!([]));
+    for (value, kind, text) in [
+        (json!("https://a.b"), "String", "https://a.b"),
+        (json!(true), "Boolean", "true"),
+        (json!({"idleTimeout": 5}), "Object", r#"{"idleTimeout":5}"#),
+    ] {
+        let body = json!({"key": "logoutRedirectUri", "value": value}).to_string();
+        let (status, said) = server.raw("PUT", SETTINGS, &body).await;
+        assert_eq!((status, &said["msg"]), (StatusCode::OK, &json!("done")));
+        let kept = server.get(&format!("{SETTINGS}/logoutRedirectUri")).await;
+        assert_eq!((&kept["type"], &kept["value"]), (&json!(kind), &json!(text)));
+    }
+    assert_eq!(server.get(SETTINGS).await.as_array().unwrap().len(), 1);
+    let unknown = format!("{SETTINGS}/x");
+    refused(&server, ("GET", &unknown, &Value::Null), 404, "setting x was not found").await;
+    let (id, _, token) = program(&server, "viewer").await;
+    give(&server, &id, 9, ("tenant", "1")).await;
+    assert_eq!(get(&server, &token, SETTINGS).await.0, 403);
+}
+
+#[tokio::test]
+async fn ranks_are_those_that_shares_have() {
+    let server = Server::new().await;
+    let ranks = server.get("/api/v1/org-unit/priorities").await["priorities"].clone();
+    let names: Vec<_> =
+        ranks.as_array().unwrap().iter().map(|rank| rank["name"].as_str().unwrap()).collect();
+    let rising = ["VeryLow", "Low", "MediumLow", "Medium", "MediumHigh", "High", "VeryHigh"];
+    assert_eq!(names, rising);
+    assert_eq!(ranks[2]["isDefault"], true);
+    for name in names {
+        let mut team = server.team(&name.to_lowercase());
+        team["resources"][0]["priority"] = json!(name);
+        let (status, made) = server.post("/api/v1/org-unit/projects", team).await;
+        assert_eq!(status, StatusCode::CREATED, "{made}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_served_says_what_to_use() {
+    let server = Server::new().await;
+    for (method, path, instead) in [
+        ("GET", "/api/v1/ai-applications", "applications made of several workloads"),
+        ("POST", "/v1/k8s/clusters/1/projects", "use /api/v1/org-unit/projects"),
+        ("PATCH", "/api/v1/apps/7", "use /api/v1/service-accounts"),
+        ("GET", "/api/v1/clusters/1/cluster-install-info", "there is nothing to install"),
+    ] {
+        let message = format!("this operation is not served; {instead}");
+        refused(&server, (method, path, &Value::Null), 501, &message).await;
+        let (status, _) = call(&server, "", (method, path), &Value::Null).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
+    }
+}
+
+/// Status and text of what nobody needs a token for.
+async fn open(server: &Server, path: &str, host: &str) -> (u16, String) {
+    let request = Request::builder().uri(path).header("host", host).body(Body::empty()).unwrap();
+    let answer = server.send(request).await;
+    let status = answer.status().as_u16();
+    (status, String::from_utf8(bytes(answer).await.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn the_program_is_downloaded_for_the_machine_of_the_server() {
+    let server = Server::new().await;
+    let dist = "/api/v1/cli-exposer/dist";
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let own = format!("{dist}/linux/{machine}/runai");
+    let (status, said) = open(&server, &own, "gpu-box").await;
+    assert!(status == 404 && said.contains("started without `runai`"), "{said}");
+    let content = "program ".repeat(100_000);
+    std::fs::write(server.dir.path().join("runai"), &content).unwrap();
+    let (status, got) = open(&server, &own, "gpu-box").await;
+    assert!(status == 200 && got == content, "{status}, {} bytes", got.len());
+    for other in ["darwin/arm64", "windows/amd64", "linux/riscv64"] {
+        let (status, said) = open(&server, &format!("{dist}/{other}/runai"), "gpu-box").await;
+        assert!(status == 404 && said.contains(&format!("no `runai` for {other}")), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn installers_name_the_server_as_it_was_asked() {
+    let server = Server::new().await;
+    let of = "/api/v1/cli-exposer/installer";
+    for system in ["linux", "unix"] {
+        let (status, script) = open(&server, &format!("{of}/{system}"), "gpu-box:7070").await;
+        assert!(status == 200 && script.starts_with("#!/bin/sh"), "{script}");
+        assert!(script.contains("http://gpu-box:7070") && !script.contains('@'), "{script}");
+        let (_, line) = open(&server, &format!("{of}/{system}/commands"), "gpu-box:7070").await;
+        assert_eq!(line, format!("curl -fsSL http://gpu-box:7070{of}/{system} | sh\n"));
+    }
+    for other in ["mac", "mac/commands", "windows/commands"] {
+        assert_eq!(open(&server, &format!("{of}/{other}"), "gpu-box").await.0, 404, "{other}");
+    }
+    assert_eq!(open(&server, "/api/v1/cli-exposer/docs/manual", "gpu-box").await.0, 404);
+}
