@@ -1,7 +1,9 @@
 //! Node pools in order of preference: a workload is all in one of them. Owns: in which one a
 //! workload is being placed, and which queue is charged for it there.
 
-use model::{ConstraintsId, PodId, PoolId, QueueId, WorkloadId};
+use std::collections::BTreeMap;
+
+use model::{ConstraintsId, Node, NodeId, PodId, PoolId, QueueId, WorkloadId};
 
 use crate::session::Session;
 
@@ -40,26 +42,57 @@ pub(crate) fn within<T>(
     outcome
 }
 
+/// Decides about one pool as if there were no other.
+pub(crate) fn apart<T>(
+    s: &mut Session<'_>,
+    shard: Option<Shard>,
+    work: impl FnOnce(&mut Session<'_>) -> T,
+) -> T {
+    let outside = std::mem::replace(&mut s.trying.shard, shard);
+    let outcome = work(s);
+    s.trying.shard = outside;
+    outcome
+}
+
+/// A pool that is decided about on its own, for those to whom it is the first choice (0), the second,
+/// and so on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shard {
+    pub(crate) pool: PoolId,
+    pub(crate) choice: usize,
+}
+
 /// The attempts under way, one inside the other: which workload in which pool.
 #[derive(Debug, Default)]
-pub(crate) struct Trying(Vec<(WorkloadId, PoolId)>);
+pub(crate) struct Trying {
+    attempts: Vec<(WorkloadId, PoolId)>,
+    /// The pool outside of which nothing is looked at; none if all are.
+    shard: Option<Shard>,
+    /// Where those are in this cycle that have given up a place of the last.
+    homes: BTreeMap<WorkloadId, PoolId>,
+}
 
 impl Trying {
     fn enter(&mut self, id: WorkloadId, pool: PoolId) -> usize {
-        self.0.push((id, pool));
-        self.0.len() - 1
+        self.attempts.push((id, pool));
+        self.attempts.len() - 1
     }
 
     fn leave(&mut self, outside: usize) {
-        self.0.truncate(outside);
+        self.attempts.truncate(outside);
     }
 
     fn contains(&self, id: WorkloadId) -> bool {
-        self.0.iter().any(|&(other, _)| other == id)
+        self.attempts.iter().any(|&(other, _)| other == id)
     }
 
     fn pool(&self, id: WorkloadId) -> Option<PoolId> {
-        self.0.iter().rev().find(|&&(other, _)| other == id).map(|&(_, pool)| pool)
+        self.attempts.iter().rev().find(|&&(other, _)| other == id).map(|&(_, pool)| pool)
+    }
+
+    /// Until the end of the cycle a workload is in this pool.
+    pub(crate) fn settle(&mut self, id: WorkloadId, pool: PoolId) {
+        self.homes.insert(id, pool);
     }
 }
 
@@ -70,8 +103,28 @@ impl Session<'_> {
         if self.cluster.workloads()[id].pools.is_empty() {
             return None;
         }
+        let choices = self.cluster.choices(id);
+        let apart = self.trying.shard.map(|shard| shard.pool);
         let here = self.trying.pool(id).or_else(|| self.cluster.pool_of(id));
-        here.or_else(|| self.cluster.choices(id).first().copied())
+        here.or_else(|| self.home(id))
+            .or_else(|| apart.filter(|pool| choices.contains(pool)))
+            .or_else(|| choices.first().copied())
+    }
+
+    /// The pool in which a workload stays in this cycle.
+    pub(crate) fn home(&self, id: WorkloadId) -> Option<PoolId> {
+        self.trying.homes.get(&id).copied()
+    }
+
+    /// The pool that is decided about on its own.
+    pub(crate) const fn shard(&self) -> Option<Shard> {
+        self.trying.shard
+    }
+
+    /// The nodes that are looked at.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let here = |node: &Node| self.trying.shard.is_none_or(|shard| shard.pool == node.pool);
+        self.cluster.nodes().iter().filter(move |(_, node)| here(node))
     }
 
     /// The queue that is charged for a workload there.

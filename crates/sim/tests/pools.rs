@@ -91,10 +91,6 @@ fn what_cannot_be_is_refused_with_the_cure() {
             "queues: [{name: a, quota: {gpu: 1}, pools: {h100: {}}}]",
             "belongs there: `pools: {default: {quota: …}}`",
         ),
-        (
-            "policy: {profile: kai}\nqueues: [{name: a, pools: {h100: {}}}]",
-            "profile `kai` has no queues for each pool",
-        ),
         ("queues: [{name: a}]\nsteps: [{quota: {project: a, pool: h100}}]", "no queue has `pools`"),
         (
             "queues: [{name: a, pools: {h100: {}}}]\nsteps: [{quota: {project: a, pool: x}}]",
@@ -122,6 +118,36 @@ steps:
       workloads: {y: {state: running, nodes: small}}
 ",
     );
+}
+
+#[test]
+fn profile_kai_decides_in_each_pool_and_a_snapshot_says_so() {
+    let state = "
+policy: {profile: kai}
+queues:
+  - {name: a, pools: {h100: {quota: {gpu: 3}}, default: {quota: {gpu: 0}, limit: {gpu: 1}}}}
+  - {name: b, pools: {h100: {quota: {gpu: 1}}, default: {quota: {gpu: 4}}}}
+workloads:
+  - {name: x, project: b, gpu: 1, count: 4, pools: [h100]}
+  - {name: y, project: a, gpu: 1, count: 2, pools: [default]}
+";
+    let steps = "
+steps:
+  - submit: {name: z, project: a, gpu: 2, pools: [h100]}
+    expect:
+      waiting: [x3, x4, y2]
+      queues:
+        a: {pools: {h100: {gpu: 2, fair_share: 2}, default: {gpu: 1, fair_share: 1}}}
+        b: {pools: {h100: {gpu: 2, fair_share: 2}, default: {gpu: 0, fair_share: 0}}}
+";
+    outcome(&format!("{state}{steps}"));
+    let before = outcome(&format!("{state}steps: [{{expect: {{waiting: [y2]}}}}]")).simulation;
+    let told = sim::snapshot(before.cluster(), units::Instant(1 << 42), &sched::Policy::kai());
+    let again = Scenario::read(&told.to_json().expect("JSON")).expect("a sound scenario");
+    assert_eq!((&again.queues, &again.policy), (&told.queues, &told.policy));
+    let steps = Scenario::read(&format!("version: 1{steps}")).expect("sound steps").steps;
+    let outcome = run(&Scenario { steps, ..again }, Record::Decisions).expect("a sound state");
+    assert_eq!(outcome.failures, []);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn place_all(
     if tasks.is_empty() || s.check_queue(id, jobs::asked(s, tasks)).is_err() {
         return false;
     }
-    let nodes = s.cluster.nodes().ids().filter(|&node| open(node)).collect();
+    let nodes = s.nodes().map(|(node, _)| node).filter(|&node| open(node)).collect();
     let offered = Site { nodes, near: BTreeMap::new() };
     Placer { id, aim, settle }.part(s, None, tasks, &offered)
 }

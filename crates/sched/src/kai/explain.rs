@@ -8,6 +8,7 @@ use super::allocate::{pipeline, place_all};
 use super::jobs::{self, Evicted};
 use super::place::Aim;
 use super::rules::{Consolidation, Preempt, Reclaim, Rule};
+use super::shards;
 use crate::diagnosis::{Means, Outcome, Search, Standing, refusals};
 use crate::session::Session;
 use crate::{Action, Pending};
@@ -24,7 +25,7 @@ pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
             Action::Preempt => (Means::Preempt, &Preempt),
             _ => return None,
         };
-        Some(Search { means, outcome: outcome(s, means, rule, id) })
+        Some(Search { means, outcome: shards::of(s, id, |s| outcome(s, means, rule, id)) })
     });
     searches.collect()
 }
@@ -32,7 +33,7 @@ pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
 /// Whether a job may be taken from for another, and why not.
 pub(crate) fn standing(s: &Session<'_>, id: WorkloadId, who: WorkloadId) -> Standing {
     let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
-    let own = spec(id).queue == spec(who).queue;
+    let own = s.queue_of(id) == s.queue_of(who);
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
     if !spec(who).preemptible {
         return Standing::NotPreemptible;
@@ -86,7 +87,7 @@ fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> O
     match (means, queue_refuses) {
         (Means::Consolidate, _) if !spec.preemptible => Outcome::OnlyPreemptible,
         (Means::Consolidate, _) => {
-            let free: Resources = s.cluster.nodes().iter().map(|(_, node)| node.free(false)).sum();
+            let free: Resources = s.nodes().map(|(_, node)| node.free(false)).sum();
             let (kind, requested) = (Kind::Gpu, asked.gpu_millis);
             Outcome::FreeTooLittle { kind, requested, free: free.gpu_millis }
         }
@@ -94,10 +95,11 @@ fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> O
             Outcome::Refused(Box::new(reason))
         }
         (Means::Reclaim | Means::Preempt, _) => {
-            let (queue, share) = (&s.cluster.queues()[spec.queue], s.fair[&spec.queue]);
+            let own = s.queue_of(id);
+            let (queue, share) = (&s.cluster.queues()[own], s.fair[&own]);
             let beyond = |kind: &Kind| queue.allocated[*kind] + asked[*kind] > share[*kind];
             let kind = Kind::ALL.into_iter().find(beyond).unwrap_or(Kind::Gpu);
-            let (queue, requested) = (s.numbers(spec.queue, kind), asked[kind]);
+            let (queue, requested) = (s.numbers(own, kind), asked[kind]);
             Outcome::NotEntitled { queue, requested }
         }
     }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::{Cluster, Pod, PodId, Queue, QueueId};
+use model::{Cluster, Pod, PodId, PoolId, Queue, QueueId};
 use units::{Kind, Resources};
 
 use super::jobs;
@@ -17,10 +17,11 @@ const MILLIS: u128 = 1000;
 /// Fair shares of all queues.
 pub(crate) fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     let asked = requests(cluster);
-    let roots: Vec<_> =
-        cluster.queues().iter().filter(|(_, q)| q.parent.is_none()).map(|(id, _)| id).collect();
     let mut shares = BTreeMap::new();
-    let mut levels = vec![(roots, cluster.capacity())];
+    let pools = cluster.divisions();
+    let mut levels: Vec<_> = pools
+        .map(|pool| (cluster.roots(pool).collect::<Vec<_>>(), cluster.capacity_of(pool)))
+        .collect();
     while let Some((siblings, total)) = levels.pop() {
         let mut given = vec![Resources::ZERO; siblings.len()];
         for kind in Kind::ALL {
@@ -50,11 +51,23 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
     let mut asked: BTreeMap<QueueId, Resources> = BTreeMap::new();
     for (id, pod) in cluster.pods().iter() {
         let part = part(cluster, id, pod);
-        for queue in cluster.lineage(cluster.workload_of(id).spec.queue) {
-            *asked.entry(queue).or_default() += part;
+        let project = cluster.workload_of(id).spec.queue;
+        for pool in pools(cluster, pod) {
+            for queue in cluster.lineage(cluster.queue_in(project, pool)) {
+                *asked.entry(queue).or_default() += part;
+            }
         }
     }
     asked
+}
+
+/// The pools in which a pod counts: the one where it runs, or else each in which it may get a place.
+fn pools(cluster: &Cluster, pod: &Pod) -> Vec<PoolId> {
+    match &pod.occupancy.current {
+        Some(place) => vec![cluster.nodes()[place.node].pool],
+        None if cluster.is_divided() => cluster.choices(pod.workload).to_vec(),
+        None => vec![PoolId::DEFAULT],
+    }
 }
 
 fn part(cluster: &Cluster, id: PodId, pod: &Pod) -> Resources {

@@ -14,6 +14,7 @@ mod jobs;
 mod order;
 mod place;
 mod rules;
+mod shards;
 mod signature;
 mod solver;
 mod stale;
@@ -27,9 +28,10 @@ use crate::session::Session;
 pub(crate) use explain::{searches, standing};
 pub(crate) use fair_share::fair_shares;
 
-/// Forgets the places reserved by earlier cycles: they are found anew in each.
+/// Forgets the places reserved by earlier cycles: they are found anew in each, in the same pool.
 pub(crate) fn begin(s: &mut Session<'_>) {
     for pod in s.cluster.reserved().clone() {
+        shards::stay(s, s.cluster.pods()[pod].workload);
         let occupancy = Occupancy { next: None, ..s.cluster.pods()[pod].occupancy.clone() };
         s.cluster.set_occupancy(pod, occupancy);
     }
@@ -38,10 +40,10 @@ pub(crate) fn begin(s: &mut Session<'_>) {
 /// Carries out an action; false if it is none of this profile's own.
 pub(crate) fn run(s: &mut Session<'_>, action: Action) -> bool {
     match action {
-        Action::Allocate => allocate::run(s),
-        Action::Consolidate => solver::run(s, &rules::Consolidation),
-        Action::Reclaim => solver::run(s, &rules::Reclaim),
-        Action::Preempt => solver::run(s, &rules::Preempt),
+        Action::Allocate => shards::each(s, allocate::run),
+        Action::Consolidate => shards::each(s, |s| solver::run(s, &rules::Consolidation)),
+        Action::Reclaim => shards::each(s, |s| solver::run(s, &rules::Reclaim)),
+        Action::Preempt => shards::each(s, |s| solver::run(s, &rules::Preempt)),
         Action::Stale => stale::run(s),
         Action::Promote => {}
         Action::GiveBack | Action::Fit | Action::Grow => return false,

@@ -5,10 +5,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{QueueId, WorkloadId};
+use model::{PoolId, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
-use super::jobs;
+use super::{jobs, shards};
 use crate::session::Session;
 
 /// Place of a job in the line of its queue: higher priority first, then those that lack of their
@@ -46,7 +46,10 @@ impl Line {
         let mut line = Self::default();
         for id in s.waiting() {
             let evicted = jobs::Evicted::new();
-            if jobs::is_ready(s, id) && !jobs::next_tasks(s, id, &evicted).is_empty() {
+            if shards::is_in_line(s, id)
+                && jobs::is_ready(s, id)
+                && !jobs::next_tasks(s, id, &evicted).is_empty()
+            {
                 line.push(s, id);
             }
         }
@@ -65,13 +68,13 @@ impl Line {
     }
 
     pub(super) fn push_ranked(&mut self, s: &Session<'_>, id: WorkloadId, rank: Rank) {
-        let queue = s.cluster.workloads()[id].spec.queue;
+        let queue = s.queue_of(id);
         self.leaves.entry(queue).or_default().insert((rank, id));
     }
 
     /// Takes out a job, wherever it stands.
     pub(super) fn remove(&mut self, s: &Session<'_>, id: WorkloadId) {
-        let queue = s.cluster.workloads()[id].spec.queue;
+        let queue = s.queue_of(id);
         if let Some(leaf) = self.leaves.get_mut(&queue) {
             leaf.retain(|&(_, other)| other != id);
         }
@@ -83,9 +86,9 @@ impl Line {
         s: &Session<'_>,
         change: &dyn Fn(WorkloadId) -> Change,
     ) -> Option<WorkloadId> {
-        let roots = s.cluster.queues().iter().filter(|(_, queue)| queue.parent.is_none());
-        let (_, id, _) = self.best(s, roots.map(|(id, _)| id), change)?;
-        let queue = s.cluster.workloads()[id].spec.queue;
+        let pool = s.shard().map_or(PoolId::DEFAULT, |shard| shard.pool);
+        let (_, id, _) = self.best(s, s.cluster.roots(pool), change)?;
+        let queue = s.queue_of(id);
         let leaf = self.leaves.get_mut(&queue)?;
         let popped = if self.reversed { leaf.pop_last() } else { leaf.pop_first() };
         popped.map(|(_, id)| id)
@@ -169,7 +172,7 @@ impl Standing {
             quota: queue.share.quota,
             fair: s.fair[&id],
             allocatable: allocatable(s, id),
-            capacity: s.cluster.capacity(),
+            capacity: s.cluster.capacity_of(queue.pool),
             priority: queue.share.priority,
             seq: queue.seq,
         }

@@ -114,13 +114,13 @@ fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = W
     let jobs = s.cluster.workloads().iter();
     jobs.filter(move |(victim, row)| {
         let pods = || row.pods.iter();
-        *victim != id && row.spec.preemptible && pods().any(runs) && !pods().any(is_new)
+        *victim != id
+            && row.spec.preemptible
+            && s.shares_pool(id, *victim)
+            && pods().any(runs)
+            && !pods().any(is_new)
     })
     .map(|(victim, _)| victim)
-}
-
-fn queue_of(s: &Session<'_>, id: WorkloadId) -> QueueId {
-    s.cluster.workloads()[id].spec.queue
 }
 
 /// Whether a job that cannot be preempted stays within the quota of these queues.
@@ -140,7 +140,7 @@ pub(super) struct Reclaim;
 
 impl Rule for Reclaim {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-        let leaf = queue_of(s, id);
+        let leaf = s.queue_of(id);
         let queue = &s.cluster.queues()[leaf];
         let fixed = queue.allocated_non_preemptible;
         (queue.allocated + asked).fits_in(s.fair[&leaf])
@@ -149,7 +149,7 @@ impl Rule for Reclaim {
 
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
         let may = |victim: &WorkloadId| {
-            queue_of(s, *victim) != queue_of(s, id)
+            s.queue_of(*victim) != s.queue_of(id)
                 && (jobs::is_elastic(s, *victim) || self.safe_until(s, id, *victim) <= s.now)
         };
         preemptible(s, id).filter(may).collect()
@@ -167,10 +167,10 @@ impl Rule for Reclaim {
             Profile::Kai(kai) => kai,
             Profile::Default => policy::Kai::default(),
         };
-        let leaf = queue_of(s, victim);
+        let leaf = s.queue_of(victim);
         let first = match kai.runtime_from {
             RuntimeFrom::Leaf => leaf,
-            RuntimeFrom::Branch => branches(s, queue_of(s, id), leaf).map_or(leaf, |(_, own)| own),
+            RuntimeFrom::Branch => branches(s, s.queue_of(id), leaf).map_or(leaf, |(_, own)| own),
         };
         let span_ms = s.guaranteed_ms(first, |share| share.reclaim_min_runtime_ms);
         let start = s.cluster.workloads()[victim].last_start;
@@ -184,7 +184,7 @@ impl Rule for Reclaim {
         asked: Resources,
         victim: WorkloadId,
     ) -> Cause {
-        let (leaf, from) = (queue_of(s, id), queue_of(s, victim));
+        let (leaf, from) = (s.queue_of(id), s.queue_of(victim));
         let (winner, loser) = branches(s, leaf, from).unwrap_or((leaf, from));
         let kind = Kind::ALL.into_iter().find(|&kind| asked[kind] > 0).unwrap_or(Kind::Gpu);
         let row = |queue: QueueId| &s.cluster.queues()[queue];
@@ -250,7 +250,7 @@ impl<'a> Ledger<'a> {
         let taken: BTreeSet<PodId> = taken.into_iter().collect();
         let mut steps = Vec::new();
         for job in jobs {
-            let queue = queue_of(s, job);
+            let queue = s.queue_of(job);
             let mut left = outcome.active[&job].clone();
             while !left.is_empty() {
                 let step = jobs::next_to_evict(s, job, &left);
@@ -291,7 +291,7 @@ impl<'a> Ledger<'a> {
     /// One step, if one of the two strategies allows it.
     fn take(&mut self, victim: QueueId, step: Resources) -> bool {
         let (s, outcome) = (self.s, self.outcome);
-        let Some((taker, giver)) = branches(s, queue_of(s, outcome.id), victim) else {
+        let Some((taker, giver)) = branches(s, s.queue_of(outcome.id), victim) else {
             return false;
         };
         let left = self.left[&giver];
@@ -314,7 +314,7 @@ impl<'a> Ledger<'a> {
     /// cannot be preempted stays within the quota.
     fn keeps_balance(&self) -> bool {
         let (s, outcome) = (self.s, self.outcome);
-        let leaf = queue_of(s, outcome.id);
+        let leaf = s.queue_of(outcome.id);
         let lineage: Vec<_> = s.cluster.lineage(leaf).collect();
         let involved = self.involved();
         let fixed = lineage.iter().map(|&queue| (queue, outcome.books.fixed(queue)));
@@ -356,13 +356,13 @@ pub(super) struct Preempt;
 impl Rule for Preempt {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         let fixed = |queue| (queue, s.cluster.queues()[queue].allocated_non_preemptible);
-        fits_quota(s, (id, asked), s.cluster.lineage(queue_of(s, id)).map(fixed))
+        fits_quota(s, (id, asked), s.cluster.lineage(s.queue_of(id)).map(fixed))
     }
 
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId> {
         let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
         let may = |victim: &WorkloadId| {
-            queue_of(s, *victim) == queue_of(s, id)
+            s.queue_of(*victim) == s.queue_of(id)
                 && priority(*victim) < priority(id)
                 && (jobs::is_elastic(s, *victim) || self.safe_until(s, id, *victim) <= s.now)
         };
@@ -400,7 +400,7 @@ impl Consolidation {
 
 impl Rule for Consolidation {
     fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-        let gpus = || s.cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
+        let gpus = || s.nodes().flat_map(|(_, node)| &node.gpus);
         let free_millis: u64 = gpus().map(|gpu| gpu.free_millis(false)).sum();
         let free_bytes: u128 = gpus()
             .map(|gpu| u128::from(gpu.free_millis(false)) * u128::from(gpu.memory_bytes) / 1000)

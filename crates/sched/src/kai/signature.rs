@@ -41,7 +41,7 @@ fn signature(s: &Session<'_>, id: WorkloadId, per_queue: bool) -> Signature {
     };
     let sets =
         (0..workload.pod_sets.len()).map(|set| (workload.pod_sets[set].constraints, count(set)));
-    let queue = per_queue.then_some(workload.spec.queue);
+    let queue = per_queue.then(|| s.queue_of(id));
     (queue, workload.spec.priority, sets.collect())
 }
 

@@ -75,8 +75,7 @@ impl<'r> Search<'r> {
         pending: &'r Line,
     ) -> Self {
         let all = !jobs::all_need_gpus(s, id);
-        let nodes = s.cluster.nodes().iter();
-        let open = nodes.filter(|(_, node)| all || node.free(false).gpu_millis > 0);
+        let open = s.nodes().filter(|(_, node)| all || node.free(false).gpu_millis > 0);
         let open = open.map(|(node, _)| node).collect();
         let victims = rule.victims(s, id).into_iter();
         let active = victims.map(|victim| (victim, jobs::active(s, victim))).collect();
@@ -320,7 +319,7 @@ impl Victims {
 
     fn next(&mut self, s: &Session<'_>) -> Option<Step> {
         let Self { line, left, popped } = self;
-        let queue = |id: WorkloadId| s.cluster.workloads()[id].spec.queue;
+        let queue = |id: WorkloadId| s.queue_of(id);
         let job = line.pop(s, &|id| {
             let taken = popped.get(&queue(id)).copied().unwrap_or_default();
             Change::Minus(taken + jobs::held(s, &left[&id]))
@@ -347,8 +346,7 @@ struct Room {
 
 impl Room {
     fn of(s: &Session<'_>, tasks: &[PodId]) -> Self {
-        let nodes = s.cluster.nodes().iter();
-        let millis = nodes.map(|(id, node)| (id, node.free(false).gpu_millis)).collect();
+        let millis = s.nodes().map(|(id, node)| (id, node.free(false).gpu_millis)).collect();
         let mut needs: Vec<_> =
             tasks.iter().map(|&pod| jobs::amounts(jobs::request(s, pod)).gpu_millis).collect();
         needs.sort_unstable_by(|left, right| right.cmp(left));

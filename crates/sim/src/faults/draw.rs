@@ -7,9 +7,9 @@ use crate::rng::Rng;
 use crate::scenario::amount::{Count, CountLimit, Span};
 use crate::scenario::{
     Amounts, At, Evicted, Gone, GpuAsk, Group, Mig, Node, NodeAffinity, OneOrMany, Operator,
-    OverQuota, Placement, PodSet, Policy, Preference, Profile, Queue, QuotaChange, Releasing,
-    Requirement, Scenario, Schedule, Step, Strategy, Submit, Topology, TopologyConstraint,
-    UsageWindow, WindowKind, Workload, World,
+    OverQuota, Placement, PodSet, Policy, Preference, Queue, QuotaChange, Releasing, Requirement,
+    Scenario, Schedule, Step, Strategy, Submit, Topology, TopologyConstraint, UsageWindow,
+    WindowKind, Workload, World,
 };
 use crate::world::{Job, Simulation};
 
@@ -40,7 +40,7 @@ pub(super) fn start(rng: &mut Rng, seed: u64, given: &Policy) -> Scenario {
     if scenario.queues.iter().all(|queue| queue.parent.is_none()) {
         scenario.queues[1].value.parent = Some("d".into());
     }
-    if rng.below(3) == 0 && given.profile != Some(Profile::Kai) {
+    if rng.below(3) == 0 {
         scenario.queues.iter_mut().for_each(|row| row.value = divided(rng, &row.value));
     }
     scenario

@@ -163,11 +163,6 @@ impl Simulation {
     fn divide(&mut self, wire: &[At<Queue>]) -> Result<(), Error> {
         for queue in wire.iter().filter(|queue| !queue.pools.is_empty()) {
             let fault = |fault: String| queue.fault(format!("queue `{}`: {fault}", queue.name));
-            if let Profile::Kai(_) = self.policy.profile {
-                return Err(fault(
-                    "profile `kai` has no queues for each pool; leave out `pools`".into(),
-                ));
-            }
             if queue.share() != QueueShare::default() {
                 return Err(fault(format!(
                     "has `pools`, so what it is entitled to belongs there: `pools: {{{POOL_DEFAULT}: {{quota: …}}}}`"

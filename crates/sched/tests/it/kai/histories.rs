@@ -41,6 +41,10 @@ enum Event {
     Gone,
 }
 
+/// Where pools have queues of their own, what is submitted may name some.
+const POOLS: [&str; 5] =
+    ["", "--pools p", "--pools default", "--pools p,default", "--pools default,p"];
+
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => (0..3_usize, proptest::sample::select(&SHAPES[..])).prop_map(|(q, f)| Event::Submit(q, f)),
@@ -51,6 +55,17 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (0..3_usize, any::<bool>()).prop_map(|(n, closed)| Event::Cordon(n, closed)),
         3 => Just(Event::Gone),
     ]
+}
+
+/// Who shares a GPU, in order of their names.
+fn sorted(gpus: &str) -> String {
+    let inner = |text: &str| {
+        let mut users: Vec<_> = text.split('+').collect();
+        users.sort_unstable();
+        users.join("+")
+    };
+    let devices = gpus.replace('[', "[ ").replace(']', " ]");
+    devices.split(' ').map(inner).collect::<Vec<_>>().join(" ")
 }
 
 /// Nobody is stopped for somebody who then has no place.
@@ -71,19 +86,24 @@ proptest! {
     fn invariants_hold(
         events in prop::collection::vec(event(), 1..40),
         order in proptest::sample::subsequence(Action::KAI.to_vec(), 1..=5),
+        divided: bool,
     ) {
         let mut w = World::new("n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3", "a:3 b:3 c:1");
         w.policy = sched::Policy { actions: order, ..sched::Policy::kai() };
         w.slow = true;
         w.only_cycle = true;
         w.run("label n2 zone=a; label n3 zone=a");
+        if divided {
+            w.run("label n1 node-pool=p; quota a@p 2; quota b@p 1; quota department@p 4");
+        }
         let mut alive: Vec<String> = Vec::new();
         for (number, event) in events.iter().enumerate() {
             let pick = |at: usize| alive.get(at % alive.len().max(1)).cloned();
             let projects = ["a", "b", "c"];
             match event {
                 Event::Submit(at, flags) => {
-                    w.run(&format!("submit {}/w{number} {flags}", projects[*at]));
+                    let pools = if divided { POOLS[number % POOLS.len()] } else { "" };
+                    w.run(&format!("submit {}/w{number} {flags} {pools}", projects[*at]));
                     alive.push(format!("w{number}"));
                 }
                 Event::Delete(at) => if let Some(name) = pick(*at) {
@@ -101,6 +121,65 @@ proptest! {
             }
             check_beneficiaries(&w);
             prop_assert!(w.plan.stats.trials <= w.policy.trials_max * 5);
+        }
+    }
+
+    /// Each pool is decided about by a scheduler that knows nothing of the other.
+    #[test]
+    fn a_pool_is_decided_about_like_a_cluster_of_its_own(
+        events in prop::collection::vec((event(), any::<bool>()), 1..40),
+        order in proptest::sample::subsequence(Action::KAI.to_vec(), 1..=5),
+    ) {
+        let world = |nodes: &str, quotas: &str| {
+            let mut w = World::new(nodes, quotas);
+            w.policy = sched::Policy { actions: order.clone(), ..sched::Policy::kai() };
+            w.slow = true;
+            w.only_cycle = true;
+            w
+        };
+        let mut both = world("n1:4 n2:3 m1:4:40 m2:3:40", "a:2 b:2 c:1");
+        both.run("label m1 node-pool=p; label m2 node-pool=p; quota department@p 5");
+        both.run("quota a@p 1; quota b@p 3; quota c@p 0; limit c@p 4");
+        both.run("quota department 5");
+        let mut alone = world("n1:4 n2:3", "a:2 b:2 c:1");
+        alone.run("quota department 5");
+        let mut other = world("m1:4:40 m2:3:40", "a:1 b:3 c:0:4");
+        other.run("quota department 5");
+        let mut alive: Vec<(String, bool)> = Vec::new();
+        for (number, (event, in_p)) in events.iter().enumerate() {
+            let (project, pool) = (["a", "b", "c"], if *in_p { "@p" } else { "" });
+            let named = |at: usize| alive.get(at % alive.len().max(1)).cloned();
+            let (step, in_p) = match event {
+                Event::Submit(at, flags) if !flags.contains("zone") => {
+                    alive.push((format!("w{number}"), *in_p));
+                    let pools = if *in_p { "--pools p" } else { "--pools default" };
+                    let step = format!("submit {}/w{number} {flags}", project[*at]);
+                    both.run(&format!("{step} {pools}"));
+                    (step, *in_p)
+                }
+                Event::Delete(at) => {
+                    let Some((name, in_p)) = named(*at) else { continue };
+                    alive.retain(|(other, _)| *other != name);
+                    both.run(&format!("delete {name}"));
+                    (format!("delete {name}"), in_p)
+                }
+                Event::Quota(at, gpus) => {
+                    both.run(&format!("quota {}{pool} {gpus}", project[*at]));
+                    (format!("quota {} {gpus}", project[*at]), *in_p)
+                }
+                _ => {
+                    both.run("gone");
+                    alone.run("gone");
+                    ("gone".into(), true)
+                }
+            };
+            let (its, not) = if in_p { (&mut other, &mut alone) } else { (&mut alone, &mut other) };
+            its.run(&step);
+            if step != "gone" {
+                not.run("slow");
+            }
+            let apart = format!("{} {}", alone.gpus(), other.gpus());
+            prop_assert_eq!(sorted(&both.gpus()), sorted(&apart));
         }
     }
 

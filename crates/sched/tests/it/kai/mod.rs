@@ -10,6 +10,7 @@ mod histories;
 mod mig;
 mod order;
 mod parts;
+mod pools;
 mod preempt;
 mod reclaim;
 mod shares;

@@ -1,0 +1,51 @@
+//! Node pools that have queues of their own. Owns: that each is decided about by a scheduler of its own,
+//! which knows nothing but the nodes of the pool and the jobs that are there. Source: scheduling
+//! reference §1, §19, §23.
+
+use model::WorkloadId;
+
+use crate::pools::{Shard, apart};
+use crate::session::Session;
+
+/// Carries out an action in each pool; or once, if all nodes have the same queues. What finds no
+/// place in its first pool is handed on to its next one.
+pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)) {
+    if !s.cluster.is_divided() {
+        return action(s);
+    }
+    let mut choice = 0;
+    while s.waiting().any(|id| s.cluster.choices(id).len() > choice) {
+        for pool in s.cluster.divisions() {
+            apart(s, Some(Shard { pool, choice }), &mut action);
+        }
+        choice += 1;
+    }
+}
+
+/// Whether a pending job is one of those that are looked at.
+pub(super) fn is_in_line(s: &Session<'_>, id: WorkloadId) -> bool {
+    s.shard().is_none_or(|Shard { pool, choice }| match s.home(id) {
+        Some(home) => home == pool && choice == 0,
+        None => s.cluster.choices(id).get(choice).is_some_and(|&own| own == pool),
+    })
+}
+
+/// Keeps a job that has a place in its pool for this cycle, even if it loses the place: or else one that
+/// came from another pool would lose it to those for whom this is the first.
+pub(super) fn stay(s: &mut Session<'_>, id: WorkloadId) {
+    if s.cluster.is_divided()
+        && let Some(pool) = s.cluster.pool_of(id)
+    {
+        s.trying.settle(id, pool);
+    }
+}
+
+/// Does something about a job in the pool that matters to it now.
+pub(super) fn of<T>(
+    s: &mut Session<'_>,
+    id: WorkloadId,
+    work: impl FnOnce(&mut Session<'_>) -> T,
+) -> T {
+    let pool = s.pool_of(id).filter(|_| s.cluster.is_divided());
+    apart(s, pool.map(|pool| Shard { pool, choice: 0 }), work)
+}
