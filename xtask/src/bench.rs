@@ -2,6 +2,7 @@
 //! know: goals as conditions; a slow machine fails no build.
 
 mod http;
+mod load;
 mod server;
 
 use std::fs;
@@ -34,6 +35,7 @@ pub(crate) fn run(binaries: &Path) -> Result<()> {
     starts(&elastane)?;
     submits(&elastane)?;
     memory(&elastane)?;
+    load::run(&elastane)?;
     sizes(binaries)
 }
 
@@ -46,6 +48,19 @@ fn line(what: &str, value: f64, unit: &str, goal: Option<f64>) -> Result<()> {
     });
     let mut out = std::io::stdout().lock();
     writeln!(out, "{what:<34} {value:>7.1} {unit}{beside}")?;
+    Ok(())
+}
+
+/// How many a second, beside the goal if there is one.
+fn rate(what: &str, count: usize, seconds: f64, goal: Option<f64>) -> Result<()> {
+    #[expect(clippy::cast_precision_loss, reason = "counts of a measurement are small")]
+    let value = count as f64 / seconds;
+    let beside = goal.map_or_else(String::new, |goal| {
+        let verdict = if value >= goal { "" } else { "  below the goal" };
+        format!("   goal {goal:>4}/s   ratio {:.2}{verdict}", value / goal)
+    });
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{what:<34} {value:>7.0} /s{beside}")?;
     Ok(())
 }
 

@@ -52,6 +52,35 @@ impl Connection {
         Ok((code, String::from_utf8(body)?))
     }
 
+    /// The body of one request, which must succeed.
+    pub(crate) fn expect(&mut self, verb: &str, path: &str, body: &str) -> Result<String> {
+        let (code, answer) = self.ask(verb, path, body)?;
+        if !(200..300).contains(&code) {
+            bail!("{verb} {path}: {code} {answer}");
+        }
+        Ok(answer)
+    }
+
+    /// Asks for a stream that does not end; [`Self::read_until`] reads it.
+    pub(crate) fn watch(&mut self, path: &str) -> Result<()> {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.token
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let status = self.line()?;
+        if !status.contains(" 200 ") {
+            bail!("GET {path}: {status}");
+        }
+        Ok(())
+    }
+
+    /// Reads a stream up to the line that contains this.
+    pub(crate) fn read_until(&mut self, wanted: &str) -> Result<()> {
+        while !self.line()?.contains(wanted) {}
+        Ok(())
+    }
+
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {

@@ -64,6 +64,12 @@ impl Server {
         let child = self
             .command()
             .args(["up", flag, &self.nodes, "--listen", &self.address.to_string()])
+            .args(
+                std::env::var("ELASTANE_BENCH_DATABASE")
+                    .map(|url| ["--database".to_owned(), url])
+                    .into_iter()
+                    .flatten(),
+            )
             .spawn()
             .context("failed to start the server")?;
         self.process = Some(child);
@@ -80,16 +86,18 @@ impl Server {
     }
 
     fn connect(&mut self) -> Result<()> {
-        let token = fs::read_to_string(self.folder.join("token"))?;
-        let mut connection = Connection::open(self.address, token.trim())?;
-        let (code, body) = connection.ask("GET", "/elastane/v1/status", "")?;
-        if code != 200 {
-            bail!("{code}: {body}");
-        }
-        let status: Value = serde_json::from_str(&body)?;
+        let mut connection = self.connection()?;
+        let status: Value =
+            serde_json::from_str(&connection.expect("GET", "/elastane/v1/status", "")?)?;
         self.cluster = status.get("clusterId").and_then(Value::as_str).map(str::to_owned);
         self.connection = Some(connection);
         Ok(())
+    }
+
+    /// Another connection, with the token of whoever started it.
+    pub(crate) fn connection(&self) -> Result<Connection> {
+        let token = fs::read_to_string(self.folder.join("token"))?;
+        Connection::open(self.address, token.trim())
     }
 
     /// Kills it the hard way; what it started stays.
@@ -106,10 +114,7 @@ impl Server {
     pub(crate) fn ask(&mut self, verb: &str, path: &str, body: Option<&Value>) -> Result<Value> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let connection = self.connection.as_mut().context("the server is not started")?;
-        let (code, answer) = connection.ask(verb, path, &body)?;
-        if !(200..300).contains(&code) {
-            bail!("{verb} {path}: {code} {answer}");
-        }
+        let answer = connection.expect(verb, path, &body)?;
         if answer.is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_str(&answer)?) }
     }
 

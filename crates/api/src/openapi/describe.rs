@@ -85,8 +85,8 @@ pub(crate) trait Output {
 
 /// A handler that can be described; `A` are its arguments.
 pub(crate) trait Described<A> {
-    /// What its signature says.
-    fn description() -> Description;
+    /// Adds what its signature says.
+    fn describe(to: &mut Description);
 }
 
 impl<S> Input for State<S> {}
@@ -189,11 +189,9 @@ macro_rules! described {
             R: Output,
             $($input: Input,)*
         {
-            fn description() -> Description {
-                let mut to = Description::default();
-                $($input::describe(&mut to);)*
-                R::describe(&mut to);
-                to
+            fn describe(to: &mut Description) {
+                $($input::describe(to);)*
+                R::describe(to);
             }
         }
     };

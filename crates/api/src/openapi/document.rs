@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{Deprecated, Required, security::SecurityRequirement};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
+use super::describe::Description;
 use super::route::Route;
 use crate::access::Access;
 
@@ -33,17 +34,20 @@ const REFUSALS: [(u16, &str); 11] = [
 ///
 /// # Errors
 /// None that a request or a setting could cause: only a schema that is no JSON.
-pub(crate) fn document<S>(routes: &[Route<S>]) -> Result<Value, serde_json::Error> {
+pub(crate) fn document<S: Clone + Send + Sync + 'static>(
+    routes: &[Route<S>],
+) -> Result<Value, serde_json::Error> {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     let fault = api_types::Error::name();
     schemas.insert(fault.to_string(), serde_json::to_value(api_types::Error::schema())?);
     for route in routes {
-        let mut operation = serde_json::to_value(operation(route))?;
+        let said = route.description();
+        let mut operation = serde_json::to_value(operation(route, &said))?;
         rename(&mut operation, &route.names);
         let item = paths.entry(route.path).or_insert_with(|| json!({}));
         item[route.method.as_str().to_ascii_lowercase()] = operation;
-        for (name, schema) in &route.description.schemas {
+        for (name, schema) in &said.schemas {
             let mut schema = serde_json::to_value(schema)?;
             rename(&mut schema, &route.names);
             let published = route.names.iter().find(|(shared, _)| shared == name);
@@ -77,8 +81,7 @@ pub(crate) fn document<S>(routes: &[Route<S>]) -> Result<Value, serde_json::Erro
     }))
 }
 
-fn operation<S>(route: &Route<S>) -> Operation {
-    let said = &route.description;
+fn operation<S: Clone + Send + Sync + 'static>(route: &Route<S>, said: &Description) -> Operation {
     let (status, success) = &said.success;
     let mut operation = OperationBuilder::new()
         .operation_id(Some(route.id))

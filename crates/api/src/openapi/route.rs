@@ -25,7 +25,8 @@ pub(crate) struct Route<S> {
     pub(crate) patient: bool,
     /// Whether it only says what to use instead.
     pub(crate) deprecated: bool,
-    pub(crate) description: Description,
+    /// What it says of itself. Made when somebody asks: all of them together are megabytes.
+    describe: Vec<fn(&mut Description)>,
     /// Schemas shared with other families, and their published names in this one.
     pub(crate) names: Vec<(&'static str, &'static str)>,
     pub(crate) serve: MethodRouter<S>,
@@ -50,10 +51,19 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
             access: Access::Undeclared,
             patient: false,
             deprecated: false,
-            description: H::description(),
+            describe: vec![H::describe],
             names: Vec::new(),
             serve: on(filter, handler),
         }
+    }
+
+    /// What is known of it.
+    pub(crate) fn description(&self) -> Description {
+        let mut description = Description::default();
+        for describe in &self.describe {
+            describe(&mut description);
+        }
+        description
     }
 
     /// Needs no token.
@@ -100,7 +110,9 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
 
     /// Describes the part of a generic type, which that only refers to.
     pub(crate) fn part<T: ToSchema>(mut self) -> Self {
-        self.description.refer::<T>();
+        self.describe.push(|to| {
+            to.refer::<T>();
+        });
         self
     }
 
