@@ -42,7 +42,7 @@ pub(crate) enum Row {
 /// The query of a statement, with its values bound.
 macro_rules! query {
     ($statement:expr) => {{
-        let mut query = match $statement.sql {
+        let mut query = match $statement.whole_sql() {
             Cow::Borrowed(sql) => sqlx::query(sql),
             Cow::Owned(sql) => sqlx::query(AssertSqlSafe(sql)),
         };
@@ -92,7 +92,7 @@ macro_rules! values {
 impl Connection<'_> {
     /// Runs a statement that writes.
     pub(crate) async fn write(&mut self, statement: Statement<'_>) -> Result<()> {
-        let Statement { what, must_hit, .. } = statement;
+        let (what, must_hit, count) = (statement.what, statement.must_hit, statement.count());
         let changed = match self {
             Self::Sqlite(db) => {
                 query!(statement).execute(&mut **db).await.map(|done| done.rows_affected())
@@ -102,7 +102,9 @@ impl Connection<'_> {
             }
         };
         match changed.map_err(Fault::during(what))? {
-            0 if must_hit => Err(Fault::Sql(what, sqlx::Error::RowNotFound)),
+            changed if must_hit && changed < count => {
+                Err(Fault::Sql(what, sqlx::Error::RowNotFound))
+            }
             _ => Ok(()),
         }
     }

@@ -24,13 +24,85 @@ pub(crate) struct Statement<'a> {
     /// Only fixed pieces; every value is bound.
     pub(crate) sql: Cow<'static, str>,
     pub(crate) values: Vec<Value<'a>>,
-    /// Whether it is a fault if no row is changed.
+    /// Whether it is a fault if not every row is changed.
     pub(crate) must_hit: bool,
+    rows: Option<Rows>,
 }
+
+/// What makes a statement one of several rows: `sql`, a list of values for each row, `tail`.
+#[derive(Debug, Clone, Copy)]
+struct Rows {
+    count: usize,
+    tail: &'static str,
+    /// How many of the first values tell rows apart; 0 = no two can be the same.
+    key: usize,
+}
+
+/// Most rows in one statement.
+const ROWS_MAX: usize = 64;
 
 impl<'a> Statement<'a> {
     pub(crate) fn new(what: &'static str, sql: impl Into<Cow<'static, str>>) -> Self {
-        Self { what, sql: sql.into(), values: Vec::new(), must_hit: false }
+        Self { what, sql: sql.into(), values: Vec::new(), must_hit: false, rows: None }
+    }
+
+    /// One that can write several rows at once: `head`, a list of values for each row, `tail`. The
+    /// first `key` values tell rows apart; a database writes no row twice in a statement.
+    pub(crate) fn rows(
+        what: &'static str,
+        head: &'static str,
+        tail: &'static str,
+        key: usize,
+    ) -> Self {
+        Self { rows: Some(Rows { count: 1, tail, key }), ..Self::new(what, head) }
+    }
+
+    /// Takes in the rows of one that does the same; gives it back if that cannot be.
+    pub(crate) fn join(&mut self, other: Self) -> std::result::Result<(), Self> {
+        let (Some(mine), Some(theirs)) = (self.rows, other.rows) else { return Err(other) };
+        if self.what != other.what || mine.count + theirs.count > ROWS_MAX {
+            return Err(other);
+        }
+        let (key, width) = (mine.key, other.values.len());
+        let same = |row: &[Value<'_>]| key > 0 && row.get(..key) == other.values.get(..key);
+        if self.values.chunks(width).any(same) {
+            return Err(other);
+        }
+        self.values.extend(other.values);
+        self.rows = Some(Rows { count: mine.count + theirs.count, ..mine });
+        Ok(())
+    }
+
+    /// The same in statements of 1, 2, 4, … rows, so that a database sees few different texts.
+    pub(crate) fn pieces(mut self) -> Vec<Self> {
+        let Some(rows) = self.rows else { return vec![self] };
+        let width = self.values.len() / rows.count;
+        let (mut left, mut pieces) = (rows.count, Vec::new());
+        while left > 0 {
+            let count = 1 << left.ilog2();
+            left -= count;
+            let values = self.values.split_off(left * width);
+            let rows = Some(Rows { count, ..rows });
+            pieces.push(Self { values, rows, sql: self.sql.clone(), ..self });
+        }
+        pieces
+    }
+
+    /// How many rows it writes.
+    pub(crate) fn count(&self) -> u64 {
+        self.rows.map_or(1, |rows| rows.count as u64)
+    }
+
+    /// The whole text.
+    pub(crate) fn whole_sql(&self) -> Cow<'static, str> {
+        let Some(rows) = self.rows else { return self.sql.clone() };
+        let width = self.values.len() / rows.count;
+        let row = |at: usize| {
+            let names = (1..=width).map(|column| format!("${}", at * width + column));
+            format!("({})", names.collect::<Vec<_>>().join(", "))
+        };
+        let all = (0..rows.count).map(row).collect::<Vec<_>>().join(", ");
+        format!("{}{all}{}", self.sql, rows.tail).into()
     }
 
     pub(crate) fn must_hit(mut self) -> Self {

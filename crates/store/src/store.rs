@@ -166,8 +166,8 @@ impl Back {
 
 /// Writes all changes over a connection that is in a transaction.
 pub(crate) async fn write_all(db: &mut Connection<'_>, changes: &[Change]) -> Result<(), Fault> {
-    for change in changes {
-        db.write(write::statement(change)?).await?;
+    for statement in write::statements(changes)? {
+        db.write(statement).await?;
     }
     Ok(())
 }

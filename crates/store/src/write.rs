@@ -11,8 +11,36 @@ use crate::{
     ProjectRow, UsageRow, WorkloadRow, WorkloadState,
 };
 
+/// The statements that write these changes: rows of the same table together, as a database may be a
+/// network away.
+pub(crate) fn statements(changes: &[Change]) -> Result<Vec<Statement<'_>>> {
+    let mut changes: Vec<&Change> = changes.iter().collect();
+    changes.sort_by_key(|change| turn(change));
+    let mut all: Vec<Statement<'_>> = Vec::new();
+    for change in changes {
+        let next = statement(change)?;
+        let alone = match all.last_mut() {
+            Some(last) => last.join(next).err(),
+            None => Some(next),
+        };
+        all.extend(alone);
+    }
+    Ok(all.into_iter().flat_map(Statement::pieces).collect())
+}
+
+/// What is written last, so that the rest stands together: pods come after their workloads, and
+/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one batch.
+const fn turn(change: &Change) -> u8 {
+    match change {
+        Change::Pod(_) => 1,
+        Change::Event(_) => 2,
+        Change::Audit(_) => 3,
+        _ => 0,
+    }
+}
+
 /// The statement that writes a change.
-pub(crate) fn statement(change: &Change) -> Result<Statement<'_>> {
+fn statement(change: &Change) -> Result<Statement<'_>> {
     match change {
         Change::Department(row) => department(row),
         Change::Project(row) => project(row),
@@ -60,11 +88,13 @@ fn project(row: &ProjectRow) -> Result<Statement<'_>> {
 }
 
 fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
-    let statement = Statement::new(
+    let statement = Statement::rows(
         "write a workload",
         "INSERT INTO workloads (id, seq, project_id, name, spec, created_at, phase, phase_since,
              desired, restarts, not_before, completed_at, waited_ms, ran_ms, eviction, deleted_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+         VALUES ",
+        "",
+        0,
     )
     .text(row.id.to_string())
     .int(row.seq)
@@ -76,14 +106,18 @@ fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
 }
 
 fn workload_state(id: Uuid, now: &WorkloadState) -> Result<Statement<'_>> {
-    let statement = Statement::new(
+    // Both databases call the columns of a list of values so.
+    let statement = Statement::rows(
         "change a workload",
-        "UPDATE workloads SET phase = $1, phase_since = $2, desired = $3, restarts = $4,
-             not_before = $5, completed_at = $6, waited_ms = $7, ran_ms = $8, eviction = $9,
-             deleted_at = $10
-         WHERE id = $11",
+        "UPDATE workloads SET phase = now.column2, phase_since = now.column3,
+             desired = now.column4, restarts = now.column5, not_before = now.column6,
+             completed_at = now.column7, waited_ms = now.column8, ran_ms = now.column9,
+             eviction = now.column10, deleted_at = now.column11
+         FROM (VALUES ",
+        ") AS now WHERE workloads.id = now.column1",
+        1,
     );
-    Ok(state(statement, now)?.text(id.to_string()).must_hit())
+    Ok(state(statement.text(id.to_string()), now)?.must_hit())
 }
 
 fn state<'a>(statement: Statement<'a>, now: &'a WorkloadState) -> Result<Statement<'a>> {
@@ -100,11 +134,11 @@ fn state<'a>(statement: Statement<'a>, now: &'a WorkloadState) -> Result<Stateme
 }
 
 fn pod(row: &PodRow) -> Result<Statement<'_>> {
-    Statement::new(
+    Statement::rows(
         "write a pod",
-        "INSERT INTO pods (id, workload_id, pod_index, generation, body)
-         VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, body = excluded.body",
+        "INSERT INTO pods (id, workload_id, pod_index, generation, body) VALUES ",
+        " ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, body = excluded.body",
+        1,
     )
     .text(row.id.to_string())
     .text(row.workload_id.to_string())
@@ -114,11 +148,13 @@ fn pod(row: &PodRow) -> Result<Statement<'_>> {
 }
 
 fn event(row: &EventRow) -> Statement<'_> {
-    Statement::new(
+    Statement::rows(
         "write an event",
         "INSERT INTO events (seq, at, kind, warning, project_id, project_name, workload_id,
              workload_name, pod_name, code, message)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+         VALUES ",
+        "",
+        0,
     )
     .int(row.seq)
     .at(row.at)
@@ -134,10 +170,11 @@ fn event(row: &EventRow) -> Statement<'_> {
 }
 
 fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {
-    Statement::new(
+    Statement::rows(
         "write an audit row",
-        "INSERT INTO audit (at, who, what, target, result, detail)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO audit (at, who, what, target, result, detail) VALUES ",
+        "",
+        0,
     )
     .at(row.at)
     .text(&row.who)
@@ -186,12 +223,12 @@ fn object(row: &ObjectRow) -> Result<Statement<'_>> {
 }
 
 fn usage(row: &UsageRow) -> Statement<'static> {
-    Statement::new(
+    Statement::rows(
         "write usage",
-        "INSERT INTO usage (step_start, project_id, gpu_millis, cpu_millis, memory_bytes)
-         VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (step_start, project_id) DO UPDATE SET gpu_millis = excluded.gpu_millis,
+        "INSERT INTO usage (step_start, project_id, gpu_millis, cpu_millis, memory_bytes) VALUES ",
+        " ON CONFLICT (step_start, project_id) DO UPDATE SET gpu_millis = excluded.gpu_millis,
              cpu_millis = excluded.cpu_millis, memory_bytes = excluded.memory_bytes",
+        2,
     )
     .at(row.step_start)
     .int(row.project_id.unwrap_or(0))

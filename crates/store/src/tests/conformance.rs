@@ -67,6 +67,33 @@ pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {
     assert_eq!(store.load().await.unwrap().workloads.len(), 3);
 }
 
+pub(super) async fn of_many_rows_in_a_batch_the_last_word_counts(lab: &Lab) {
+    let (store, before) = lab.filled().await;
+    let fresh: Vec<_> = (3..=150).map(|seq| workload(seq, &format!("w{seq}"))).collect();
+    let state = |w: &WorkloadRow, restarts| WorkloadState { restarts, ..w.state.clone() };
+    let ended = WorkloadState { deleted_at: Some(Instant(9)), ..before[0].state.clone() };
+    let mut changes = Vec::new();
+    for row in &fresh {
+        changes.push(Change::Pod(PodRow { generation: 7, ..pod(row) }));
+        changes.push(Change::Workload(Box::new(row.clone())));
+        changes.push(Change::WorkloadState(row.id, state(row, 1)));
+        changes.push(Change::WorkloadState(row.id, state(row, 2)));
+        changes.push(Change::Pod(pod(row)));
+        changes.push(Change::Event(event(row.seq + 10, Some(row))));
+    }
+    // A name is given up and taken again.
+    changes.push(Change::WorkloadState(before[0].id, ended));
+    changes.push(Change::Workload(Box::new(workload(151, "a"))));
+    store.apply(&changes).await.unwrap();
+
+    let found = store.load().await.unwrap();
+    assert_eq!(found.workloads.len(), 1 + fresh.len() + 1);
+    assert!(found.workloads[1..149].iter().all(|row| row.state.restarts == 2));
+    assert!(found.pods.iter().all(|pod| pod.generation == 1) && found.pods.len() == 149);
+    let events = store.events(&EventFilter { after_seq: Some(12), ..Default::default() }).await;
+    assert_eq!(events.unwrap().iter().map(|e| e.seq).collect::<Vec<_>>(), Vec::from_iter(13..=160));
+}
+
 pub(super) async fn a_change_of_an_unknown_workload_is_an_error(lab: &Lab) {
     let (store, workloads) = lab.filled().await;
     let change = Change::WorkloadState(Uuid::nil(), workloads[0].state.clone());

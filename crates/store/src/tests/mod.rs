@@ -39,6 +39,7 @@ for_both!(
     deleted_things_are_history_and_their_numbers_stay_used,
     a_batch_is_written_whole_or_not_at_all,
     a_change_of_an_unknown_workload_is_an_error,
+    of_many_rows_in_a_batch_the_last_word_counts,
     events_are_filtered_and_ordered,
     credentials_and_audit_are_kept,
     one_server_owns_a_state_directory,
