@@ -21,6 +21,7 @@ mod submit;
 mod template;
 mod tenant;
 mod token;
+mod what_if;
 mod workload;
 
 pub use access::{
@@ -88,6 +89,7 @@ pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
 pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
+pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
     DesiredPhase, RequestCores, RequestQuantity, RequestResources, RequestedPods, Training1,

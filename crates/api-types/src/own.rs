@@ -215,6 +215,9 @@ pub struct Explanation {
     /// The long answer to why it waits; none when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
+    /// When it may start; none when it does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_estimate: Option<crate::StartEstimate>,
 }
 
 /// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.

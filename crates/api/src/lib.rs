@@ -13,6 +13,7 @@ mod access;
 mod assets;
 mod convert;
 mod edge;
+mod forecast;
 mod identity;
 mod objects;
 mod openapi;
@@ -21,6 +22,7 @@ mod routes;
 mod scopes;
 mod serve;
 mod templates;
+mod what_if;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,25 +34,7 @@ use units::Instant;
 
 pub use routes::router;
 pub use serve::{Error, Shutdown, serve};
-
-/// What a creation asks for, as the server would take it; for asking *what if* without one.
-///
-/// # Errors
-/// A value that the server would refuse, in its words.
-pub fn workload_asked_for(
-    interactive: bool,
-    request: api_types::CreationRequest,
-) -> Result<control::WorkloadSpec, String> {
-    use control::view::WorkloadKind::{Training, Workspace};
-    let kind = if interactive { Workspace } else { Training };
-    let assets = request.spec.as_ref().is_some_and(|spec| spec.assets.is_some());
-    if assets || request.template_id.is_some() {
-        return Err("assets and templates are the server's; leave them out".to_owned());
-    }
-    let asker = convert::Asker { subject: String::new(), source: "what-if".to_owned() };
-    let asked = convert::command(kind, request, asker);
-    asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
-}
+pub use what_if::{as_in_a_scenario, workload_asked_for};
 
 /// What the handlers work with.
 #[derive(Clone)]
@@ -79,6 +63,8 @@ pub(crate) struct Server {
     pub(crate) attempts: Attempts,
     /// Refusals written to the audit log.
     pub(crate) refusals: Attempts,
+    /// Forecasts being made at a time.
+    pub(crate) forecasting: Arc<Semaphore>,
     /// Passwords being hashed at a time.
     pub(crate) hashing: Arc<Semaphore>,
 }
@@ -92,7 +78,8 @@ impl From<State> for Server {
         let attempts = Attempts::new(Most::GUESSES);
         let refusals = Attempts::new(Most::REFUSALS);
         let rules = Mutex::default();
-        Self { state, rules, attempts, refusals, hashing }
+        let forecasting = Arc::new(Semaphore::new(1));
+        Self { state, rules, attempts, refusals, forecasting, hashing }
     }
 }
 

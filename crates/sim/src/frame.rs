@@ -66,6 +66,20 @@ pub struct Place {
     pub gpus: Vec<GpuShare>,
 }
 
+/// For people: `node[0 1:0.5 2:1g.5gb]`.
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let gpu = |gpu: &GpuShare| match (gpu.mig, gpu.millis) {
+            (Some(profile), _) => format!("{}:{}", gpu.index, profile.0),
+            (None, units::GPU_MILLIS) => gpu.index.to_string(),
+            (None, millis) => format!("{}:{}", gpu.index, units::format_millis(millis)),
+        };
+        let gpus: Vec<_> = self.gpus.iter().map(gpu).collect();
+        f.write_str(&self.node)?;
+        if gpus.is_empty() { Ok(()) } else { write!(f, "[{}]", gpus.join(" ")) }
+    }
+}
+
 /// A share of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GpuShare {

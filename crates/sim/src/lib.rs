@@ -6,6 +6,7 @@
 
 mod diagnosis;
 mod error;
+mod estimate;
 mod expect;
 pub mod faults;
 mod frame;
@@ -21,6 +22,7 @@ mod world;
 
 pub use diagnosis::{Diagnosis, diagnose};
 pub use error::Error;
+pub use estimate::{Forecast, forecast};
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
 pub use snapshot::snapshot;
 pub use svg::svg;

@@ -1,6 +1,6 @@
 //! The answer to "why is it where it is".
 
-use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search};
+use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
 use control::view::{Phase, ProjectView, WorkloadView};
 use units::Instant;
 
@@ -12,6 +12,7 @@ pub(crate) fn explanation(
     project: Option<&ProjectView>,
     events: Vec<LiveEvent>,
     diagnosis: Option<Diagnosis>,
+    start_estimate: Option<StartEstimate>,
 ) -> Explanation {
     let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
     Explanation {
@@ -27,6 +28,7 @@ pub(crate) fn explanation(
         project_allocated: gpus(|project| project.standing.allocated.gpu_millis),
         events,
         diagnosis,
+        start_estimate,
     }
 }
 

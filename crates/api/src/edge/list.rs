@@ -4,6 +4,7 @@
 //! fields it has.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use api_types::{PAGE_ITEMS_DEFAULT, Time};
 use axum::extract::{FromRequestParts, Query};
@@ -178,11 +179,12 @@ impl ListQuery {
                 && self.search.as_ref().is_none_or(|text| found(*row, text, now))
         };
         let mut rows: Vec<&T> = rows.filter(wanted).collect();
-        if let Some(field) = sort_by {
-            rows.sort_by(|a, b| {
-                let order = a.field(field, now).cmp(&b.field(field, now));
-                if self.descending { order.reverse() } else { order }
-            });
+        match sort_by {
+            Some(field) if self.descending => {
+                rows.sort_by_cached_key(|row| Reverse(row.field(field, now)));
+            }
+            Some(field) => rows.sort_by_cached_key(|row| row.field(field, now)),
+            None => {}
         }
         Ok(rows)
     }

@@ -163,6 +163,12 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         Resource::Workloads,
         Where::Tenant,
     );
+    let about = "What would happen if this were submitted, or changed; touches nothing";
+    let asked = post("/elastane/v1/what-if", "what_if", about, own::what_if).needs(
+        Read,
+        Resource::Workloads,
+        Where::Anywhere,
+    );
     let about = "What happens, as it happens; resumable";
     let stream = get("/elastane/v1/events", "stream_events", about, events::stream).needs(
         Read,
@@ -192,7 +198,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .needs(Update, Resource::Workloads, Where::Workload),
     ];
-    let server = [health, described, page, down, status, snapshot, stream];
+    let server = [health, described, page, down, status, snapshot, asked, stream];
     server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))
 }
 

@@ -1,21 +1,26 @@
 //! Our own routes beside the published ones.
 
-use api_types::{Explanation, Health, Millis, ShellInfo, Status, Stopped};
+use api_types::{Explanation, Health, Millis, ShellInfo, Status, Stopped, WhatIf, WouldHappen};
+use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::EventFilter;
+use control::view::WorkloadKind;
+use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::StreamExt as _;
+use sim::scenario::{At, Step, Submit};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
+use super::typed;
 use super::workloads::find;
 use crate::convert;
-use crate::edge::{Caller, Fault, Html, JsonText, PlainText, parameters};
+use crate::edge::{Body as Asked, Caller, Fault, Html, JsonText, PlainText, parameters};
 use crate::openapi::{Description, Input};
+use crate::{as_in_a_scenario, forecast, what_if};
 
 /// Most events an explanation tells.
 const EXPLAINED_EVENTS_MAX: u32 = 50;
@@ -68,6 +73,47 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
         .to_json()
         .map_err(|error| control::Error::Internal { message: error.to_string() })?;
     Ok(JsonText(text.into()))
+}
+
+/// What would happen. Changes nothing.
+pub(super) async fn what_if(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Asked(asked): Asked<WhatIf>,
+) -> Result<Json<WouldHappen>, Fault> {
+    let WhatIf { trainings, workspaces, steps } = asked;
+    if !steps.is_empty() {
+        // They may speak of anything.
+        caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
+    }
+    let trainings = trainings.into_iter().map(|asked| (WorkloadKind::Training, asked));
+    let workspaces = workspaces.into_iter().map(|asked| (WorkloadKind::Workspace, asked));
+    let mut submitted = Vec::new();
+    for (kind, request) in trainings.chain(workspaces) {
+        let asker =
+            convert::Asker { subject: caller.subject.clone(), source: "what-if".to_owned() };
+        let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker)?;
+        let view = state.control.view();
+        let project = view
+            .projects
+            .get(&project_id)
+            .ok_or_else(|| Fault::no_such("project", &project_id.to_string()))?;
+        submitted.push(At::from(as_in_a_scenario(&spec, &project.name)));
+    }
+    let turn = state.forecasting.acquire().await;
+    let _turn = turn.map_err(Fault::internal)?;
+    let seen = state.control.scheduling_state().await?;
+    let work = move || {
+        let mut scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
+        what_if::add_steps(&mut scenario, &steps)?;
+        if !submitted.is_empty() {
+            let submit = Some(At::from(Submit(submitted)));
+            scenario.steps.push(At::from(Step { submit, ..Step::default() }));
+        }
+        what_if::play(&scenario, seen.now)
+    };
+    let answer = tokio::task::spawn_blocking(work).await.map_err(Fault::internal)?;
+    Ok(Json(answer?))
 }
 
 /// The parameters of `logs` and `shell`.
@@ -173,7 +219,8 @@ pub(super) async fn explain(
     let waits = !workload.pending.is_empty();
     let found = if waits { state.control.diagnose(workload.id).await? } else { None };
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
-    Ok(Json(convert::explanation(&workload, project, events, diagnosis)))
+    let estimate = forecast::start_estimate(&state, &workload).await?;
+    Ok(Json(convert::explanation(&workload, project, events, diagnosis, estimate)))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

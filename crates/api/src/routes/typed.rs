@@ -7,8 +7,8 @@ use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use control::Scope;
 use control::view::{WorkloadKind, WorkloadView};
+use control::{Scope, WorkloadSpec};
 
 use super::Shared;
 use crate::access::{Where, resource_of};
@@ -91,18 +91,30 @@ async fn create(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Body(mut request): Body<CreationRequest>,
+    Body(request): Body<CreationRequest>,
 ) -> Answer {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
     let asker = convert::Asker { subject: caller.subject.clone(), source: source(&headers) };
-    let project_id = convert::project_id("projectId", &request.project_id)?;
-    caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
-    let uses = compose(&state, kind, &mut request)?;
-    policy::apply(&state, kind, project_id, request.spec.get_or_insert_default())?;
-    let (project_id, mut spec) = convert::command(kind, request, asker)?;
-    spec.uses = uses;
+    let (project_id, spec) = asked_for(&state, &caller, kind, request, asker)?;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
+}
+
+/// What a creation comes to, with assets, template and policies, if the caller may create it.
+pub(super) fn asked_for(
+    state: &Shared,
+    caller: &Caller,
+    kind: WorkloadKind,
+    mut request: CreationRequest,
+    asker: convert::Asker,
+) -> Result<(u64, WorkloadSpec), Fault> {
+    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    let project_id = convert::project_id("projectId", &request.project_id)?;
+    caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
+    let uses = compose(state, kind, &mut request)?;
+    policy::apply(state, kind, project_id, request.spec.get_or_insert_default())?;
+    let (project_id, mut spec) = convert::command(kind, request, asker)?;
+    spec.uses = uses;
+    Ok((project_id, spec))
 }
 
 fn accepted(state: &Shared, view: &WorkloadView) -> Answer {

@@ -21,3 +21,4 @@ mod streams;
 mod templates;
 mod tenant;
 mod walk;
+mod what_if;

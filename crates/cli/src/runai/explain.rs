@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use api_types::Explanation;
+use api_types::{Explanation, StartEstimate};
 
 use super::context::Context;
 use super::intent::{Shown, Target};
@@ -47,5 +47,17 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         lines.push(format!("Last time: {} {}", last.code, last.message));
     }
     lines.extend(diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone()));
+    lines.extend(explanation.start_estimate.iter().map(may_start));
     lines
+}
+
+fn may_start(estimate: &StartEstimate) -> String {
+    let assumption = &estimate.assumption;
+    match (estimate.earliest, estimate.latest) {
+        (Some(from), Some(to)) => format!("May start from {from} to {to}, if {assumption}."),
+        (Some(from), None) => {
+            format!("May start from {from}; by when cannot be said, if {assumption}.")
+        }
+        (None, _) => format!("Will not start as things stand, if {assumption}."),
+    }
 }

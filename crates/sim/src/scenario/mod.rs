@@ -17,6 +17,8 @@ mod types;
 
 use serde::{Deserialize, Serialize};
 
+pub use model::GpuRequest;
+
 pub use affinity::{NodeAffinity, Operator, Preference, Requirement};
 pub use gpus::{DEVICES_MAX, GpuAsk};
 pub use list::OneOrMany;
@@ -80,6 +82,16 @@ impl State {
             Self::Failed => "failed",
             Self::Gone => "gone",
         }
+    }
+}
+
+impl Step {
+    /// Reads one step, YAML or JSON.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        read::read(text)
     }
 }
 

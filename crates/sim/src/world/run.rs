@@ -188,7 +188,7 @@ impl Run {
 
     /// Lets time pass: jobs finish when they have run long enough, the scheduler is woken when it
     /// asked for it.
-    fn pass(&mut self, end: Instant) {
+    pub(crate) fn pass(&mut self, end: Instant) {
         for _ in 0..WAKES_MAX {
             let soonest = self.simulation.next_event().unwrap_or(end).min(end);
             self.simulation.now = self.simulation.now.max(soonest);
@@ -217,7 +217,7 @@ impl Run {
 
 impl Simulation {
     /// When something is due that nobody has to ask for.
-    fn next_event(&self) -> Option<Instant> {
+    pub(crate) fn next_event(&self) -> Option<Instant> {
         let by_hand = self.world.schedule == Schedule::ByHand;
         let wake = self.plan.wake_at.filter(|_| !by_hand).map(|at| at.max(self.now.plus_ms(1)));
         let ends = (0..self.jobs.len()).filter_map(|job| self.finishes_at(job));

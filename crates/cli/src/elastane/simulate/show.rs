@@ -5,7 +5,7 @@ use std::io::Write;
 
 use sched::{Plan, Step};
 use serde::Serialize;
-use sim::{Frame, Outcome, Place};
+use sim::{Frame, Outcome};
 use units::format_millis;
 
 use super::Simulate;
@@ -70,24 +70,14 @@ pub(super) fn outcome(
     Ok(())
 }
 
-fn place(place: &Place) -> String {
-    let gpu = |gpu: &sim::GpuShare| match (gpu.mig, gpu.millis) {
-        (Some(profile), _) => format!("{}:{}", gpu.index, profile.0),
-        (None, units::GPU_MILLIS) => gpu.index.to_string(),
-        (None, millis) => format!("{}:{}", gpu.index, format_millis(millis)),
-    };
-    let gpus: Vec<_> = place.gpus.iter().map(gpu).collect();
-    if gpus.is_empty() { place.node.clone() } else { format!("{}[{}]", place.node, gpus.join(" ")) }
-}
-
 pub(super) fn decisions(frames: &[Frame], out: &mut dyn Write) -> Result<(), Error> {
     let mut table = Table::new(&["Step", "At", "Decision", "Workload", "Where"]);
     let all = frames.iter().flat_map(|frame| frame.decisions.iter().map(move |d| (frame, d)));
     let total = all.clone().count();
     for (frame, decision) in all.take(ROWS_MAX) {
         let place = match (&decision.from, &decision.to) {
-            (Some(from), Some(to)) => format!("{} → {}", place(from), place(to)),
-            (from, to) => from.iter().chain(to).map(place).collect(),
+            (Some(from), Some(to)) => format!("{from} → {to}"),
+            (from, to) => from.iter().chain(to).map(ToString::to_string).collect(),
         };
         table.row([
             frame.step.to_string(),
@@ -117,7 +107,8 @@ pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error>
     type Counts<'a> = BTreeMap<(&'a str, String), u32>;
     let mut rows: BTreeMap<(&str, &str), Counts<'_>> = BTreeMap::new();
     for task in &frame.tasks {
-        let at = task.place.as_ref().or(task.next.as_ref()).map(place).unwrap_or_default();
+        let at =
+            task.place.as_ref().or(task.next.as_ref()).map(ToString::to_string).unwrap_or_default();
         let states = rows.entry((&task.project, &task.workload)).or_default();
         *states.entry((task.state.as_str(), at)).or_default() += 1;
     }
@@ -265,8 +256,8 @@ pub(super) fn fate(frame: &Frame, project: &str, name: &str) -> Vec<String> {
     for task in tasks {
         let who = format!("{project}/{name}-{}", task.task);
         lines.push(match (&task.place, &task.next) {
-            (Some(at), _) => format!("{who} would start on {}", place(at)),
-            (None, Some(at)) => format!("{who} would get {} as soon as it is free", place(at)),
+            (Some(at), _) => format!("{who} would start on {at}"),
+            (None, Some(at)) => format!("{who} would get {at} as soon as it is free"),
             (None, None) => format!("{who} would wait"),
         });
     }

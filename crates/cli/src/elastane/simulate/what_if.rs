@@ -5,10 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use control::{GpuSpec, WorkloadSpec};
-use model::GpuRequest;
-use sim::scenario::amount::{Count, Size};
-use sim::scenario::{At, GpuAsk, Scenario, Step, Submit, Workload};
+use sim::scenario::{At, Scenario, Step, Submit, Workload};
 
 use super::{Simulate, show};
 use crate::exit::Error;
@@ -71,19 +68,7 @@ fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload,
     };
     let name = said.name.clone().unwrap_or_else(|| format!("what-if-{number}"));
     let spec = said.spec(&name)?;
-    let mut workload = Workload::named(&name, &project);
-    let WorkloadSpec { gpu, cpu_millis, memory_bytes, elastic, priority, preemptible, .. } = spec;
-    workload.gpu = Some(GpuAsk(match gpu {
-        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
-        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
-        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
-    }));
-    workload.cpu = Some(Count::new(cpu_millis));
-    workload.memory = Some(Size::new(memory_bytes));
-    workload.elastic = elastic;
-    workload.priority = Some(priority);
-    workload.preemptible = Some(preemptible);
-    Ok(workload)
+    Ok(api::as_in_a_scenario(&spec, &project))
 }
 
 /// Queues that no other is below.

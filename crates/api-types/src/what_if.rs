@@ -1,0 +1,107 @@
+//! *What if*, and when a workload may start. Own routes, under `/elastane/v1`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{CreationRequest, Search, Time};
+
+/// Body of `POST /elastane/v1/what-if`: first the steps, then what is submitted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WhatIf {
+    /// Trainings, as they would be posted.
+    pub trainings: Vec<CreationRequest>,
+    /// Workspaces, as they would be posted.
+    pub workspaces: Vec<CreationRequest>,
+    /// Steps of a scenario: `{"quota": {…}}`, `{"add_node": {…}}`, `{"delete": "a"}`, ….
+    #[schema(value_type = Vec<Object>)]
+    pub steps: Vec<serde_json::Value>,
+}
+
+/// What would happen. Nothing did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WouldHappen {
+    /// The moment whose state it was asked of.
+    pub as_of: Time,
+    /// What would become of each pod that was submitted.
+    pub pods: Vec<PodFate>,
+    /// Why submitted workloads would wait.
+    pub waiting: Vec<WouldWait>,
+    /// What the scheduler would do, in order; that for others included.
+    pub decisions: Vec<WouldDo>,
+}
+
+/// What would become of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodFate {
+    /// Project.
+    pub project_name: String,
+    /// Workload.
+    pub workload_name: String,
+    /// Number of the pod.
+    pub pod: u32,
+    /// `start`, `reserve` (its place is being freed) or `wait`.
+    pub fate: String,
+    /// Where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// Why a workload would wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WouldWait {
+    /// Project.
+    pub project_name: String,
+    /// Workload.
+    pub workload_name: String,
+    /// Codes and sentences.
+    pub reasons: Vec<Search>,
+    /// What would help, and who holds what is missing: lines for people.
+    pub lines: Vec<String>,
+}
+
+/// Something the scheduler would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WouldDo {
+    /// `bind`, `reserve`, `unreserve`, `evict`, `move` or `resize`.
+    pub kind: String,
+    /// Project.
+    pub project_name: String,
+    /// Workload.
+    pub workload_name: String,
+    /// Number of the pod.
+    pub pod: u32,
+    /// Where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Where it would go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Code of the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The cause, with its numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who would get what is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beneficiary: Option<String>,
+}
+
+/// When a workload that waits may start, if nothing else is submitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartEstimate {
+    /// Not before; none: never, as things stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<Time>,
+    /// Not after; none: that cannot be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Time>,
+    /// How long workloads are taken to run.
+    pub assumption: String,
+}

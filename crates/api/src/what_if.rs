@@ -1,0 +1,166 @@
+//! *What if*: from a submission to a workload of a scenario, and from what came of it to the answer.
+//! Owns: what may be asked, and how much. Touches nothing.
+
+use api_types::{CreationRequest, PodFate, Search, WouldDo, WouldHappen, WouldWait};
+use control::view::WorkloadKind::{Training, Workspace};
+use control::{GpuSpec, WorkloadSpec};
+use sim::scenario::amount::{Count, Size};
+use sim::scenario::{At, GpuAsk, GpuRequest, Scenario, Step, Workload};
+use sim::{Decision, Outcome, Record, Waiting};
+use units::Instant;
+
+use crate::convert;
+use crate::edge::Fault;
+
+/// Most pods that may be asked for at once; a scenario of one's own may have more.
+const PODS_MAX: u64 = 10_000;
+/// Most nodes that may be added at once.
+const NODES_MAX: u32 = 1_000;
+/// Workloads whose waiting is explained at length.
+const EXPLAINED_MAX: usize = 5;
+
+/// What a creation asks for, as the server would take it; for asking *what if* without one.
+///
+/// # Errors
+/// A value that the server would refuse, in its words.
+pub fn workload_asked_for(
+    interactive: bool,
+    request: CreationRequest,
+) -> Result<WorkloadSpec, String> {
+    let kind = if interactive { Workspace } else { Training };
+    let assets = request.spec.as_ref().is_some_and(|spec| spec.assets.is_some());
+    if assets || request.template_id.is_some() {
+        return Err("assets and templates are the server's; leave them out".to_owned());
+    }
+    let asker = convert::Asker { subject: String::new(), source: "what-if".to_owned() };
+    let asked = convert::command(kind, request, asker);
+    asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
+}
+
+/// A specification as a workload of a scenario.
+#[must_use]
+pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
+    let mut workload = Workload::named(&spec.name, project);
+    workload.gpu = Some(GpuAsk(match spec.gpu {
+        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
+        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
+        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
+    }));
+    workload.cpu = Some(Count::new(spec.cpu_millis));
+    workload.memory = Some(Size::new(spec.memory_bytes));
+    workload.elastic = spec.elastic;
+    workload.priority = Some(spec.priority);
+    workload.preemptible = Some(spec.preemptible);
+    workload
+}
+
+/// Adds the steps that are asked for.
+pub(crate) fn add_steps(to: &mut Scenario, steps: &[serde_json::Value]) -> Result<(), Fault> {
+    for (at, step) in steps.iter().enumerate() {
+        let name = format!("steps[{at}]");
+        let step = Step::read(&step.to_string())
+            .map_err(|error| Fault::field(&name, error.message().to_owned()))?;
+        check(&step).map_err(|why| Fault::field(&name, why))?;
+        to.steps.push(At::from(step));
+    }
+    Ok(())
+}
+
+/// A server answers one question in bounded time; the rest is for `elastane simulate`.
+fn check(step: &Step) -> Result<(), String> {
+    let elsewhere = "is for `elastane simulate --from` a snapshot";
+    if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
+        return Err(format!("`advance`, `cycles` and `expect` {elsewhere}"));
+    }
+    let submitted = step.submit.iter().flat_map(|submit| &submit.0);
+    let pods: u64 = submitted.map(|workload| pods_of(workload)).fold(0, u64::saturating_add);
+    if pods > PODS_MAX {
+        return Err(format!("{pods} pods; more than {PODS_MAX} at once {elsewhere}"));
+    }
+    match step.add_node.as_ref().and_then(|node| node.count) {
+        Some(count) if count > NODES_MAX => {
+            Err(format!("{count} nodes; more than {NODES_MAX} at once {elsewhere}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pods_of(workload: &Workload) -> u64 {
+    let sets: u64 = workload.pod_sets.iter().map(|set| u64::from(set.pods)).sum();
+    let pods =
+        if workload.pod_sets.is_empty() { u64::from(workload.pods.unwrap_or(1)) } else { sets };
+    pods.saturating_mul(u64::from(workload.count.unwrap_or(1)))
+}
+
+/// Plays the scenario; `now` is when its state was taken.
+pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, Fault> {
+    let wrong = |error: sim::Error| Fault::bad(error.message().to_owned());
+    let mut outcome = sim::run(scenario, Record::Decisions).map_err(wrong)?;
+    let submitted = scenario.steps.iter().filter_map(|step| step.submit.as_ref());
+    let asked: Vec<(String, String)> = submitted.flat_map(|submit| submit.names()).collect();
+    if let Some(last) = outcome.frames.last_mut() {
+        last.pending.retain(|waiting| is_asked(&asked, &waiting.project, &waiting.workload));
+    }
+    sim::diagnose(&mut outcome, EXPLAINED_MAX);
+    Ok(told(&outcome, &asked, now))
+}
+
+fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
+    asked.iter().any(|of| (of.0.as_str(), of.1.as_str()) == (project, name))
+}
+
+/// What came of it; before the first step is what would happen without being asked.
+fn told(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
+    let asked_for = outcome.frames.iter().filter(|frame| frame.step > 0);
+    let decisions = asked_for.flat_map(|frame| &frame.decisions);
+    let last = outcome.frames.last();
+    let tasks = last.into_iter().flat_map(|frame| &frame.tasks);
+    let tasks = tasks.filter(|task| is_asked(asked, &task.project, &task.workload));
+    let pods = tasks.map(|task| PodFate {
+        project_name: task.project.clone(),
+        workload_name: task.workload.clone(),
+        pod: task.task,
+        fate: match (&task.place, &task.next) {
+            (Some(_), _) => "start",
+            (None, Some(_)) => "reserve",
+            (None, None) => "wait",
+        }
+        .to_owned(),
+        place: task.place.as_ref().or(task.next.as_ref()).map(ToString::to_string),
+    });
+    WouldHappen {
+        as_of: now.into(),
+        pods: pods.collect(),
+        waiting: last.into_iter().flat_map(|frame| &frame.pending).map(would_wait).collect(),
+        decisions: decisions.map(would_do).collect(),
+    }
+}
+
+fn would_wait(waiting: &Waiting) -> WouldWait {
+    let reasons = waiting
+        .reasons
+        .iter()
+        .map(|reason| Search { code: reason.code.to_owned(), message: reason.message.clone() });
+    let like = waiting.like.as_ref().map(|other| format!("It waits as {other} does."));
+    let lines = waiting.diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone());
+    WouldWait {
+        project_name: waiting.project.clone(),
+        workload_name: waiting.workload.clone(),
+        reasons: reasons.collect(),
+        lines: like.into_iter().chain(lines).collect(),
+    }
+}
+
+fn would_do(decision: &Decision) -> WouldDo {
+    WouldDo {
+        kind: decision.kind.to_owned(),
+        project_name: decision.project.clone(),
+        workload_name: decision.workload.clone(),
+        pod: decision.task,
+        from: decision.from.as_ref().map(ToString::to_string),
+        to: decision.to.as_ref().map(ToString::to_string),
+        code: decision.code.map(str::to_owned),
+        reason: decision.reason.clone(),
+        beneficiary: decision.beneficiary.clone(),
+    }
+}

@@ -1,0 +1,123 @@
+//! What would happen, and when a workload may start.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// Asks, and sees that nothing came of it.
+async fn asked(server: &Server, what: Value) -> Value {
+    let before = server.get("/elastane/v1/status").await["eventSeq"].clone();
+    let (status, answer) = server.post("/elastane/v1/what-if", what).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(server.get("/elastane/v1/status").await["eventSeq"], before);
+    answer
+}
+
+fn of_b(server: &Server, name: &str, gpus: u32) -> Value {
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": gpus}});
+    let mut job = server.job(name, &spec);
+    job["projectId"] = json!("2");
+    job
+}
+
+#[tokio::test]
+async fn a_submission_that_would_start_names_its_place_and_whom_it_would_stop() {
+    let server = Server::with_teams().await;
+    for name in ["a1", "a2", "a3", "a4"] {
+        let id = server.train(name, 1).await;
+        server.phase(&id, "Running").await;
+    }
+    let answer = asked(&server, json!({"trainings": [of_b(&server, "b1", 1)]})).await;
+    let fate = &answer["pods"][0];
+    assert_eq!(
+        (&fate["fate"], &fate["projectName"]),
+        (&json!("start"), &json!("team-b")),
+        "{answer}"
+    );
+    let decisions = answer["decisions"].as_array().unwrap();
+    let evicted: Vec<_> = decisions.iter().filter(|d| d["kind"] == "evict").collect();
+    assert_eq!((evicted.len(), &evicted[0]["code"]), (1, &json!("E101")), "{answer}");
+    assert_eq!(evicted[0]["beneficiary"], "team-b/b1");
+    let listed = server.get("/api/v1/workloads").await;
+    assert_eq!(listed["workloads"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_submission_that_would_wait_says_why_and_what_would_help() {
+    let server = Server::with_teams().await;
+    let answer = asked(&server, json!({"workspaces": [of_b(&server, "b1", 5)]})).await;
+    assert_eq!(answer["pods"][0]["fate"], "wait", "{answer}");
+    let why = &answer["waiting"][0];
+    assert!(why["reasons"][0]["code"].as_str().unwrap().starts_with('P'), "{answer}");
+    assert!(!why["lines"].as_array().unwrap().is_empty(), "{answer}");
+    assert_eq!(answer["decisions"], json!([]));
+}
+
+#[tokio::test]
+async fn a_change_of_the_cluster_can_be_asked_for_too() {
+    let server = Server::with_teams().await;
+    let node = json!({"add_node": {"name": "new", "gpus": 8}});
+    let big = of_b(&server, "b1", 8);
+    let answer = asked(&server, json!({"steps": [node], "trainings": [big]})).await;
+    assert_eq!(answer["pods"][0]["place"], "new[0 1 2 3 4 5 6 7]", "{answer}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_says_so() {
+    let server = Server::with_teams().await;
+    let long = json!({"submit": {"name": "x", "project": "team-a", "count": 100_000}});
+    for (what, said) in [
+        (json!({"steps": [{"ad_node": 1}]}), "steps[0]: unknown key `ad_node`; did you mean"),
+        (json!({"steps": [{}, {"advance": "9h"}]}), "steps[1]: `advance`, `cycles` and `expect`"),
+        (json!({"steps": [long]}), "steps[0]: 100000 pods; more than 10000"),
+        (json!({"steps": [{"delete": "nobody"}]}), "nobody"),
+        (json!({"training": []}), "training: unknown field `training`; did you mean `trainings`?"),
+    ] {
+        let (status, answer) = server.post("/elastane/v1/what-if", what).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains(said), "{said}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_told_between_which_times_it_may_start() {
+    let server = Server::with_teams().await;
+    let runs = server.train("a1", 4).await;
+    server.phase(&runs, "Running").await;
+    let waits = server.train("a2", 4).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
+    let estimate = &explained["startEstimate"];
+    assert!(estimate["earliest"].is_string() && estimate["latest"].is_null(), "{explained}");
+    assert!(estimate["assumption"].as_str().unwrap().contains("run for ever"), "{explained}");
+    let explained = server.get(&format!("/elastane/v1/workloads/{runs}/explain")).await;
+    assert!(explained["startEstimate"].is_null(), "{explained}");
+}
+
+#[tokio::test]
+async fn a_time_limit_says_by_when_it_will_have_started() {
+    let server = Server::with_teams().await;
+    let resources = json!([{"gpu": {"deserved": 2}}]);
+    let rules =
+        json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 3600}, "resources": resources});
+    for project in ["1", "2"] {
+        let path = format!("/api/v1/org-unit/projects/{project}");
+        let (status, answer) = server.raw("PUT", &path, &rules.to_string()).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    let runs = server.train("a1", 4).await;
+    let started = server.phase(&runs, "Running").await["phaseUpdatedAt"].clone();
+    let waits = server.train("a2", 4).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
+    let estimate = &explained["startEstimate"];
+    let (started, latest) = (ms(&started), ms(&estimate["latest"]));
+    assert!((started + 1..=started + 3_601_000).contains(&latest), "{explained}");
+    assert!(
+        estimate["assumption"].as_str().unwrap().contains("at their time limit"),
+        "{explained}"
+    );
+}
+
+fn ms(time: &Value) -> u64 {
+    time.as_str().unwrap().parse::<api_types::Time>().unwrap().0.0
+}
