@@ -35,11 +35,11 @@ pub use access::{
 pub use asset::{
     AccessKeySpec, Asset, AssetCreation, AssetCreationMeta, AssetKind, AssetList, AssetMeta,
     AssetRef, AssetUpdate, AssetUpdateMeta, AssetUsageInfo, ClaimInfo, ConfigMapAssetSpec,
-    Connection, DistFramework, DockerRegistrySpec, EnvironmentAssetSpec,
-    EnvironmentVariableOfAsset, ExternalToolInfo, GenericSecretSpec, GitAssetSpec, HostPathSpec,
-    InternalToolInfo, KeyValuePair, MixedAssetList, NfsAssetSpec, NgcApiKeySpec, PasswordSpec,
-    PvcAccessModes, PvcAssetSpec, S3AssetSpec, SecretAssetSpec, SecretText, WorkloadRefAndStatus,
-    WorkloadSupportedTypes,
+    Connection, CredentialUpdate, DistFramework, DockerRegistrySpec, EnvironmentAssetSpec,
+    EnvironmentVariableCredential, EnvironmentVariableOfAsset, ExternalToolInfo, GenericSecretSpec,
+    GitAssetSpec, HostPathSpec, InternalToolInfo, KeyValuePair, MixedAssetList, NfsAssetSpec,
+    NgcApiKeySpec, PasswordSpec, PvcAccessModes, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+    SecretText, WorkloadRefAndStatus, WorkloadSupportedTypes,
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
@@ -77,9 +77,9 @@ pub use property::{
 };
 pub use scalar::{Millis, Time, number_from_millis};
 pub use submit::{
-    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentVariable, GpuRequestType, Later,
-    NameValue, Preemptibility, RestartPolicy, TrainingCreationRequest, WorkloadSpec,
-    WorkspaceCreationRequest, asks_for_something,
+    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentVariable, EnvironmentVariableSecret,
+    GpuRequestType, Later, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
+    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
     NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

@@ -113,6 +113,8 @@ impl WorkloadSpec {
         let mut names: Vec<String> = self.not_yet().into_iter().map(str::to_owned).collect();
         let compute = self.compute.iter().flat_map(Compute::not_yet);
         names.extend(compute.map(|name| format!("compute.{name}")));
+        let storage = self.storage.iter().flat_map(Storage::not_yet);
+        names.extend(storage.map(|name| format!("storage.{name}")));
         for (at, variable) in self.environment_variables.iter().flatten().enumerate() {
             let fields = variable.not_yet().into_iter();
             names.extend(fields.map(|f| format!("environmentVariables[{at}].{f}")));
@@ -143,6 +145,20 @@ impl Inherit for u64 {}
 impl Inherit for Preemptibility {}
 impl Inherit for RestartPolicy {}
 impl Inherit for GpuRequestType {}
+
+impl Inherit for EnvironmentVariableSecret {}
+
+impl Inherit for Storage {
+    fn over(self, below: Self) -> Self {
+        Self::over(self, below)
+    }
+}
+
+impl Inherit for Vec<SecretVolume> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, SecretVolume::place)
+    }
+}
 
 impl Inherit for Compute {
     fn over(self, mut below: Self) -> Self {
@@ -245,6 +261,8 @@ with_later! {
         pub annotations: Vec<NameValue>,
         /// `Build`, `Train` or `Deploy`; kept for display only.
         pub category: String,
+        /// What it finds in its file system.
+        pub storage: Storage,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
         pub elastic: bool,
         /// Our own: the command line it was submitted with, for people.
@@ -268,7 +286,6 @@ with_later! {
         related_urls: "relatedUrls",
         security: "security",
         stdin: "stdin",
-        storage: "storage",
         terminate_after_preemption: "terminateAfterPreemption",
         tolerations: "tolerations",
         tty: "tty",
@@ -315,11 +332,69 @@ with_later! {
         pub description: String,
         /// Takes an inherited one away.
         pub exclude: bool,
+        /// A value of a credential in place of one here.
+        pub secret: EnvironmentVariableSecret,
         ---
-        secret: "secret",
         config_map: "configMap",
         pod_field_ref: "podFieldRef",
         user_credential: "userCredential",
+    }
+}
+
+/// A value of a credential.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EnvironmentVariableSecret {
+    /// Name or id of a credential that the project can use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which of its values; may be left out where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+with_later! {
+    /// What a workload finds in its file system (`SupersetSpecAllOfStorage`).
+    pub struct Storage {
+        /// Credentials as files.
+        pub secret_volume: Vec<SecretVolume>,
+        ---
+        config_map_volume: "configMapVolume",
+        data_volume: "dataVolume",
+        empty_dir_volume: "emptyDirVolume",
+        git: "git",
+        host_path: "hostPath",
+        nfs: "nfs",
+        pvc: "pvc",
+        s3: "s3",
+    }
+}
+
+/// A credential as files (`SecretInstance2`), one for each of its values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretVolume {
+    /// Name among the volumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Folder in the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount_path: Option<String>,
+    /// Permissions of the files, such as `0400`; `0600` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_mode: Option<String>,
+    /// Name or id of a credential that the project can use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// Takes an inherited one away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<bool>,
+}
+
+impl SecretVolume {
+    /// What tells it from others: its name, else its folder.
+    fn place(&self) -> &str {
+        self.name.as_ref().or(self.mount_path.as_ref()).map_or("", String::as_str)
     }
 }
 
@@ -382,12 +457,14 @@ mod tests {
     fn known_fields_without_effect_are_named() {
         let body = r#"{"image":"i","ports":[{"container":80}],"tty":true,
             "compute":{"gpuPortionLimit":1},
-            "environmentVariables":[{"name":"A","secret":{"name":"s"}}]}"#;
+            "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
+            "storage":{"nfs":[{"server":"s"}]}}"#;
         let want = [
             "spec.ports",
             "spec.tty",
             "spec.compute.gpuPortionLimit",
-            "spec.environmentVariables[0].secret",
+            "spec.storage.nfs",
+            "spec.environmentVariables[0].podFieldRef",
         ];
         assert_eq!(request(body).unwrap().not_yet(), want);
     }

@@ -32,9 +32,19 @@ use identity::{Attempts, Most};
 use tokio::sync::Semaphore;
 use units::Instant;
 
+pub use assets::reseal;
 pub use routes::router;
 pub use serve::{Error, Shutdown, serve};
 pub use what_if::{as_in_a_scenario, workload_asked_for};
+
+/// Opens what credentials keep, for the dispatcher.
+#[must_use]
+pub fn unseal(vault: auth::Vault) -> control::Unseal {
+    Arc::new(move |of, sealed| {
+        let text = vault.unseal(of, sealed).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&text).map_err(|_| auth::Sealed::Damaged.to_string())
+    })
+}
 
 /// What the handlers work with.
 #[derive(Clone)]
@@ -43,6 +53,8 @@ pub struct State {
     pub control: control::Handle,
     /// Who may ask.
     pub authority: Arc<auth::Authority>,
+    /// Seals what credentials keep.
+    pub vault: auth::Vault,
     /// What time it is.
     pub clock: Arc<dyn control::Clock>,
     /// Names this server may be addressed by, beside those of the loopback; none = any, for a

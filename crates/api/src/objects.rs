@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use control::{Edit, NewObject, Object, Scope};
+use control::{Edit, NewId, NewObject, Object, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::State;
 use crate::edge::{Caller, Fault};
@@ -81,6 +82,18 @@ impl State {
         self.make_owned(by, scope, "", name, body).await
     }
 
+    /// Creates one with an id that its body depends on.
+    pub(crate) async fn make_as<F: Family>(
+        &self,
+        by: &Caller,
+        id: Uuid,
+        scope: Scope,
+        name: &str,
+        body: &F,
+    ) -> Result<Item<F>, Fault> {
+        self.create(by, (NewId::Given(id), scope, ""), name, body).await
+    }
+
     /// Creates one that ends with its owner, `<kind>/<id>`; names are taken within the owner.
     pub(crate) async fn make_owned<F: Family>(
         &self,
@@ -90,9 +103,20 @@ impl State {
         name: &str,
         body: &F,
     ) -> Result<Item<F>, Fault> {
+        let id = if F::NUMBERED { NewId::Number } else { NewId::Any };
+        self.create(by, (id, scope, owner), name, body).await
+    }
+
+    async fn create<F: Family>(
+        &self,
+        by: &Caller,
+        (id, scope, owner): (NewId, Scope, &str),
+        name: &str,
+        body: &F,
+    ) -> Result<Item<F>, Fault> {
         let new = NewObject {
             kind: F::KIND,
-            numbered: F::NUMBERED,
+            id,
             scope,
             owner: owner.to_owned(),
             name: name.to_owned(),

@@ -11,6 +11,7 @@ mod principal;
 mod roles;
 mod secret;
 mod token;
+mod vault;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub use principal::Principal;
 pub use roles::{Action, Actions, ROLES, Resource, Role, SYSTEM_ADMINISTRATOR};
 pub use secret::{fingerprint, hash_secret, new_secret, secret_matches};
 pub use token::{Claims, Identity, Keys, TokenFault};
+pub use vault::{Sealed, VAULT_FILE, Vault, key_of};
 
 /// Why access could not be set up or was refused.
 #[derive(Debug, Error)]
@@ -58,6 +60,18 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file of the keys for credentials holds something else.
+    #[error(
+        "{path} holds no keys for credentials (32 bytes in base64url a line); bring the right file \
+         back, or delete it and enter all credentials anew"
+    )]
+    BadVaultKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something is too long to be sealed.
+    #[error("the credential cannot be sealed; it is too long")]
+    Sealing,
     /// The operating system gives no random bytes.
     #[error("the operating system gives no random numbers ({0})")]
     NoRandomness(String),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Engine, RunKey, RunSpec};
+use engine::{Engine, RunKey, RunSpec, SecretPlace};
 use uuid::Uuid;
 
 use crate::Error;
@@ -176,7 +176,12 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
         "backoff limit",
         format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed"),
     )?;
-    let bad_key = spec.env.keys().find(|key| key.is_empty() || key.contains(['=', '\0']));
+    let secret_names = spec.secrets.iter().filter_map(|secret| match &secret.to {
+        SecretPlace::Variable(name) => Some(name),
+        SecretPlace::File { .. } => None,
+    });
+    let bad_key =
+        spec.env.keys().chain(secret_names).find(|key| key.is_empty() || key.contains(['=', '\0']));
     if let Some(key) = bad_key {
         let text = format!(
             "`{key}` is not a name of an environment variable; it may not be empty or contain `=`"
@@ -249,6 +254,7 @@ pub(crate) fn without_place(spec: &WorkloadSpec) -> RunSpec {
         command: spec.command.clone(),
         args: spec.args.clone(),
         env: spec.env.clone(),
+        secrets: Vec::new(),
         working_dir: spec.working_dir.clone().map(Into::into),
         grace_ms: spec.grace_ms,
         cpu_millis: spec.cpu_millis,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::SecretPlace;
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
@@ -144,6 +145,8 @@ pub struct WorkloadSpec {
     pub args: Vec<String>,
     /// Environment.
     pub env: BTreeMap<String, String>,
+    /// Values of credentials, by reference: they are looked up at each start.
+    pub secrets: Vec<SecretUse>,
     /// Working directory.
     pub working_dir: Option<String>,
     /// GPUs of each pod.
@@ -174,6 +177,19 @@ pub struct WorkloadSpec {
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.
     pub annotations: BTreeMap<String, String>,
+}
+
+/// A value of a credential that each pod gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretUse {
+    /// The object that holds it, `<kind>/<id>`.
+    pub object: String,
+    /// What it was named by.
+    pub named: String,
+    /// Which of its values; none: each as a file of its name in the folder that `to` names.
+    pub key: Option<String>,
+    /// Where a pod finds it.
+    pub to: SecretPlace,
 }
 
 /// GPUs of a pod.

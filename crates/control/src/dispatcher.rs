@@ -13,7 +13,7 @@ use units::Instant;
 use crate::command::Subject;
 use crate::executor::Executor;
 use crate::handle::{Answer, Look, Request, SchedulingState, Shared};
-use crate::options::{Clock, NodeSpec};
+use crate::options::{Clock, NodeSpec, Unseal};
 use crate::publish::Batch;
 use crate::state::State;
 use crate::{Error, Options};
@@ -50,6 +50,7 @@ pub(crate) struct Dispatcher {
     store: store::Store,
     clock: Arc<dyn Clock>,
     policy: sched::Policy,
+    unseal: Unseal,
     nodes: Vec<NodeSpec>,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
@@ -72,13 +73,13 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, clock, .. } = options;
+        let Options { nodes, engine, store, policy, clock, unseal, .. } = options;
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
         let observations = engine.observations().ok_or_else(|| Error::Internal {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
-        let (executor, faults) = Executor::new(engine.clone(), clock.clone());
+        let (executor, faults) = Executor::new(engine.clone(), clock.clone(), unseal.clone());
         let state = State::recover(snapshot, &nodes, policy.usage, clock.now())?;
         let mut dispatcher = Self {
             state,
@@ -88,6 +89,7 @@ impl Dispatcher {
             store,
             clock,
             policy,
+            unseal,
             nodes,
             inbox,
             observations,
@@ -305,7 +307,8 @@ impl Dispatcher {
     async fn try_rebuild(&mut self) -> Result<(), Error> {
         // Whatever has not reached the engine is decided anew.
         self.executor.retire().await;
-        let (executor, faults) = Executor::new(self.engine.clone(), self.clock.clone());
+        let (engine, clock) = (self.engine.clone(), self.clock.clone());
+        let (executor, faults) = Executor::new(engine, clock, self.unseal.clone());
         self.executor = executor;
         self.faults = faults;
         let snapshot = self.store.load().await?;

@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::options::Clock;
+use crate::options::{Clock, Unseal};
+use crate::secrets;
 use crate::state::Action;
 
 /// Longest wait between two tries to stop a run.
@@ -24,6 +25,7 @@ const CHAINS_SWEPT_AT: usize = 256;
 pub(crate) struct Executor {
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
+    unseal: Unseal,
     faults: mpsc::UnboundedSender<Observation>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
     open: Gate,
@@ -34,12 +36,14 @@ impl Executor {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
         clock: Arc<dyn Clock>,
+        unseal: Unseal,
     ) -> (Self, mpsc::UnboundedReceiver<Observation>) {
         let (faults, news) = mpsc::unbounded_channel();
         (
             Self {
                 engine,
                 clock,
+                unseal,
                 faults,
                 last: BTreeMap::new(),
                 open: Arc::new(RwLock::new(true)),
@@ -54,13 +58,14 @@ impl Executor {
             self.last.retain(|_, task| !task.is_finished());
         }
         let pod = match &action {
-            Action::Start(spec) => spec.key.pod,
+            Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
         };
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
         let clock = self.clock.clone();
+        let unseal = self.unseal.clone();
         let faults = self.faults.clone();
         let open = self.open.clone();
         let task = tokio::spawn(async move {
@@ -71,7 +76,20 @@ impl Executor {
                 tracing::error!(%pod, "the action before this one panicked");
             }
             match action {
-                Action::Start(spec) => start(&*engine, &*clock, *spec, &faults, &open).await,
+                Action::Start(wanted) => {
+                    let key = wanted.spec.key;
+                    let end = match secrets::complete(*wanted, &unseal) {
+                        Ok(spec) => start(&*engine, spec, &open).await,
+                        Err(why) => Some(Exit::CannotRun(why)),
+                    };
+                    if let Some(exit) = end {
+                        let at: Instant = clock.now();
+                        // Nobody listens any more only when the dispatcher is gone, and the next
+                        // one will ask.
+                        let _ =
+                            faults.send(Observation { key, state: RunState::Exited { exit, at } });
+                    }
+                }
                 Action::Stop(key, grace_ms) => {
                     stop(&*engine, key, grace_ms, &open).await;
                 }
@@ -97,36 +115,27 @@ impl Executor {
 /// Whether an executor still acts. Starting holds it open: a start is never left half-way.
 type Gate = Arc<RwLock<bool>>;
 
-async fn start(
-    engine: &dyn Engine,
-    clock: &dyn Clock,
-    spec: RunSpec,
-    faults: &mpsc::UnboundedSender<Observation>,
-    open: &Gate,
-) {
+/// Starts a run; answers how it ended if it could not be started.
+async fn start(engine: &dyn Engine, spec: RunSpec, open: &Gate) -> Option<Exit> {
     let key = spec.key;
     let error = {
         let open = open.read().await;
         if !*open {
-            return;
+            return None;
         }
-        let Err(error) = engine.start(spec).await else { return };
-        error
+        engine.start(spec).await.err()?
     };
     tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
     // It says that nothing is left of it; if it is wrong, two runs would share a GPU. So its place
     // is kept until that is sure.
     if !stop(engine, key, 0, open).await {
-        return;
+        return None;
     }
-    let exit = match error {
+    Some(match error {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
         // The machine's fault, and perhaps over soon: it uses up no retry.
         _ => Exit::Lost,
-    };
-    let at: Instant = clock.now();
-    // Nobody listens any more only when the dispatcher is gone, and the next one will ask.
-    let _ = faults.send(Observation { key, state: RunState::Exited { exit, at } });
+    })
 }
 
 /// A run that is not stopped holds its GPUs for ever: this does not give up. Returns whether it was

@@ -31,18 +31,20 @@ mod planned;
 mod publish;
 mod reasons;
 mod recover;
+mod secrets;
 mod service;
 mod state;
 mod usage;
 pub mod view;
 
 pub use command::{
-    DepartmentSpec, GpuSpec, OrgChange, ProjectSpec, Restart, ShareChange, WorkloadSpec,
+    DepartmentSpec, GpuSpec, OrgChange, ProjectSpec, Restart, SecretUse, ShareChange, WorkloadSpec,
 };
+pub use engine::SecretPlace;
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
-pub use objects::{Edit, NewObject, Object, Objects, SECRETS, Scope, Shelf};
-pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock};
+pub use objects::{Edit, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf};
+pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use service::Service;
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};

@@ -6,8 +6,12 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::command::SecretUse;
+use crate::objects::SECRETS;
 use crate::reasons::SERVER_STOPPED;
-use crate::state::{Action, Ended, News, Pod, State, Workload, model_request, pod_name};
+use crate::state::{
+    Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
+};
 use crate::view::ReasonView;
 use crate::{Error, admission};
 
@@ -106,7 +110,7 @@ impl State {
     }
 
     /// Everything the engine needs for the present run of a pod.
-    pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<RunSpec> {
+    pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<Start> {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
         let place = self.occupancy(pod).current?;
@@ -122,7 +126,7 @@ impl State {
             })
         };
         let spec = &workload.spec;
-        Some(RunSpec {
+        let run = RunSpec {
             key: pod.run(),
             pod_name: pod_name(&spec.name, pod),
             workload_id: id,
@@ -131,7 +135,21 @@ impl State {
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
             ..admission::without_place(spec)
-        })
+        };
+        let sealed = spec.secrets.iter().map(|of| self.sealed(of)).collect();
+        Some(Start { spec: run, sealed })
+    }
+
+    /// What a credential keeps at this moment.
+    fn sealed(&self, of: &SecretUse) -> Sealed {
+        let (kind, id) = of.object.split_once('/').unwrap_or_default();
+        let object = self.objects.get(kind, id);
+        let text = object.and_then(|object| object.body[SECRETS].as_str());
+        Sealed {
+            of: of.clone(),
+            name: object.map(|object| object.name.clone()),
+            text: text.unwrap_or_default().to_owned(),
+        }
     }
 
     /// Asks the engine to stop the run of a pod that the model has as releasing. Returns whether

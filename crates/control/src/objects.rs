@@ -101,13 +101,24 @@ impl fmt::Debug for Object {
     }
 }
 
+/// The id of an object to create.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewId {
+    /// A new UUID.
+    Any,
+    /// Its number, for families whose clients insist on integers.
+    Number,
+    /// This UUID, which whoever asks has made: part of the body depends on it.
+    Given(Uuid),
+}
+
 /// An object to create.
 #[derive(Clone)]
 pub struct NewObject {
     /// What it is.
     pub kind: &'static str,
-    /// Whether its id is its number, for families whose clients insist on integers.
-    pub numbered: bool,
+    /// What its id is.
+    pub id: NewId,
     /// Whose it is.
     pub scope: Scope,
     /// The object it ends with, `user/<id>`; empty for none.
@@ -314,7 +325,14 @@ impl State {
             )));
         }
         let seq = self.last_object_seq + 1;
-        let id = if new.numbered { seq.to_string() } else { Uuid::now_v7().to_string() };
+        let id = match new.id {
+            NewId::Any => Uuid::now_v7().to_string(),
+            NewId::Number => seq.to_string(),
+            NewId::Given(id) => id.to_string(),
+        };
+        if self.objects.get(new.kind, &id).is_some() {
+            return Err(Error::conflict(format!("there is a {} with id {id} already", new.kind)));
+        }
         let object = Object {
             seq,
             kind: new.kind.into(),

@@ -1,5 +1,6 @@
 //! What the dispatcher is given at its start. Owns: the description of nodes, and the clock.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +24,12 @@ pub struct Options {
     pub policy: sched::Policy,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Opens what credentials keep.
+    pub unseal: Unseal,
 }
+
+/// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
+pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use engine::SecretPlace;
 use store::{
     DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody,
-    ProjectRow, ReasonBody, RulesBody, ShareBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, WorkloadRow, WorkloadSpecBody,
+    WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
-use crate::command::{GpuSpec, Restart, WorkloadSpec};
+use crate::command::{GpuSpec, Restart, SecretUse, WorkloadSpec};
 use crate::state::{Department, Ended, Pod, Project, Workload};
 use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
 
@@ -240,6 +242,7 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         command: spec.command.clone(),
         args: spec.args.clone(),
         env: spec.env.clone(),
+        secrets: spec.secrets.iter().map(secret_body).collect(),
         working_dir: spec.working_dir.clone(),
         gpu: match spec.gpu {
             GpuSpec::Whole(devices) => GpuBody::Whole { devices },
@@ -262,6 +265,29 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
     }
 }
 
+fn secret_body(secret: &SecretUse) -> SecretBody {
+    let (object, key) = (secret.object.clone(), secret.key.clone());
+    let (variable, path, mode) = match &secret.to {
+        SecretPlace::Variable(name) => (Some(name.clone()), None, None),
+        SecretPlace::File { path, mode } => (None, Some(path.display().to_string()), Some(*mode)),
+    };
+    SecretBody { object, named: secret.named.clone(), key, variable, path, mode }
+}
+
+fn secret_from_body(body: SecretBody) -> Result<SecretUse, Error> {
+    let to = match (body.variable, body.path) {
+        (Some(name), None) => SecretPlace::Variable(name),
+        (None, Some(path)) => {
+            SecretPlace::File { path: path.into(), mode: body.mode.unwrap_or(0o600) }
+        }
+        _ => {
+            let message = "the database holds a secret that goes nowhere".to_owned();
+            return Err(Error::Internal { message });
+        }
+    };
+    Ok(SecretUse { object: body.object, named: body.named, key: body.key, to })
+}
+
 fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
     Ok(WorkloadSpec {
         name: body.name,
@@ -272,6 +298,7 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         command: body.command,
         args: body.args,
         env: body.env,
+        secrets: body.secrets.into_iter().map(secret_from_body).collect::<Result<_, _>>()?,
         working_dir: body.working_dir,
         gpu: match body.gpu {
             GpuBody::Whole { devices } => GpuSpec::Whole(devices),

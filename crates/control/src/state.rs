@@ -10,7 +10,7 @@ use store::{Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{GpuSpec, WorkloadSpec};
+use crate::command::{GpuSpec, SecretUse, WorkloadSpec};
 use crate::options::NodeSpec;
 use crate::view::{Event, Phase, ReasonView, Rules, Share};
 
@@ -140,10 +140,34 @@ pub(crate) struct Node {
     pub(crate) id: NodeId,
 }
 
+/// A run to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// What to run, without its secrets.
+    pub(crate) spec: RunSpec,
+    /// The secrets, still sealed.
+    pub(crate) sealed: Vec<Sealed>,
+}
+
+/// A value that is still sealed.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    pub(crate) of: SecretUse,
+    /// What the object is called; none if it is gone.
+    pub(crate) name: Option<String>,
+    pub(crate) text: String,
+}
+
+impl std::fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sealed({:?})", self.of)
+    }
+}
+
 /// Something to ask of the engine once the batch is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    Start(Box<RunSpec>),
+    Start(Box<Start>),
     Stop(RunKey, u64),
     Remove(RunKey),
     /// The pod will not run again.

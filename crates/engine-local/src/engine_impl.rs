@@ -18,6 +18,7 @@ use crate::insist;
 use crate::logs;
 use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
+use crate::secrets::Secrets;
 use crate::watch::{self, Shared};
 
 #[async_trait]
@@ -122,7 +123,7 @@ fn start(shared: &Arc<Shared>, spec: &RunSpec) -> Result<(), Error> {
     let file = resolve(shared, spec)?;
     let dir = shared.dir(key);
     let fresh = !dir.exists();
-    let spawned = prepare(shared, &dir, key, &file).and_then(|()| {
+    let spawned = prepare(shared, &dir, spec, &file).and_then(|()| {
         spawn_supervisor(shared, &dir)
             .map_err(|source| io_error("start the supervisor".into(), source))
     });
@@ -146,20 +147,30 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = shared.images.argv(spec)?;
     environment::check(spec, &argv)?;
     let shims = shared.paths.shims();
-    let folders = Folders { checkpoint: shared.paths.checkpoint(spec.key.pod), shims: &shims };
+    let folders = Folders {
+        checkpoint: shared.paths.checkpoint(spec.key.pod),
+        shims: &shims,
+        secrets: shared.dir(spec.key).secrets_folder(),
+    };
     let env = environment::environment(&shared.inherited, spec, &folders)?;
     let working_dir = spec.working_dir.clone().unwrap_or_else(|| shared.paths.work(spec.key.pod));
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
+        secrets: !spec.secrets.is_empty(),
         runtime: Runtime::Process(ProcessSpec { argv, env, working_dir, umask: shared.umask }),
     })
 }
 
-fn prepare(shared: &Shared, dir: &RunDir, key: RunKey, file: &SpecFile) -> Result<(), Error> {
+fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
+    let key = spec.key;
     make_dir(&shared.paths.work(key.pod))?;
     make_dir(&shared.paths.checkpoint(key.pod))?;
     make_dir(dir.path())?;
+    if file.secrets {
+        dir.write_secrets(&Secrets::of(&spec.secrets))
+            .map_err(|source| io_error(format!("write the secrets of {key}"), source))?;
+    }
     dir.write_spec_once(file)
         .map_err(|source| io_error(format!("write the specification of {key}"), source))
 }

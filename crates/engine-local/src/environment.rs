@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Device, Error, RunSpec};
+use engine::{Device, Error, RunSpec, Secret, SecretPlace};
 use serde::{Deserialize, Serialize};
 use units::{GPU_MILLIS, format_millis};
 
 use crate::process::RUN_VARIABLE;
+use crate::secrets::FOLDER_VARIABLE;
 
 /// The granted devices as JSON, for tools that run inside.
 pub(crate) const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
@@ -49,6 +50,8 @@ pub(crate) struct Folders<'a> {
     pub(crate) checkpoint: PathBuf,
     /// Programs that stand in for the driver's on simulated devices.
     pub(crate) shims: &'a Path,
+    /// Where its secret files are.
+    pub(crate) secrets: PathBuf,
 }
 
 /// The part of this process's environment that runs may see.
@@ -96,6 +99,10 @@ pub(crate) fn environment(
         env.insert(name.to_owned(), value);
     }
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), folders.checkpoint.display().to_string());
+    let in_file = |secret: &Secret| matches!(secret.to, SecretPlace::File { .. });
+    if spec.secrets.iter().any(in_file) {
+        env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
+    }
     devices(&mut env, spec)?;
     if spec.devices.iter().any(|device| device.simulated) {
         let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
@@ -183,6 +190,7 @@ pub(crate) mod tests {
             command: None,
             args: vec![],
             env: BTreeMap::new(),
+            secrets: vec![],
             working_dir: None,
             grace_ms: 1000,
             cpu_millis: 100,
@@ -197,7 +205,8 @@ pub(crate) mod tests {
 
     fn seen(spec: &RunSpec) -> BTreeMap<String, String> {
         let inherited = BTreeMap::from([("PATH".to_owned(), "/bin".to_owned())]);
-        let folders = Folders { checkpoint: "/c".into(), shims: Path::new("/shims") };
+        let folders =
+            Folders { checkpoint: "/c".into(), shims: Path::new("/shims"), secrets: "/s".into() };
         environment(&inherited, spec, &folders).expect("an environment")
     }
 

@@ -37,6 +37,7 @@ mod logs;
 mod open;
 mod process;
 mod record;
+mod secrets;
 mod smi;
 mod supervise;
 mod sys;

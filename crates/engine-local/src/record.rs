@@ -9,6 +9,7 @@
 //!               came before it); replaced by rename ever after
 //! state.*.room  disk space for the next states, taken before anything is started
 //! grace_ms      least grace of all stops so far
+//! secrets.*     values of credentials, while they are needed (`secrets`)
 //! output.log    stdout and stderr of the run, together
 //! ```
 
@@ -25,6 +26,8 @@ use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
+use crate::secrets::{self, Secrets};
+
 /// Size of a reserved state file. One block on the usual file systems; a state fits in it.
 const ROOM_BYTES: usize = 4096;
 /// Longest fault text that is recorded, in characters; four bytes each still fit the room.
@@ -37,6 +40,9 @@ pub(crate) struct SpecFile {
     pub(crate) key: String,
     /// SIGTERM to SIGKILL, in milliseconds.
     pub(crate) grace_ms: u64,
+    /// Whether it needs what lies in `secrets.json`.
+    #[serde(default)]
+    pub(crate) secrets: bool,
     /// How it is run. An older supervisor refuses a runtime it does not know.
     pub(crate) runtime: Runtime,
 }
@@ -191,6 +197,30 @@ impl RunDir {
         self.replace("spec.json", &to_json(spec)?)
     }
 
+    /// Leaves the secret values to the supervisor. To be called before the specification is written.
+    pub(crate) fn write_secrets(&self, secrets: &Secrets) -> io::Result<()> {
+        if self.has_spec() { Ok(()) } else { self.replace(secrets::FILE, &to_json(secrets)?) }
+    }
+
+    /// Takes the secret values away from the disk.
+    pub(crate) fn take_secrets(&self) -> io::Result<Secrets> {
+        let path = self.file(secrets::FILE);
+        let found = serde_json::from_slice(&fs::read(&path)?)?;
+        fs::remove_file(path).map(|()| found)
+    }
+
+    /// Where the secret files of the run lie.
+    pub(crate) fn secrets_folder(&self) -> PathBuf {
+        self.file(secrets::FOLDER)
+    }
+
+    /// The run has ended, or never begins: nobody needs its secrets any more.
+    fn forget_secrets(&self, state: &StateFile) -> io::Result<()> {
+        let StateFile::Exited { .. } = state else { return Ok(()) };
+        secrets::forget(&self.file(secrets::FILE))?;
+        secrets::forget_folder(&self.secrets_folder())
+    }
+
     /// Reads the specification.
     pub(crate) fn read_spec(&self) -> io::Result<SpecFile> {
         serde_json::from_slice(&fs::read(self.file("spec.json"))?).map_err(io::Error::from)
@@ -214,7 +244,10 @@ impl RunDir {
             .mode(0o600)
             .open(self.file("state.json"));
         match created {
-            Ok(mut file) => file.write_all(&to_json(state)?).map(|()| true),
+            Ok(mut file) => {
+                file.write_all(&to_json(state)?)?;
+                self.forget_secrets(state).map(|()| true)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
         }
@@ -244,7 +277,8 @@ impl RunDir {
             }
             Err(error) => return Err(error),
         }
-        fs::rename(self.file(room), self.file("state.json"))
+        fs::rename(self.file(room), self.file("state.json"))?;
+        self.forget_secrets(state)
     }
 
     /// Notes the grace of a stop, for the supervisor to read when it is signalled. Signals may

@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::process::{limit_mark, signal_descendants};
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
+use crate::secrets::Secrets;
 use crate::sys;
 
 /// How the server asks its own program to supervise: `<program> supervise <run dir>`.
@@ -61,7 +62,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
     if !dir.claim(&StateFile::Starting)? {
         return Ok(());
     }
-    let last = match start(dir, &spec) {
+    let last = match secrets(dir, &spec).and_then(|secrets| start(dir, &spec, &secrets)) {
         Ok(main) => {
             let running = StateFile::Running {
                 pid: main.as_raw_nonzero().get().unsigned_abs(),
@@ -112,10 +113,26 @@ enum Fault {
     OfMachine(io::Error),
 }
 
-fn start(dir: &RunDir, spec: &SpecFile) -> Result<Pid, Fault> {
+/// The secret values, from now on in memory and in the run's own files only.
+fn secrets(dir: &RunDir, spec: &SpecFile) -> Result<Secrets, Fault> {
+    if !spec.secrets {
+        return Ok(Secrets::default());
+    }
+    let secrets = dir.take_secrets().map_err(Fault::OfMachine)?;
+    secrets.write_files(&dir.secrets_folder()).map_err(Fault::OfMachine)?;
+    Ok(secrets)
+}
+
+fn start(dir: &RunDir, spec: &SpecFile, secrets: &Secrets) -> Result<Pid, Fault> {
     let Runtime::Process(process) = &spec.runtime;
     check_folder(&process.working_dir)?;
     let mut command = command(dir, &spec.key, process).map_err(Fault::OfMachine)?;
+    for (name, value) in &secrets.variables {
+        // What the platform says of the run itself stands.
+        if !process.env.contains_key(name) {
+            command.env(name, value);
+        }
+    }
     if let Some(mask) = process.umask {
         // What this process writes from now on has its mode stated in full.
         umask(Mode::from_raw_mode(mask));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bench::{Bench, SUPERVISOR, supervisors};
 use engine::conformance::Fixture;
-use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState};
+use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -93,6 +93,93 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
     };
     let leaked: Vec<&str> = names.lines().filter(|name| !known(name)).collect();
     assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+/// Every file below a folder that holds this text.
+fn holding(folder: &Path, text: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else if std::fs::read(&path)
+            .is_ok_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// What a run has printed so far.
+fn printed(bench: &Bench, key: RunKey) -> Vec<String> {
+    let text = std::fs::read_to_string(bench.run_dir(key).join("output.log"));
+    text.unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Whether any process of this machine has this text in its command line.
+fn on_a_command_line(text: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("a /proc").flatten();
+    processes
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|line| line.windows(text.len()).any(|part| part == text.as_bytes()))
+}
+
+const HUSH: &str = "hush-7f3a";
+
+fn with_secrets(spec: RunSpec) -> RunSpec {
+    let value = || HUSH.to_owned();
+    let file = |path: &str, mode| SecretPlace::File { path: path.into(), mode };
+    let secrets = vec![
+        Secret { to: SecretPlace::Variable("TOKEN".into()), value: value() },
+        Secret { to: SecretPlace::Variable("CUDA_VISIBLE_DEVICES".into()), value: value() },
+        Secret { to: file("/etc/creds/key", 0o400), value: value() },
+        Secret { to: file("../../outside", 0o600), value: value() },
+    ];
+    RunSpec { secrets, ..spec }
+}
+
+#[tokio::test]
+async fn secrets_are_with_the_run_and_nowhere_else_and_end_with_it() {
+    let bench = Bench::new();
+    let script = format!(
+        "cd $ELASTANE_SECRETS_DIR; [ \"$TOKEN\" = {HUSH} ] && [ \"$(cat etc/creds/key)\" = {HUSH} ] \
+         && echo \"have both [$CUDA_VISIBLE_DEVICES]\"; stat -c '%a %n' . etc/creds/key outside; sleep 60"
+    );
+    let spec = with_secrets(bench.script(&script.replace(HUSH, "$(echo hush)-7f3a")));
+    let (key, dir) = (spec.key, bench.run_dir(spec.key));
+    let engine = bench.engine();
+    engine.start(spec).await.expect("started");
+    while printed(&bench, key).len() < 4 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let want = ["have both []", "700 .", "400 etc/creds/key", "600 outside"];
+    assert_eq!(printed(&bench, key), want);
+    assert!(!on_a_command_line(HUSH));
+    let inside = holding(&dir, HUSH);
+    assert!(inside.iter().all(|path| path.starts_with(dir.join("secrets"))), "{inside:?}");
+    assert_eq!(inside.len(), 2);
+    let shell = engine.shell(key).await.expect("a shell");
+    assert!(!shell.env.values().any(|value| value.contains(HUSH)));
+    engine.stop(key, 0).await.expect("stopped");
+    end(&*engine, key).await;
+    assert_eq!(holding(&dir, HUSH), [""; 0].map(std::path::PathBuf::from));
+}
+
+#[tokio::test]
+async fn secrets_end_with_a_run_that_lost_its_supervisor() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let spec = with_secrets(bench.script("echo up; sleep 60"));
+    let (key, dir) = (spec.key, bench.run_dir(spec.key));
+    engine.start(spec).await.expect("started");
+    while printed(&bench, key).is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(holding(&dir, HUSH).len(), 2);
+    assert!(bench.kill_supervisor(key));
+    assert_eq!(end(&*engine, key).await, Exit::Lost);
+    assert_eq!(holding(&dir, HUSH).len(), 0);
 }
 
 #[tokio::test]

@@ -83,6 +83,8 @@ pub struct RunSpec {
     pub args: Vec<String>,
     /// The user's environment variables; the engine adds the platform's own.
     pub env: BTreeMap<String, String>,
+    /// Values that are nobody else's business. An engine keeps them no longer than the run needs.
+    pub secrets: Vec<Secret>,
     /// Working directory; none means the engine's choice.
     pub working_dir: Option<PathBuf>,
     /// How long a stopped run may take between SIGTERM and SIGKILL.
@@ -91,6 +93,36 @@ pub struct RunSpec {
     pub cpu_millis: u64,
     /// Memory request in bytes.
     pub memory_bytes: u64,
+}
+
+/// A secret value and where a run finds it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Where.
+    pub to: SecretPlace,
+    /// The value.
+    pub value: String,
+}
+
+/// Without the value.
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secret({:?})", self.to)
+    }
+}
+
+/// Where a run finds a secret value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// In this environment variable.
+    Variable(String),
+    /// In a file.
+    File {
+        /// Its path, as a container that has it mounted would see it.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
 }
 
 /// How a run ended.

@@ -30,7 +30,7 @@ pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
     DepartmentRow, Desired, EventFilter, EventRow, GpuBody, ObjectRow, PlacementBody, PodBody,
-    PodRow, ProjectBody, ProjectRow, ReasonBody, RulesBody, ShareBody, Snapshot, UsageRow,
-    WorkloadRow, WorkloadSpecBody, WorkloadState,
+    PodRow, ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, Snapshot,
+    UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 pub use store::{Database, Store};

@@ -217,6 +217,9 @@ pub struct WorkloadSpecBody {
     pub args: Vec<String>,
     /// Environment.
     pub env: BTreeMap<String, String>,
+    /// Values of credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretBody>,
     /// Working directory.
     pub working_dir: Option<String>,
     /// GPUs of each pod.
@@ -248,6 +251,27 @@ pub struct WorkloadSpecBody {
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
+}
+
+/// A value of a credential that a pod gets, in a variable or a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretBody {
+    /// The object that holds it.
+    pub object: String,
+    /// What it was named by.
+    pub named: String,
+    /// Which of its values; none = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Environment variable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// File, or folder for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Permissions of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
 }
 
 /// GPUs of a pod.

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::optional;
+use super::{AssetUpdateMeta, optional};
 
 /// A secret value. It is shown to nobody, also not while something is searched for a fault.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = String)]
 pub struct SecretText(pub String);
@@ -16,6 +18,16 @@ pub struct SecretText(pub String);
 impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(secret)")
+    }
+}
+
+/// What is no text is not repeated in the fault.
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(text) => Ok(Self(text)),
+            _ => Err(D::Error::custom("must be a string")),
+        }
     }
 }
 
@@ -28,6 +40,8 @@ optional! {
         pub user: String,
         /// Password; never shown.
         pub password: SecretText,
+        /// Number of the key it is encrypted with; the server says it.
+        pub key_id: u64,
     }
 }
 
@@ -40,6 +54,8 @@ optional! {
         pub access_key_id: String,
         /// Its secret; never shown.
         pub secret_access_key: SecretText,
+        /// Number of the key it is encrypted with; the server says it.
+        pub key_id: u64,
     }
 }
 
@@ -54,6 +70,8 @@ optional! {
         pub user: String,
         /// Password; never shown.
         pub password: SecretText,
+        /// Number of the key it is encrypted with; the server says it.
+        pub key_id: u64,
     }
 }
 
@@ -64,6 +82,8 @@ optional! {
         pub existing_secret_name: String,
         /// The values.
         pub key_value_pairs: Vec<KeyValuePair>,
+        /// Number of the key it is encrypted with; the server says it.
+        pub key_id: u64,
     }
 }
 
@@ -84,4 +104,36 @@ pub struct NgcApiKeySpec {
     /// The key; never shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ngc_api_key: Option<SecretText>,
+    /// Number of the key it is encrypted with; the server says it.
+    #[serde(default, rename = "keyId", skip_serializing_if = "Option::is_none")]
+    pub key_id: Option<u64>,
+}
+
+/// A changed credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialUpdate<S> {
+    /// What all assets have; what is left out stays.
+    #[serde(default)]
+    pub meta: AssetUpdateMeta,
+    /// Our own: all values anew; left out, they stay.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<S>,
+}
+
+const fn none<S>() -> Option<S> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_a_fault_nor_a_search_for_one_shows_a_secret() {
+        let fault = serde_json::from_str::<PasswordSpec>(r#"{"password":4711}"#).unwrap_err();
+        assert!(!fault.to_string().contains("4711"), "{fault}");
+        let spec: PasswordSpec = serde_json::from_str(r#"{"password":"hush"}"#).unwrap();
+        assert!(!format!("{spec:?}").contains("hush"));
+    }
 }

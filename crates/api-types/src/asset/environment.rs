@@ -69,13 +69,23 @@ optional! {
         /// Free text.
         pub description: String,
         /// A value of a credential.
-        pub credential: Value,
+        pub credential: EnvironmentVariableCredential,
         /// A value of a config map.
         pub config_map: Value,
         /// A field of the pod.
         pub pod_field_ref: Value,
         /// Takes an inherited one away.
         pub exclude: bool,
+    }
+}
+
+optional! {
+    /// A value of a credential.
+    pub struct EnvironmentVariableCredential {
+        /// Its id.
+        pub asset_id: String,
+        /// Which of its values; may be left out where it has one.
+        pub key: String,
     }
 }
 

@@ -12,16 +12,16 @@ use utoipa::ToSchema;
 use crate::{Later, ScopeType, Time};
 
 pub use credential::{
-    AccessKeySpec, DockerRegistrySpec, GenericSecretSpec, KeyValuePair, NgcApiKeySpec,
-    PasswordSpec, SecretText,
+    AccessKeySpec, CredentialUpdate, DockerRegistrySpec, GenericSecretSpec, KeyValuePair,
+    NgcApiKeySpec, PasswordSpec, SecretText,
 };
 pub use data::{
     ClaimInfo, ConfigMapAssetSpec, GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAccessModes,
     PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 pub use environment::{
-    Connection, EnvironmentAssetSpec, EnvironmentVariableOfAsset, ExternalToolInfo,
-    InternalToolInfo,
+    Connection, EnvironmentAssetSpec, EnvironmentVariableCredential, EnvironmentVariableOfAsset,
+    ExternalToolInfo, InternalToolInfo,
 };
 
 /// Declares a struct all of whose fields may be left out.

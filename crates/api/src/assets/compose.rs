@@ -2,7 +2,8 @@
 //! the assets it names, then the template's, then those of the assets the template names.
 
 use api_types::{
-    AssetIds, Compute, CreationRequest, EnvironmentAssetSpec, EnvironmentVariable, WorkloadSpec,
+    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentAssetSpec, EnvironmentVariable,
+    EnvironmentVariableSecret, SecretAssetSpec, SecretVolume, Storage, WorkloadSpec,
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
@@ -86,15 +87,20 @@ impl Sources<'_> {
 
     /// The values of the assets that something names.
     fn assets(&mut self, at: &str, ids: AssetIds) -> Result<WorkloadSpec, Fault> {
-        if ids.datasources.is_some_and(|all| !all.is_empty()) {
-            return Err(Fault::not_yet(format!("{at}.datasources")));
-        }
         let mut values = WorkloadSpec::default();
+        let sources = ids.datasources.unwrap_or_default();
+        if !sources.is_empty() {
+            let volumes = sources.into_iter().enumerate();
+            let volumes =
+                volumes.map(|(n, one)| self.secret_volume(&format!("{at}.datasources[{n}]"), one));
+            let secret_volume = Some(volumes.collect::<Result<_, _>>()?);
+            values.storage = Some(Storage { secret_volume, ..Storage::default() });
+        }
         if let Some(id) = ids.environment {
             let field = format!("{at}.environment");
             let item: Item<Stored<EnvironmentAssetSpec>> = self.usable(&field, &id)?;
             let object = item.object.clone();
-            values = self.supported(&field, &object, environment(item.body.spec))?;
+            values = self.supported(&field, &object, environment(item.body.spec))?.over(values);
         }
         if let Some(id) = ids.compute {
             let field = format!("{at}.compute");
@@ -104,6 +110,18 @@ impl Sources<'_> {
             values = self.supported(&field, &object, compute)?.over(values);
         }
         Ok(values)
+    }
+
+    /// A data source that is a credential as files; others are not acted on yet.
+    fn secret_volume(&mut self, field: &str, source: AssetIdRef) -> Result<SecretVolume, Fault> {
+        if self.state.one::<Stored<SecretAssetSpec>>(&source.id).is_err() {
+            return Err(Fault::not_yet(field));
+        }
+        let item: Item<Stored<SecretAssetSpec>> = self.usable(field, &source.id)?;
+        let SecretAssetSpec { credential_asset_id, mount_path, default_mode } = item.body.spec;
+        let name = Some(item.object.name.clone());
+        let secret = credential_asset_id;
+        Ok(SecretVolume { name, mount_path, default_mode, secret, exclude: None })
     }
 
     /// An asset that workloads of this kind may use.
@@ -145,7 +163,9 @@ fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
             value: variable.value,
             description: variable.description,
             exclude: variable.exclude,
-            secret: variable.credential,
+            secret: variable
+                .credential
+                .map(|of| EnvironmentVariableSecret { name: of.asset_id, key: of.key }),
             config_map: variable.config_map,
             pod_field_ref: variable.pod_field_ref,
             ..EnvironmentVariable::default()

@@ -12,7 +12,7 @@ use crate::convert;
 use crate::edge::Fault;
 
 /// Refuses what lacks one of these.
-fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
+pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
     match fields.into_iter().find(|(_, there)| !there) {
         Some((field, _)) => Err(Fault::field(&format!("spec.{field}"), "must be set")),
         None => Ok(()),
@@ -20,18 +20,18 @@ fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
 }
 
 /// Refuses a path that does not begin at the root.
-fn absolute(field: &str, path: Option<&str>) -> Result<(), Fault> {
+pub(super) fn absolute(field: &str, path: Option<&str>) -> Result<(), Fault> {
     match path {
         Some(path) if !path.starts_with('/') => {
             let why = format!("`{path}` is not an absolute path; begin it with /");
-            Err(Fault::field(&format!("spec.{field}"), why))
+            Err(Fault::field(field, why))
         }
         _ => Ok(()),
     }
 }
 
 /// Refuses what is not written as permissions are.
-fn mode(text: Option<&str>) -> Result<(), Fault> {
+pub(super) fn mode(field: &str, text: Option<&str>) -> Result<(), Fault> {
     let octal = |text: &str| {
         let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
         digits.is_some_and(|rest| rest.bytes().all(|digit| (b'0'..=b'7').contains(&digit)))
@@ -39,7 +39,7 @@ fn mode(text: Option<&str>) -> Result<(), Fault> {
     match text.filter(|text| !octal(text)) {
         Some(text) => {
             let why = format!("`{text}` is not allowed; four octal digits such as 0644");
-            Err(Fault::field("spec.defaultMode", why))
+            Err(Fault::field(field, why))
         }
         None => Ok(()),
     }
@@ -117,8 +117,8 @@ impl AssetSpec for NfsAssetSpec {
             ("mountPath", self.mount_path.is_some()),
         ];
         needs(there)?;
-        absolute("path", self.path.as_deref())?;
-        absolute("mountPath", self.mount_path.as_deref())
+        absolute("spec.path", self.path.as_deref())?;
+        absolute("spec.mountPath", self.mount_path.as_deref())
     }
 }
 
@@ -129,7 +129,7 @@ impl AssetSpec for PvcAssetSpec {
 
     fn check(&self) -> Result<(), Fault> {
         needs([("path", self.path.is_some())])?;
-        absolute("path", self.path.as_deref())?;
+        absolute("spec.path", self.path.as_deref())?;
         if self.existing_pvc == Some(true) {
             return needs([("claimName", self.claim_name.is_some())]);
         }
@@ -147,7 +147,7 @@ impl AssetSpec for S3AssetSpec {
 
     fn check(&self) -> Result<(), Fault> {
         needs([("bucket", self.bucket.is_some()), ("path", self.path.is_some())])?;
-        absolute("path", self.path.as_deref())
+        absolute("spec.path", self.path.as_deref())
     }
 }
 
@@ -158,7 +158,7 @@ impl AssetSpec for GitAssetSpec {
 
     fn check(&self) -> Result<(), Fault> {
         needs([("repository", self.repository.is_some()), ("path", self.path.is_some())])?;
-        absolute("path", self.path.as_deref())
+        absolute("spec.path", self.path.as_deref())
     }
 }
 
@@ -169,8 +169,8 @@ impl AssetSpec for HostPathSpec {
 
     fn check(&self) -> Result<(), Fault> {
         needs([("path", self.path.is_some()), ("mountPath", self.mount_path.is_some())])?;
-        absolute("path", self.path.as_deref())?;
-        absolute("mountPath", self.mount_path.as_deref())?;
+        absolute("spec.path", self.path.as_deref())?;
+        absolute("spec.mountPath", self.mount_path.as_deref())?;
         let choices = ["None", "HostToContainer", "Bidirectional"];
         one_of("mountPropagation", self.mount_propagation.as_deref(), &choices)
     }
@@ -186,8 +186,8 @@ impl AssetSpec for ConfigMapAssetSpec {
             ("configMap", self.config_map.is_some()),
             ("mountPath", self.mount_path.is_some()),
         ])?;
-        absolute("mountPath", self.mount_path.as_deref())?;
-        mode(self.default_mode.as_deref())
+        absolute("spec.mountPath", self.mount_path.as_deref())?;
+        mode("spec.defaultMode", self.default_mode.as_deref())
     }
 }
 
@@ -199,7 +199,7 @@ impl AssetSpec for SecretAssetSpec {
     fn check(&self) -> Result<(), Fault> {
         let credential = self.credential_asset_id.is_some();
         needs([("credentialAssetId", credential), ("mountPath", self.mount_path.is_some())])?;
-        absolute("mountPath", self.mount_path.as_deref())?;
-        mode(self.default_mode.as_deref())
+        absolute("spec.mountPath", self.mount_path.as_deref())?;
+        mode("spec.defaultMode", self.default_mode.as_deref())
     }
 }

@@ -2,8 +2,11 @@
 //! shown. What a kind is, is in [`kinds`].
 
 mod compose;
+mod credentials;
 mod kinds;
 mod query;
+mod reseal;
+mod secrets;
 mod usage;
 
 use api_types::{
@@ -25,8 +28,11 @@ use crate::objects::{Family, Item};
 use crate::scopes::{self, NamedScope};
 
 pub(crate) use compose::compose;
+pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
-pub(crate) use usage::{Usage, ids_of};
+pub use reseal::reseal;
+pub(crate) use secrets::take_secrets;
+pub(crate) use usage::{Usage, ids_of, living};
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;
@@ -54,6 +60,12 @@ pub(crate) struct Stored<S> {
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
     pub(crate) spec: S,
+    /// The names of the values that are sealed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) keys: Vec<String>,
+    /// The values, sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secrets: Option<String>,
 }
 
 impl<S: AssetSpec> Family for Stored<S> {
@@ -83,7 +95,8 @@ pub(crate) fn creation<S: AssetSpec>(
     check_description(meta.description.as_deref())?;
     check(&spec)?;
     let (description, supports) = (meta.description, meta.workload_supported_types);
-    Ok((scope, meta.name, Stored { description, supports, updates: 0, spec }))
+    let body = Stored { description, supports, updates: 0, spec, keys: Vec::new(), secrets: None };
+    Ok((scope, meta.name, body))
 }
 
 /// Refuses a description that is too long, or none and yet there.

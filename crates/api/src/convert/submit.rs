@@ -42,6 +42,9 @@ pub(crate) fn command(
     }
     let project_id = super::project_id("projectId", &request.project_id)?;
     let spec = request.spec.unwrap_or_default();
+    if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
+        return Err(Fault::not_yet("spec.storage.secretVolume"));
+    }
     let class = match spec.priority_class.as_deref() {
         None => Class::default_of(kind),
         Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
@@ -57,7 +60,8 @@ pub(crate) fn command(
         image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
         command: words("spec.command", spec.command)?,
         args: words("spec.args", spec.args)?.unwrap_or_default(),
-        env: environment(spec.environment_variables.unwrap_or_default()),
+        env: environment(spec.environment_variables.unwrap_or_default())?,
+        secrets: Vec::new(),
         working_dir: not_empty("spec.workingDir", spec.working_dir)?,
         gpu: gpu(&compute)?,
         cpu_millis: cpu_millis(&compute)?,
@@ -113,11 +117,15 @@ pub(crate) fn words(field: &str, text: Option<String>) -> Result<Option<Vec<Stri
     Ok(Some(words))
 }
 
-fn environment(variables: Vec<EnvironmentVariable>) -> BTreeMap<String, String> {
+/// The plain variables. Those with values of credentials were taken out before.
+fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Fault> {
+    if let Some(at) = variables.iter().position(|variable| variable.secret.is_some()) {
+        return Err(Fault::not_yet(format!("spec.environmentVariables[{at}].secret")));
+    }
     let pair = |variable: EnvironmentVariable| {
         (variable.name.unwrap_or_default(), variable.value.unwrap_or_default())
     };
-    variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect()
+    Ok(variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect())
 }
 
 fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {

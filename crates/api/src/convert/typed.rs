@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use api_types::{
-    Compute, DesiredPhase, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
-    RestartPolicy, Training1, number_from_millis,
+    Compute, DesiredPhase, EnvironmentVariable, EnvironmentVariableSecret, GpuRequestType,
+    NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage, Training1, number_from_millis,
 };
 use control::view::{Phase, WorkloadView};
-use control::{GpuSpec, Restart, WorkloadSpec};
+use control::{GpuSpec, Restart, SecretPlace, SecretUse, WorkloadSpec};
 
 use super::workload::{category, phase_name};
 use super::{Context, quantity};
@@ -42,13 +42,24 @@ fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
         value: Some(value.clone()),
         ..EnvironmentVariable::default()
     });
+    let secrets = spec.secrets.iter().filter_map(|secret| match &secret.to {
+        SecretPlace::File { .. } => None,
+        SecretPlace::Variable(name) => Some(EnvironmentVariable {
+            name: Some(name.clone()),
+            secret: Some(EnvironmentVariableSecret {
+                name: Some(secret.named.clone()),
+                key: secret.key.clone(),
+            }),
+            ..EnvironmentVariable::default()
+        }),
+    });
     let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
     api_types::WorkloadSpec {
         image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
         command: spec.command.as_ref().and_then(some),
         args: some(&spec.args),
         compute: Some(compute(spec)),
-        environment_variables: Some(variables.collect()),
+        environment_variables: Some(variables.chain(secrets).collect()),
         working_dir: spec.working_dir.clone(),
         priority_class: Some(spec.priority_class.clone()),
         preemptibility: Some(if spec.preemptible {
@@ -68,9 +79,27 @@ fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
         category: Some(category(spec.kind).to_owned()),
         elastic: Some(spec.elastic),
         command_line: spec.command_line.clone(),
+        storage: storage(&spec.secrets),
         assets: crate::assets::ids_of(&spec.uses),
         ..api_types::WorkloadSpec::default()
     }
+}
+
+/// The credentials that are files.
+fn storage(secrets: &[SecretUse]) -> Option<Storage> {
+    let volume = |secret: &SecretUse| match &secret.to {
+        SecretPlace::Variable(_) => None,
+        SecretPlace::File { path, mode } => Some(SecretVolume {
+            name: None,
+            mount_path: Some(path.display().to_string()),
+            default_mode: Some(format!("{mode:04o}")),
+            secret: Some(secret.named.clone()),
+            exclude: None,
+        }),
+    };
+    let volumes: Vec<_> = secrets.iter().filter_map(volume).collect();
+    let secret_volume = Some(volumes).filter(|volumes| !volumes.is_empty())?;
+    Some(Storage { secret_volume: Some(secret_volume), ..Storage::default() })
 }
 
 fn compute(spec: &WorkloadSpec) -> Compute {

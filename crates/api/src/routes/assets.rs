@@ -6,6 +6,7 @@ use api_types::{
     S3AssetSpec, SecretAssetSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
+use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -145,7 +146,7 @@ async fn create<S: AssetSpec>(
 }
 
 /// The assets of a kind that were asked for, with their numbers in order of creation.
-fn wanted<S: AssetSpec>(
+pub(super) fn wanted<S: AssetSpec>(
     state: &Shared,
     caller: &Caller,
     query: &AssetQuery,
@@ -164,7 +165,7 @@ fn wanted<S: AssetSpec>(
     Ok(all.map(shown).collect())
 }
 
-async fn list<S: AssetSpec>(
+pub(super) async fn list<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
@@ -200,19 +201,23 @@ fn add<S: AssetSpec>(
     Ok(())
 }
 
-fn mixed(mut all: Vec<(u64, Value)>) -> Json<MixedAssetList> {
+pub(super) fn mixed(mut all: Vec<(u64, Value)>) -> Json<MixedAssetList> {
     all.sort_unstable_by_key(|(seq, _)| *seq);
     Json(MixedAssetList { entries: all.into_iter().map(|(_, asset)| asset).collect() })
 }
 
 /// The asset with this id, if the caller may see it.
-fn find<S: AssetSpec>(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Stored<S>>, Fault> {
+pub(super) fn find<S: AssetSpec>(
+    state: &Shared,
+    caller: &Caller,
+    id: &str,
+) -> Result<Item<Stored<S>>, Fault> {
     let found = state.one::<Stored<S>>(id)?;
     caller.must_see(S::RESOURCE, &found.object)?;
     Ok(found)
 }
 
-async fn read<S: AssetSpec>(
+pub(super) async fn read<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -242,7 +247,7 @@ async fn update<S: AssetSpec>(
     Ok(Json(assets::shown(&state, &state.control.view(), made, None)))
 }
 
-async fn delete<S: AssetSpec>(
+pub(super) async fn delete<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -253,6 +258,12 @@ async fn delete<S: AssetSpec>(
     if let Some(first) = usage.templates.first() {
         let why =
             format!("template `{}` names it; change or delete the template first", first.name);
+        return Err(Fault::new(StatusCode::CONFLICT, why));
+    }
+    if S::RESOURCE == Resource::Credentials
+        && let Some(user) = assets::living(&usage)
+    {
+        let why = format!("workload `{}` uses it; delete the workload first", user.name);
         return Err(Fault::new(StatusCode::CONFLICT, why));
     }
     state.remove::<Stored<S>>(&caller, &id).await?;

@@ -2,6 +2,7 @@
 
 mod assets;
 mod audit;
+mod credentials;
 mod departments;
 mod download;
 mod events;
@@ -77,6 +78,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(typed::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());
+    all.extend(credentials::routes());
     all.extend(templates::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());

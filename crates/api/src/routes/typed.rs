@@ -12,7 +12,7 @@ use control::{Scope, WorkloadSpec};
 
 use super::Shared;
 use crate::access::{Where, resource_of};
-use crate::assets::compose;
+use crate::assets::{compose, take_secrets};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
@@ -112,8 +112,11 @@ pub(super) fn asked_for(
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     let uses = compose(state, kind, &mut request)?;
     policy::apply(state, kind, project_id, request.spec.get_or_insert_default())?;
+    let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let (project_id, mut spec) = convert::command(kind, request, asker)?;
     spec.uses = uses;
+    spec.uses.extend(secrets.iter().map(|secret| secret.object.clone()));
+    spec.secrets = secrets;
     Ok((project_id, spec))
 }
 

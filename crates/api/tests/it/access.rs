@@ -8,6 +8,7 @@ use expect_test::expect_file;
 use serde_json::{Value, json};
 
 use crate::assets::{keep, one_of_each};
+use crate::credentials;
 use crate::people::{call, get, give, program, text, user};
 use crate::server::{Server, read};
 
@@ -48,7 +49,9 @@ const TEMPLATES: &str = "/api/v1/workload-templates/";
 async fn documents(server: &Server, project: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let number: u64 = project.parse().unwrap();
-    for (path, _, spec) in one_of_each() {
+    let credentials =
+        credentials::one_of_each().into_iter().map(|(path, kind, spec, _)| (path, kind, spec));
+    for (path, _, spec) in one_of_each().into_iter().chain(credentials) {
         let meta = json!({"name": "a", "scope": "project", "projectId": number});
         all.push((format!("/api/v1/asset/{path}/"), keep(server, path, &meta, &spec).await));
     }

@@ -137,7 +137,7 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
         (
             of(json!({"datasources": [{"id": "x"}]})),
             422,
-            "spec.assets.datasources is not supported yet",
+            "spec.assets.datasources[0] is not supported yet",
         ),
         (of(json!({"enviroment": "x"})), 400, "spec.assets.enviroment: unknown field"),
         (with_template(&json!("x")), 404, "templateId: template x was not found"),

@@ -36,6 +36,14 @@ impl EngineDouble {
         machine.runs.values().filter(|(_, s)| !matches!(s, RunState::Exited { .. })).count()
     }
 
+    /// The secrets of a workload's run, in words.
+    pub(crate) fn secrets_of(&self, workload: &str) -> Vec<String> {
+        let machine = self.0.lock().unwrap();
+        let mut runs = machine.runs.values().map(|(spec, _)| spec);
+        let spec = runs.find(|spec| spec.workload_name == workload).unwrap();
+        spec.secrets.iter().map(|one| format!("{:?}={}", one.to, one.value)).collect()
+    }
+
     fn spec(&self, key: RunKey) -> Result<RunSpec, Error> {
         let machine = self.0.lock().unwrap();
         machine.runs.get(&key).map(|(spec, _)| spec.clone()).ok_or(Error::NoSuchRun(key))

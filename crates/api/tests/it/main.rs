@@ -7,6 +7,7 @@ mod access;
 mod assets;
 mod audit;
 mod compose;
+mod credentials;
 mod departments;
 mod engine_double;
 mod identity;

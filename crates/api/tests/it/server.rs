@@ -43,6 +43,7 @@ impl Server {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
         let engine = EngineDouble::default();
+        let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
         let options = Options {
             cluster_name: "local".into(),
             version: "1.2.3".into(),
@@ -51,6 +52,7 @@ impl Server {
             store,
             policy: sched::Policy::default(),
             clock: Arc::clone(&clock),
+            unseal: api::unseal(vault.clone()),
         };
         let (service, control) = Service::open(options).await.unwrap();
         let shutdown = Shutdown::default();
@@ -59,6 +61,7 @@ impl Server {
         let router = api::router(State {
             control: control.clone(),
             authority: Arc::new(authority),
+            vault,
             clock,
             hosts: Some(vec!["gpu-box".into()]),
             client_program: Some(dir.path().join("runai")),

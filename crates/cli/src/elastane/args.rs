@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Bring the state back from such a file, into either database
     Restore(Restore),
+    /// Keys that credentials are encrypted with
+    #[command(subcommand)]
+    Keys(Keys),
     /// Print the access token of this installation
     Token,
     /// Print the version
@@ -65,6 +68,9 @@ pub(crate) struct Up {
     /// Name of the cluster [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,
+    /// File with the keys that credentials are encrypted with [default: in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials_key_file: Option<String>,
     /// What to log: off, error, warn, info, debug, trace [default: warn]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<String>,
@@ -98,6 +104,20 @@ pub(crate) struct Backup {
     /// Of which database
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+/// `keys …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Make a new key; the server takes it at its next start and encrypts everything anew
+    Rotate {
+        /// File with the keys [default: in the state directory]
+        #[arg(long, value_name = "FILE")]
+        credentials_key_file: Option<String>,
+        /// Where it may stand, too
+        #[command(flatten)]
+        place: Place,
+    },
 }
 
 /// `restore`.

@@ -17,8 +17,9 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "cluster_name",
+    "credentials_key_file",
     "database",
     "database_password_file",
     "gpus",
@@ -73,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) state_dir: PathBuf,
     pub(crate) listen: SocketAddr,
     pub(crate) cluster_name: String,
+    /// Where the keys of credentials are, if not in the state directory.
+    pub(crate) credentials_key_file: Option<PathBuf>,
     pub(crate) database: store::Database,
     pub(crate) log: LevelFilter,
     pub(crate) machines: Machines,
@@ -136,6 +139,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         state_dir,
         listen: address(&listen, insecure.unwrap_or(false))?,
         cluster_name: cluster_name(find("cluster_name"))?,
+        credentials_key_file: find("credentials_key_file").map(|given| given.text.into()),
         database: database(find("database"), find("database_password_file"))?,
         log: find("log").map_or(Ok(LevelFilter::WARN), |given| {
             let allowed = "write off, error, warn, info, debug or trace";
@@ -151,6 +155,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let text = |flag: &Option<String>| flag.clone();
     let values = [
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
+        ("credentials_key_file", "--credentials-key-file", text(&flags.credentials_key_file)),
         ("database", "--database", text(&flags.place.database)),
         (
             "database_password_file",

@@ -4,6 +4,7 @@ mod args;
 mod backup;
 mod config;
 mod down;
+mod keys;
 mod machines;
 mod project;
 mod simulate;
@@ -64,6 +65,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),
+        Command::Keys(verb) => keys::run(dir, verb),
         Command::Token => status::token(&state_dir(dir)?),
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;

@@ -32,6 +32,7 @@ fn without_a_word_everything_has_a_value() {
         state_dir: PathBuf::from("/h/.local/state/elastane"),
         listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
         cluster_name: "default".to_owned(),
+        credentials_key_file: None,
         database: store::Database::Sqlite,
         log: LevelFilter::WARN,
         machines: Machines::Found,

@@ -84,6 +84,8 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let Server { listener, service, state } = server;
     let control = state.control.clone();
     let shutdown = state.shutdown.clone();
+    let (resealed, vault) = (control.clone(), state.vault.clone());
+    tokio::spawn(async move { api::reseal(&resealed, &vault).await });
     let by_signal = stop_on_signals(shutdown.clone())?;
     let interface = api::serve(listener, api::router(state), shutdown.clone());
     let deciding = {
@@ -135,6 +137,7 @@ async fn open(
     let clock = Arc::new(SystemClock);
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
+    let vault = vault(config, dir)?;
     let engine = engine(dir, Some(umask))?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
@@ -144,12 +147,14 @@ async fn open(
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
+        unseal: api::unseal(vault.clone()),
     };
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;
     let state = api::State {
         control,
         authority: Arc::new(authority),
+        vault,
         clock,
         hosts: config.listen.ip().is_loopback().then(Vec::new),
         client_program: client_program(),
@@ -162,6 +167,16 @@ async fn open(
 fn client_program() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok()?.with_file_name("runai");
     beside.is_file().then_some(beside)
+}
+
+/// The keys of credentials.
+fn vault(config: &Config, dir: &Path) -> Result<auth::Vault, Error> {
+    auth::Vault::open(&vault_file(config, dir)).map_err(|error| Error::Failed(chain(&error)))
+}
+
+/// Where the keys of credentials are.
+pub(super) fn vault_file(config: &Config, dir: &Path) -> PathBuf {
+    config.credentials_key_file.clone().unwrap_or_else(|| dir.join(auth::VAULT_FILE))
 }
 
 /// Refuses a state directory in which others could put commands that would run as this user.

@@ -126,6 +126,7 @@ def walk(client):
 
     yield from lists(work, projects)
     yield from shapes(client, cluster, projects["team-a"]["id"])
+    yield from credentials(client)
 
     training = work.trainings
     reply = yield training.suspend_training(workload_id=made["b1"])
@@ -192,6 +193,40 @@ def look(client, workload):
     all_of("Event2", events["events"], "get_workload_events")
     check("HistoryRecord1", (yield work.events.get_workload_history(workload_id=workload)).data["records"][0],
           "get_workload_history")
+
+
+def credentials(client):
+    """Each kind is kept, shown without its values, changed and deleted."""
+    api = client.workload_assets.credentials
+    hush = "hush-5d2b"
+    kinds = (
+        ("AccessKey", "access_key", "access_keys", {"accessKeyId": "k", "secretAccessKey": hush}),
+        ("DockerRegistry", "docker_registry", "docker_registries", {"url": "u", "user": "a", "password": hush}),
+        ("GenericSecret", "generic_secret", "generic_secret", {"keyValuePairs": [{"key": "a", "value": hush}]}),
+        ("NgcApiKey", "ngc_api_key", "ngc_api_key", {"ngc_api_key": hush}),
+        ("Password", "password", "passwords", {"user": "a", "password": hush}),
+    )
+    for model, one, many, spec in kinds:
+        request = getattr(models, f"{model}CreationRequest").from_dict(
+            {"meta": {"name": f"{one}-{RUN}", "scope": "tenant"}, "spec": spec}
+        )
+        made = yield getattr(api, f"create_{one}")(**{f"{one}_creation_request": request})
+        equal(made.status_code, 201, f"create_{one}")
+        check(model, made.data, f"create_{one}")
+        asset = made.data["meta"]["id"]
+        read = (yield getattr(api, f"get_{one}_by_id")(asset_id=asset)).data
+        check(model, read, f"get_{one}_by_id")
+        listed = (yield getattr(api, f"list_{many}")(name=f"{one}-{RUN}")).data
+        check(f"{model}ListResponse", listed, f"list_{many}")
+        update = getattr(models, f"{model}UpdateRequest").from_dict({"meta": {"description": "d"}})
+        changed = (yield getattr(api, f"update_{one}")(asset_id=asset, **{f"{one}_update_request": update})).data
+        equal(changed["meta"]["description"], "d", f"update_{one}")
+        everything = (yield api.list_credentials_assets(name=f"{one}-{RUN}")).data
+        check("CredentialsListResponse", everything, "list_credentials_assets")
+        equal(len(everything["entries"]), 1, "list_credentials_assets")
+        equal(hush in json.dumps([made.data, read, listed, changed, everything]), False, f"{one} is secret")
+        gone = (yield getattr(api, f"delete_{one}")(asset_id=asset)).status_code
+        equal(gone, 204, f"delete_{one}")
 
 
 def lists(work, projects):

@@ -11,4 +11,5 @@ mod install;
 mod matching;
 mod quickstart;
 mod sandbox;
+mod secrets;
 mod walkthroughs;

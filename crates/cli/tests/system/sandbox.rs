@@ -134,21 +134,28 @@ impl Sandbox {
             .filter(|it| it.parent == child.id())
             .map(|it| it.pid)
             .collect();
-        for pid in below {
-            kill(pid);
+        // It ends once it has waited for the server, which holds the lock of its state until then.
+        match below.as_slice() {
+            [] => kill(child.id()),
+            servers => servers.iter().for_each(|pid| kill(*pid)),
         }
-        kill(child.id());
         child.wait().expect("a child can be waited for");
     }
 
     /// One GET request with the token of the state directory: status and body.
     pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
+        self.ask("GET", path, "")
+    }
+
+    /// One request with the token of the state directory: status and body.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
         let token = fs::read_to_string(self.state_dir().join("token")).ok()?;
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-             Authorization: Bearer {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Length: {}\r\nAuthorization: Bearer {}\r\n\r\n{body}",
+            body.len(),
             token.trim()
         );
         stream.write_all(request.as_bytes()).ok()?;

@@ -11,6 +11,7 @@ mod org;
 mod postgres;
 mod refusals;
 mod restart;
+mod secrets;
 mod usage;
 mod walks;
 mod world;

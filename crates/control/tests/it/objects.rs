@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Edit, Error, NewObject, Object, Scope};
+use control::{Edit, Error, NewId, NewObject, Object, Scope};
 use serde_json::{Value, json};
 
 use crate::world::{World, nodes};
@@ -10,7 +10,7 @@ use crate::world::{World, nodes};
 fn new(name: &str, scope: Scope) -> NewObject {
     let body = json!({"n": 0, "secrets": {"hash": "hush"}});
     let owner = String::new();
-    NewObject { kind: "asset", numbered: false, scope, owner, name: name.to_owned(), body }
+    NewObject { kind: "asset", id: NewId::Any, scope, owner, name: name.to_owned(), body }
 }
 
 async fn make(w: &World, name: &str, scope: Scope) -> Result<Arc<Object>, Error> {
@@ -29,7 +29,7 @@ fn names(w: &World) -> Vec<String> {
 #[tokio::test]
 async fn objects_survive_a_crash_and_numbers_are_not_given_twice() {
     let mut w = World::new(nodes(1, 1), &[1]).await;
-    let numbered = |name: &str| NewObject { numbered: true, ..new(name, Scope::Tenant) };
+    let numbered = |name: &str| NewObject { id: NewId::Number, ..new(name, Scope::Tenant) };
     let first = w.handle.create_object("ann", numbered("a")).await.unwrap();
     let second = make(&w, "b", Scope::Project(1)).await.unwrap();
     w.handle.update_object("bob", "asset", &second.id, renamed("c")).await.unwrap();

@@ -72,6 +72,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         restart: Restart::Never,
         grace_ms: 1000,
         command_line: None,
+        secrets: Vec::new(),
         uses: Vec::new(),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
@@ -251,6 +252,11 @@ impl World {
     }
 }
 
+/// Opens `{"key": "value"}`, and nothing else.
+fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
+    serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
+}
+
 async fn open(
     dir: &tempfile::TempDir,
     database: &Database,
@@ -267,6 +273,7 @@ async fn open(
         store: Store::open_in(dir.path(), database).await.unwrap(),
         policy: policy.clone(),
         clock: Arc::new(clock.clone()),
+        unseal: Arc::new(unseal),
     };
     Service::open(options).await.unwrap()
 }

@@ -100,6 +100,7 @@ impl Fixture for Bench {
             command: Some(vec!["sh".into(), "-c".into(), text.into()]),
             args: vec![],
             env: std::collections::BTreeMap::new(),
+            secrets: vec![],
             working_dir: None,
             grace_ms: 5000,
             cpu_millis: 100,

@@ -64,6 +64,7 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             restart: "never".to_owned(),
             grace_ms: 30_000,
             command_line: None,
+            secrets: Vec::new(),
             uses: Vec::new(),
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),

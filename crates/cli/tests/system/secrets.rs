@@ -1,0 +1,137 @@
+//! Secrets in the whole product: they reach the run they are for, and nothing else keeps them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, environment, every_process, wait_until};
+
+const HUSH: &str = "hush-51e0c7";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request that is granted.
+fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {
+    let (code, text) = sandbox.ask(method, path, &body.to_string()).expect("an answer");
+    assert!((200..300).contains(&code), "{method} {path}: {code} {text}");
+}
+
+/// Every file below a folder that holds this text.
+fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else if fs::read(&path)
+            .unwrap_or_default()
+            .windows(text.len())
+            .any(|w| w == text.as_bytes())
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn output(sandbox: &Sandbox, workload: &str) -> String {
+    sandbox.shell(&format!("runai logs {workload} -p team-a")).text
+}
+
+/// A training that prints what it was given and where.
+fn submit(sandbox: &Sandbox, name: &str) {
+    let script =
+        "sh -c 'echo got $(echo $TOKEN | rev) $(rev $ELASTANE_SECRETS_DIR/creds/key); sleep 1000'";
+    let body = json!({"name": name, "projectId": "1", "spec": {
+        "command": script,
+        "environmentVariables": [{"name": "TOKEN", "secret": {"name": "keys", "key": "key"}}],
+        "storage": {"secretVolume": [{"secret": "keys", "mountPath": "/creds"}]},
+    }});
+    ask(sandbox, "POST", "/api/v1/workloads/trainings", &body);
+}
+
+/// What the training prints once it has both.
+fn got() -> String {
+    let backwards: String = HUSH.chars().rev().collect();
+    format!("got {backwards} {backwards}")
+}
+
+/// Neither a command line nor the environment of a process other than the run's.
+fn no_program_of_ours_knows_it(sandbox: &Sandbox) {
+    let lines: Vec<_> = every_process().into_iter().filter(|p| p.command.contains(HUSH)).collect();
+    assert!(lines.is_empty(), "{lines:?}");
+    let holders: Vec<_> = sandbox
+        .processes()
+        .into_iter()
+        .filter(|p| environment(p.pid).is_some_and(|env| env.values().any(|v| v.contains(HUSH))))
+        .map(|p| p.command)
+        .collect();
+    assert!(holders.iter().all(|line| !line.contains("elastane")), "{holders:?}");
+    assert!(!holders.is_empty());
+}
+
+#[test]
+fn a_secret_reaches_its_run_and_stays_nowhere_else() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
+    sandbox.shell("elastane project create team-a --gpu-quota 2");
+    let spec = json!({"keyValuePairs": [{"key": "key", "value": HUSH}]});
+    let made = json!({"meta": {"name": "keys", "scope": "tenant"}, "spec": spec});
+    ask(&sandbox, "POST", "/api/v1/asset/credentials/generic-secret", &made);
+    // Others that must not be kept either: they are wrong, and refused.
+    let wrong = json!({"grantType": "password", "username": "a@x.org", "password": HUSH});
+    let wrong = wrong.to_string();
+    assert_eq!(sandbox.ask("POST", "/api/v1/token", &wrong).expect("an answer").0, 401);
+    let path = format!("/api/v1/workloads?search=x&token={HUSH}");
+    assert_eq!(sandbox.get(&path).expect("an answer").0, 400);
+
+    submit(&sandbox, "t");
+    assert!(
+        wait_until(PATIENCE, || output(&sandbox, "t").contains(&got())),
+        "{}",
+        output(&sandbox, "t")
+    );
+    no_program_of_ours_knows_it(&sandbox);
+    let root = sandbox.state_dir().join("..");
+    let kept = holding(&root, HUSH);
+    assert!(kept.iter().all(|path| path.ends_with("secrets/creds/key")), "{kept:?}");
+    assert_eq!(kept.len(), 1);
+
+    // A restart, a new key, and the old one gone after that.
+    let key = sandbox.state_dir().join("credentials-key");
+    let before = fs::read_to_string(&key).expect("a key");
+    sandbox.kill_server();
+    let rotated = sandbox.shell("elastane keys rotate");
+    assert_eq!(rotated.code, Some(0), "{}", rotated.text);
+    sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
+    let number = |sandbox: &Sandbox| {
+        let all = sandbox.get("/api/v1/asset/credentials").expect("an answer").1;
+        let all: Value = serde_json::from_str(&all).expect("JSON");
+        all["entries"][0]["spec"]["genericSecret"]["keyId"].as_u64()
+    };
+    let new = rotated.text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+    assert!(wait_until(PATIENCE, || number(&sandbox) == new), "{new:?}");
+    let both = fs::read_to_string(&key).expect("keys");
+    fs::write(&key, both.replace(&before, "")).expect("written");
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
+    submit(&sandbox, "u");
+    assert!(wait_until(PATIENCE, || output(&sandbox, "u").contains(&got())));
+    let saved = sandbox.shell("elastane backup state.jsonl");
+    assert_eq!(saved.code, Some(0), "{}", saved.text);
+
+    // The key is lost: the server says what is wrong, and goes on.
+    sandbox.kill_server();
+    fs::remove_file(&key).expect("removed");
+    sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
+    assert!(wait_until(PATIENCE, || sandbox
+        .server_text()
+        .contains("credential `keys` stays as it")));
+    submit(&sandbox, "v");
+    let why = || sandbox.shell("runai describe job v -p team-a").text;
+    assert!(wait_until(PATIENCE, || why().contains("bring that file back")), "{}", why());
+
+    sandbox.shell("runai delete t u v -p team-a");
+    assert!(wait_until(PATIENCE, || holding(&root, HUSH).is_empty()), "{:?}", holding(&root, HUSH));
+}

@@ -1,0 +1,93 @@
+//! Values of credentials on their way to a run.
+
+use control::view::Phase;
+use control::{Edit, NewId, NewObject, Scope, SecretPlace, SecretUse, WorkloadSpec};
+use serde_json::{Value, json};
+
+use crate::world::{World, nodes, training};
+
+async fn credential(w: &World, secrets: &str) -> String {
+    let new = NewObject {
+        kind: "credential",
+        id: NewId::Any,
+        scope: Scope::Tenant,
+        owner: String::new(),
+        name: "keys".to_owned(),
+        body: json!({ "secrets": secrets }),
+    };
+    w.handle.create_object("ann", new).await.unwrap().key()
+}
+
+/// A training with one value in a variable and all of them in files.
+fn using(object: &str) -> WorkloadSpec {
+    let of = |key: Option<&str>, to| SecretUse {
+        object: object.to_owned(),
+        named: "keys".to_owned(),
+        key: key.map(str::to_owned),
+        to,
+    };
+    WorkloadSpec {
+        secrets: vec![
+            of(Some("k"), SecretPlace::Variable("KEY".to_owned())),
+            of(None, SecretPlace::File { path: "/creds".into(), mode: 0o400 }),
+        ],
+        ..training("t", 1)
+    }
+}
+
+fn given(w: &World) -> Vec<(SecretPlace, String)> {
+    w.engine.run_of("t").secrets.into_iter().map(|one| (one.to, one.value)).collect()
+}
+
+#[tokio::test]
+async fn a_run_gets_what_its_credential_keeps_when_it_starts_also_after_a_crash() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    let object = credential(&w, r#"{"k":"one","other":"two"}"#).await;
+    w.submit(1, using(&object)).await;
+    w.phase("t", Phase::Running).await;
+    let file =
+        |name: &str| SecretPlace::File { path: format!("/creds/{name}").into(), mode: 0o400 };
+    let want = |k: &str| {
+        vec![
+            (SecretPlace::Variable("KEY".to_owned()), k.to_owned()),
+            (file("k"), k.to_owned()),
+            (file("other"), "two".to_owned()),
+        ]
+    };
+    assert_eq!(given(&w), want("one"));
+    w.crash().await;
+    w.start().await;
+    let changed = |_: &control::Object| -> Result<(String, Value), control::Error> {
+        Ok(("keys".to_owned(), json!({ "secrets": r#"{"k":"new","other":"two"}"# })))
+    };
+    let id = object.split_once('/').unwrap().1;
+    w.handle.update_object("ann", "credential", id, Edit::new(changed)).await.unwrap();
+    let workload = w.id("t");
+    w.handle.suspend("ann", workload).await.unwrap();
+    w.phase("t", Phase::Stopped).await;
+    w.handle.resume("ann", workload).await.unwrap();
+    w.phase("t", Phase::Running).await;
+    assert_eq!(given(&w), want("new"), "as it is when the run starts");
+}
+
+#[tokio::test]
+async fn a_credential_that_cannot_be_used_is_named_and_nothing_starts() {
+    for (secrets, deleted, why) in [
+        ("sealed with a lost key", false, "credential `keys` cannot be opened: credential/"),
+        ("{}", false, "credential `keys` has no value `k` any more"),
+        ("{}", true, "was deleted; submit it again with another"),
+    ] {
+        let w = World::new(nodes(1, 1), &[1]).await;
+        let object = credential(&w, secrets).await;
+        if deleted {
+            let id = object.split_once('/').unwrap().1;
+            w.handle.delete_object("ann", "credential", id).await.unwrap();
+        }
+        let spec = WorkloadSpec { backoff_limit: 0, ..using(&object) };
+        let made = w.submit(1, spec).await;
+        w.phase("t", Phase::Failed).await;
+        let said: Vec<_> = w.events(made.id).await.into_iter().map(|event| event.message).collect();
+        assert!(said.iter().any(|text| text.contains(why)), "{why}: {said:?}");
+        assert_eq!(w.engine.known(), 0);
+    }
+}
