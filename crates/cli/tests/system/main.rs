@@ -8,6 +8,7 @@ mod crash;
 mod document;
 mod faults;
 mod install;
+mod load;
 mod matching;
 mod quickstart;
 mod sandbox;

@@ -106,8 +106,7 @@ impl Sandbox {
             .expect("a server process");
         self.server = Some(child);
         let ready = wait_until(Duration::from_secs(30), || {
-            self.server_ended()
-                || self.get("/elastane/v1/status").is_some_and(|(code, _)| code == 200)
+            self.server_ended() || self.get("/healthz").is_some_and(|(code, _)| code == 200)
         });
         assert!(ready && !self.server_ended(), "the server did not start:\n{}", self.server_text());
     }
@@ -149,21 +148,12 @@ impl Sandbox {
 
     /// One request with the token of the state directory: status and body.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
-        let token = fs::read_to_string(self.state_dir().join("token")).ok()?;
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-             Content-Length: {}\r\nAuthorization: Bearer {}\r\n\r\n{body}",
-            body.len(),
-            token.trim()
-        );
-        stream.write_all(request.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let code = head.split_whitespace().nth(1)?.parse().ok()?;
-        Some((code, body.to_owned()))
+        self.door(&self.state_dir()).ask(method, path, body)
+    }
+
+    /// The way in for programs, with the token of a state directory.
+    pub(crate) fn door(&self, state_dir: &Path) -> Door {
+        Door { port: self.port, token_file: state_dir.join("token") }
     }
 
     /// The living processes of this sandbox: those whose command line, environment or working
@@ -185,6 +175,35 @@ impl Sandbox {
             }
         };
         all.values().filter(|process| ours(process.pid)).cloned().collect()
+    }
+}
+
+/// Where a server of a sandbox is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    port: u16,
+    token_file: PathBuf,
+}
+
+impl Door {
+    /// One request, with the token if there is one yet: status and body; none if the answer, or a
+    /// part of it, is missing.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+        let token = fs::read_to_string(&self.token_file).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+            token.trim(),
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let code = head.split_whitespace().nth(1)?.parse().ok()?;
+        Some((code, body.to_owned()))
     }
 }
 

@@ -1,0 +1,210 @@
+//! Many creations at once while things break: the server is killed, its database restarted, the disk
+//! full. Owns: that what was acknowledged is there, once, and that errors say what happened.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Door, Sandbox, every_process, wait_until};
+
+const SERVER: &str = "elastane up --nodes 2x4x16GiB";
+const CLIENTS: usize = 16;
+const EACH: usize = 25;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one client was told.
+#[derive(Default)]
+struct Told {
+    acknowledged: BTreeSet<String>,
+    /// Texts of refusals that were not the client's fault.
+    errors: Vec<String>,
+}
+
+/// A project to create in; its id and the cluster's.
+fn project(door: &Door) -> (String, String) {
+    let (_, status) = door.ask("GET", "/elastane/v1/status", "").expect("a status");
+    let cluster = text(&status, "clusterId");
+    let resources = json!([{"gpu": {"deserved": 8}}]);
+    let body = json!({"name": "team-a", "clusterId": cluster, "resources": resources});
+    let (code, made) =
+        door.ask("POST", "/api/v1/org-unit/projects", &body.to_string()).expect("an answer");
+    assert_eq!(code, 201, "{made}");
+    (text(&made, "id"), cluster)
+}
+
+fn text(body: &str, key: &str) -> String {
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    body[key].as_str().expect("a text").to_owned()
+}
+
+fn creation(name: &str, (project, cluster): &(String, String)) -> String {
+    let compute =
+        json!({"gpuDevicesRequest": 1, "cpuCoreRequest": 0.001, "cpuMemoryRequest": "1M"});
+    let spec = json!({"image": "ubuntu", "command": "sleep 1000", "compute": compute});
+    json!({"name": name, "projectId": project, "clusterId": cluster, "spec": spec}).to_string()
+}
+
+/// Creates workloads one after the other, each until it is there, as a program that repeats itself.
+fn create(door: &Door, client: usize, place: &(String, String)) -> Told {
+    let mut told = Told::default();
+    for number in 0..EACH {
+        let name = format!("w{client}-{number}");
+        let body = creation(&name, place);
+        let mut in_doubt = false;
+        let there = wait_until(PATIENCE, || {
+            match door.ask("POST", "/api/v1/workloads/trainings", &body) {
+                Some((202, _)) => true,
+                // It was there when an earlier answer was lost; without one nobody else made it.
+                Some((409, why)) => {
+                    assert!(in_doubt, "{name} was never created, and exists: {why}");
+                    true
+                }
+                Some((503, why)) => {
+                    in_doubt = true;
+                    told.errors.push(why);
+                    false
+                }
+                Some((code, why)) => panic!("{name}: {code} {why}"),
+                None => {
+                    in_doubt = true;
+                    false
+                }
+            }
+        });
+        assert!(there, "{name} cannot be created: {:?}", told.errors.last());
+        told.acknowledged.insert(name);
+    }
+    told
+}
+
+/// Creates from all clients at once while `disturb` is called again and again.
+fn under_load(door: &Door, mut disturb: impl FnMut()) -> Vec<String> {
+    let place = project(door);
+    let done = AtomicBool::new(false);
+    let told: Vec<Told> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let place = &place;
+                scope.spawn(move || create(door, client, place))
+            })
+            .collect();
+        let done = &done;
+        let waiting = scope.spawn(move || {
+            let told = clients.into_iter().map(|client| client.join().expect("a client"));
+            let told = told.collect();
+            done.store(true, Ordering::Release);
+            told
+        });
+        while !done.load(Ordering::Acquire) && !waiting.is_finished() {
+            disturb();
+        }
+        waiting.join().expect("every client")
+    });
+    let acknowledged: BTreeSet<String> =
+        told.iter().flat_map(|told| told.acknowledged.clone()).collect();
+    assert_eq!(acknowledged.len(), CLIENTS * EACH);
+    assert_eq!(listed(door), acknowledged.into_iter().collect::<Vec<_>>());
+    told.into_iter().flat_map(|told| told.errors).collect()
+}
+
+/// Every name as often as it is listed, in order.
+fn listed(door: &Door) -> Vec<String> {
+    let (code, list) = door.ask("GET", "/api/v1/workloads?limit=500", "").expect("a list");
+    assert_eq!(code, 200, "{list}");
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    let rows = list["workloads"].as_array().expect("workloads").iter();
+    let mut names: Vec<_> =
+        rows.map(|row| row["name"].as_str().unwrap_or("?").to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_server_killed_under_load_loses_and_doubles_nothing() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server(SERVER);
+    let door = sandbox.door(&sandbox.state_dir());
+    let mut kills = 0;
+    under_load(&door, || {
+        std::thread::sleep(Duration::from_millis(100));
+        if kills < 5 {
+            sandbox.kill_server();
+            sandbox.start_server(SERVER);
+            kills += 1;
+        }
+    });
+    assert_eq!(kills, 5, "the load was over too soon to be killed in");
+}
+
+#[test]
+fn a_database_restarted_under_load_loses_and_doubles_nothing() {
+    let Some(postgres) = store::testing::PgServer::own() else { return };
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server(&format!("{SERVER} --database '{}'", postgres.text("postgres")));
+    let mut restarts = 0;
+    under_load(&sandbox.door(&sandbox.state_dir()), || {
+        std::thread::sleep(Duration::from_millis(100));
+        if restarts < 3 {
+            postgres.down();
+            postgres.up();
+            restarts += 1;
+        }
+    });
+    assert_eq!(restarts, 3, "the load was over too soon to be restarted in");
+}
+
+/// A state directory on a disk of its own, which is small; seen from outside through the server.
+const SMALL_DISK: &str = "unshare --user --map-root-user --mount sh -c \
+    'mkdir -p \"$ELASTANE_STATE_DIR\" && mount -t tmpfs -o size=12m,mode=700 small \"$ELASTANE_STATE_DIR\" && \
+    exec elastane up --nodes 2x4x16GiB \"$@\"' up";
+
+#[test]
+fn a_full_disk_refuses_with_its_reason_and_loses_nothing() {
+    let mut sandbox = Sandbox::new();
+    let may = sandbox.shell("unshare --user --map-root-user --mount mount -t tmpfs none /mnt");
+    if may.code != Some(0) {
+        let why = "no mount namespace for a small disk";
+        let _ = writeln!(std::io::stderr(), "skipped: load::a_full_disk ({why})");
+        return;
+    }
+    sandbox.start_server(SMALL_DISK);
+    let state_dir = inside(&sandbox);
+    let ballast = state_dir.join("ballast");
+    let mut fillings = 0;
+    let errors = under_load(&sandbox.door(&state_dir), || {
+        std::thread::sleep(Duration::from_millis(100));
+        if fillings < 3 {
+            fill(&ballast);
+            std::thread::sleep(Duration::from_millis(1_500));
+            fs::remove_file(&ballast).expect("the ballast goes");
+            fillings += 1;
+        }
+    });
+    assert!(!errors.is_empty(), "the disk was never full");
+    let named = |error: &&String| error.contains("full") || error.contains("space");
+    assert!(errors.iter().any(|error| named(&error)), "{:?}", errors.first());
+}
+
+/// The state directory as the server sees it.
+fn inside(sandbox: &Sandbox) -> PathBuf {
+    let port = format!("127.0.0.1:{}", sandbox.port());
+    let server = every_process().into_iter().find(|process| {
+        process.command.starts_with("elastane up") && process.command.contains(&port)
+    });
+    let pid = server.expect("the server runs").pid;
+    let dir = sandbox.state_dir();
+    Path::new(&format!("/proc/{pid}/root")).join(dir.strip_prefix("/").expect("absolute"))
+}
+
+/// Writes until there is no space.
+fn fill(path: &Path) {
+    let mut file = fs::File::create(path).expect("a file");
+    let block = vec![0_u8; 64 << 10];
+    while file.write_all(&block).is_ok() {}
+    while file.write_all(&[0]).is_ok() {}
+}
