@@ -77,8 +77,9 @@ pub use property::{
 };
 pub use scalar::{Millis, Time, number_from_millis};
 pub use submit::{
-    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentVariable, EnvironmentVariableSecret,
-    GpuRequestType, Later, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
+    AssetIdRef, AssetIds, CleanPodPolicy, Compute, CreationRequest, DistributedCreationRequest,
+    DistributedFramework, EnvironmentVariable, EnvironmentVariableSecret, GpuRequestType, Later,
+    MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
     TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
@@ -92,8 +93,8 @@ pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
-    DesiredPhase, RequestCores, RequestQuantity, RequestResources, RequestedPods, Training1,
-    Workload, WorkloadBatch, WorkloadsPage, Workspace1,
+    DesiredPhase, DistributedWorkload, RequestCores, RequestQuantity, RequestResources,
+    RequestedPods, Training1, Workload, WorkloadBatch, WorkloadsPage, Workspace1,
 };
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.

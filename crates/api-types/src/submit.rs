@@ -1,5 +1,5 @@
-//! Creating trainings and workspaces. Owns: every published request field (reference C.4,
-//! `TrainingSpecSpec`), so that a field which is known but has no effect yet can be told from a
+//! Creating workloads. Owns: every published request field (reference C.4, `TrainingSpecSpec`,
+//! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can be told from a
 //! misspelled one. Fields typed [`Later`] belong to the first sort.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// A published field that this server does not act on yet. Accepted when it asks for nothing.
 pub type Later = Option<Value>;
 
-/// Body of a creation, one shape for trainings and workspaces.
+/// Body of a creation, one shape for all kinds of workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreationRequest {
@@ -30,12 +30,21 @@ pub struct CreationRequest {
     /// What to run and with what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
+    /// Of distributed workloads: whether the master is as the workers are; it is unless
+    /// `masterSpec` is given or this is `false`, which means that there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec_same_as_worker: Option<bool>,
+    /// Of distributed workloads: the master. What it leaves out is as with the workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec: Option<WorkloadSpec>,
 }
 
 /// Body of `POST /api/v1/workloads/trainings`.
 pub type TrainingCreationRequest = CreationRequest;
 /// Body of `POST /api/v1/workloads/workspaces`.
 pub type WorkspaceCreationRequest = CreationRequest;
+/// Body of `POST /api/v1/workloads/distributed`.
+pub type DistributedCreationRequest = CreationRequest;
 
 /// Declares a struct with the fields we act on and those we do not yet, and the list of the latter.
 macro_rules! with_later {
@@ -100,8 +109,10 @@ impl CreationRequest {
         let top = [("useGivenNameAsPrefix", &self.use_given_name_as_prefix)];
         let top = top.into_iter().filter(|(_, value)| asks_for_something(value));
         let mut names: Vec<String> = top.map(|(name, _)| name.to_owned()).collect();
-        let spec = self.spec.iter().flat_map(WorkloadSpec::all_not_yet);
-        names.extend(spec.map(|name| format!("spec.{name}")));
+        for (at, spec) in [("spec", &self.spec), ("masterSpec", &self.master_spec)] {
+            let later = spec.iter().flat_map(WorkloadSpec::all_not_yet);
+            names.extend(later.map(|name| format!("{at}.{name}")));
+        }
         names
     }
 }
@@ -145,6 +156,9 @@ impl Inherit for u64 {}
 impl Inherit for Preemptibility {}
 impl Inherit for RestartPolicy {}
 impl Inherit for GpuRequestType {}
+impl Inherit for DistributedFramework {}
+impl Inherit for CleanPodPolicy {}
+impl Inherit for MpiLauncherCreationPolicy {}
 
 impl Inherit for EnvironmentVariableSecret {}
 
@@ -230,8 +244,8 @@ pub struct AssetIdRef {
 }
 
 with_later! {
-    /// What to run and with what (`TrainingSpecSpec`, `WorkspaceSpecSpec`), and three fields of
-    /// our own: `assets`, `elastic` and `commandLine`.
+    /// What to run and with what, for all kinds of workload; which fields go with which kind is
+    /// checked at submission. Three fields are our own: `assets`, `elastic` and `commandLine`.
     pub struct WorkloadSpec {
         /// Image.
         pub image: String,
@@ -263,6 +277,24 @@ with_later! {
         pub category: String,
         /// What it finds in its file system.
         pub storage: Storage,
+        /// Trainings: how many pods are to end well; `parallelism` if it is not said.
+        pub completions: u32,
+        /// Trainings: most pods that run at a time; 1 if it is not said.
+        pub parallelism: u32,
+        /// Distributed: by whose rules the pods work together.
+        pub distributed_framework: DistributedFramework,
+        /// Distributed: workers.
+        pub num_workers: u32,
+        /// Distributed, PyTorch: fewest workers it goes on with.
+        pub min_replicas: u32,
+        /// Distributed, PyTorch: most workers.
+        pub max_replicas: u32,
+        /// Distributed: what happens to pods that run when the workload has ended.
+        pub clean_pod_policy: CleanPodPolicy,
+        /// Distributed, MPI: ranks in each worker.
+        pub slots_per_worker: u32,
+        /// Distributed, MPI: when the launcher is started.
+        pub mpi_launcher_creation_policy: MpiLauncherCreationPolicy,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
         pub elastic: bool,
         /// Our own: the command line it was submitted with, for people.
@@ -271,7 +303,6 @@ with_later! {
         pub assets: AssetIds,
         ---
         auto_deletion: "autoDeletionTimeAfterCompletionSeconds",
-        completions: "completions",
         create_home_dir: "createHomeDir",
         exposed_urls: "exposedUrls",
         image_pull_policy: "imagePullPolicy",
@@ -279,12 +310,12 @@ with_later! {
         node_affinity_required: "nodeAffinityRequired",
         node_pools: "nodePools",
         node_type: "nodeType",
-        parallelism: "parallelism",
         pod_affinity: "podAffinity",
         ports: "ports",
         probes: "probes",
         related_urls: "relatedUrls",
         security: "security",
+        ssh_auth_mount_path: "sshAuthMountPath",
         stdin: "stdin",
         terminate_after_preemption: "terminateAfterPreemption",
         tolerations: "tolerations",
@@ -430,6 +461,41 @@ pub enum Preemptibility {
     Preemptible,
     /// It may not; it stays within quota.
     NonPreemptible,
+}
+
+/// By whose rules the pods of a distributed workload work together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum DistributedFramework {
+    /// MPI: a launcher starts ranks in the workers.
+    MPI,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    TF,
+    /// XGBoost.
+    XGBoost,
+    /// JAX.
+    JAX,
+}
+
+/// What happens to the pods of a distributed workload that run when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum CleanPodPolicy {
+    /// They go on.
+    None,
+    /// They are stopped, and the output of all pods is deleted.
+    All,
+    /// They are stopped.
+    Running,
+}
+
+/// When the launcher of an MPI workload is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum MpiLauncherCreationPolicy {
+    /// With the workers.
+    AtStartup,
+    /// When all workers run.
+    WaitForWorkersReady,
 }
 
 /// What happens when the main process ends.

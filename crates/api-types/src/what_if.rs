@@ -13,6 +13,8 @@ pub struct WhatIf {
     pub trainings: Vec<CreationRequest>,
     /// Workspaces, as they would be posted.
     pub workspaces: Vec<CreationRequest>,
+    /// Distributed workloads, as they would be posted.
+    pub distributed: Vec<CreationRequest>,
     /// Steps of a scenario: `{"quota": {…}}`, `{"add_node": {…}}`, `{"delete": "a"}`, ….
     #[schema(value_type = Vec<Object>)]
     pub steps: Vec<serde_json::Value>,

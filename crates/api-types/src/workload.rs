@@ -88,6 +88,9 @@ pub struct Workload {
     pub current_node_pools: Vec<String>,
     /// Images.
     pub images: Vec<String>,
+    /// By whose rules its pods work together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributed_framework: Option<String>,
     /// Environment.
     pub environment_variables: std::collections::BTreeMap<String, String>,
     /// Command, as one string.
@@ -125,8 +128,20 @@ pub struct Condition1 {
 /// Pods asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedPods {
-    /// How many.
+    /// How many that run at a time.
     pub number: u64,
+    /// Fewest that it runs with, where that is fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<u64>,
+    /// Most that it runs with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+    /// Most that run at a time, where pods take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallelism: Option<u64>,
+    /// How many are to end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completions: Option<u64>,
 }
 
 /// What was asked for.
@@ -227,10 +242,18 @@ pub struct Training1 {
     pub actual_phase: String,
     /// What was asked for.
     pub spec: WorkloadSpec,
+    /// Of distributed workloads: whether the master is as the workers are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec_same_as_worker: Option<bool>,
+    /// Of distributed workloads: the master, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec: Option<WorkloadSpec>,
 }
 
 /// A workspace as the typed routes show it.
 pub type Workspace1 = Training1;
+/// A distributed workload as the typed routes show it.
+pub type DistributedWorkload = Training1;
 
 /// Where the user wants a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

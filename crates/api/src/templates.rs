@@ -65,6 +65,7 @@ pub(crate) const fn type_of(kind: WorkloadKind) -> WorkloadType {
     match kind {
         WorkloadKind::Training => WorkloadType::Training,
         WorkloadKind::Workspace => WorkloadType::Workspace,
+        WorkloadKind::Distributed => WorkloadType::Distributed,
     }
 }
 

@@ -3,9 +3,9 @@
 
 use api_types::{CreationRequest, PodFate, Search, WouldDo, WouldHappen, WouldWait};
 use control::view::WorkloadKind::{Training, Workspace};
-use control::{GpuSpec, WorkloadSpec};
+use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
 use sim::scenario::amount::{Count, Size};
-use sim::scenario::{At, GpuAsk, GpuRequest, Scenario, Step, Workload};
+use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
 
@@ -41,17 +41,37 @@ pub fn workload_asked_for(
 #[must_use]
 pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     let mut workload = Workload::named(&spec.name, project);
-    workload.gpu = Some(GpuAsk(match spec.gpu {
-        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
-        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
-        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
-    }));
-    workload.cpu = Some(Count::new(spec.cpu_millis));
-    workload.memory = Some(Size::new(spec.memory_bytes));
+    if spec.more.is_empty() {
+        let PodSet { pods_min, ref pod, .. } = spec.pods;
+        workload.gpu = Some(gpus(pod));
+        workload.cpu = Some(Count::new(pod.cpu_millis));
+        workload.memory = Some(Size::new(pod.memory_bytes));
+        let pods = spec.pods.wanted();
+        workload.pods = Some(pods).filter(|pods| *pods > 1);
+        workload.pods_min = Some(pods_min).filter(|least| *least < pods);
+    } else {
+        let set = |set: &PodSet| scenario::PodSet {
+            pods: set.pods,
+            pods_min: Some(set.pods_min).filter(|least| *least < set.pods),
+            gpu: gpus(&set.pod),
+            cpu: Some(Count::new(set.pod.cpu_millis)),
+            memory: Some(Size::new(set.pod.memory_bytes)),
+            ..scenario::PodSet::named(&set.role)
+        };
+        workload.pod_sets = spec.sets().map(set).map(At::from).collect();
+    }
     workload.elastic = spec.elastic;
     workload.priority = Some(spec.priority);
     workload.preemptible = Some(spec.preemptible);
     workload
+}
+
+fn gpus(pod: &PodSpec) -> GpuAsk {
+    GpuAsk(match pod.gpu {
+        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
+        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
+        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
+    })
 }
 
 /// Adds the steps that are asked for.

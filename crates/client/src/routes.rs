@@ -14,6 +14,8 @@ pub enum WorkloadKind {
     Training,
     /// `/workloads/workspaces`.
     Workspace,
+    /// `/workloads/distributed`.
+    Distributed,
 }
 
 impl WorkloadKind {
@@ -23,6 +25,7 @@ impl WorkloadKind {
         match kind {
             "Training" => Some(Self::Training),
             "Workspace" => Some(Self::Workspace),
+            "Distributed" => Some(Self::Distributed),
             _ => None,
         }
     }
@@ -31,6 +34,7 @@ impl WorkloadKind {
         match self {
             Self::Training => "/api/v1/workloads/trainings",
             Self::Workspace => "/api/v1/workloads/workspaces",
+            Self::Distributed => "/api/v1/workloads/distributed",
         }
     }
 }

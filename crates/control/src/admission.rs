@@ -8,7 +8,8 @@ use engine::{Engine, RunKey, RunSpec, SecretPlace};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::command::{GpuSpec, WorkloadSpec};
+use crate::command::WorkloadSpec;
+use crate::spec::{GpuSpec, PodSet, PodSpec};
 use crate::view::{Share, WorkloadKind};
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
@@ -16,10 +17,12 @@ const GRACE_MS_MAX: u64 = 300_000;
 /// Most workloads that are not deleted, and most departments or projects.
 const WORKLOADS_MAX: usize = 100_000;
 const ORG_UNITS_MAX: usize = 10_000;
-/// Most devices, cores or bytes one pod can ask for: far beyond any machine.
+/// Most devices, cores or bytes a workload can ask for: far beyond any machine.
 const DEVICES_MAX: u32 = 100_000;
 const CPU_MILLIS_MAX: u64 = 1_000_000_000;
 const MEMORY_BYTES_MAX: u64 = 1 << 44;
+/// Most pods of a workload; all of them are written when one changes.
+const PODS_MAX: u32 = 1000;
 /// Largest quota or limit, in thousandths of GPUs or cores, and in bytes.
 const QUOTA_MILLIS_MAX: u64 = 1_000_000_000_000;
 const QUOTA_BYTES_MAX: u64 = 1 << 50;
@@ -146,35 +149,34 @@ fn share(share: &Share) -> Result<(), Error> {
 /// Checks the values of a workload.
 pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), Error> {
     units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
+    let ensure = |ok: bool, field, text: String| {
+        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
+    };
+    amounts(spec)?;
+    elastic(spec)?;
+    ensure(
+        spec.backoff_limit <= BACKOFF_LIMIT_MAX,
+        "backoff limit",
+        format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed"),
+    )?;
+    for set in spec.sets() {
+        pod(&set.pod)?;
+        engine
+            .check(&without_place(spec, set))
+            .map_err(|error| Error::invalid("image", error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn pod(spec: &PodSpec) -> Result<(), Error> {
     gpus(spec)?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
     };
     ensure(
-        spec.cpu_millis <= CPU_MILLIS_MAX,
-        "cpu",
-        format!(
-            "the CPU request is too large; at most {} cores are allowed",
-            CPU_MILLIS_MAX / 1000
-        ),
-    )?;
-    ensure(
-        spec.memory_bytes <= MEMORY_BYTES_MAX,
-        "memory",
-        format!(
-            "the memory request is too large; at most {} are allowed",
-            units::format_bytes(MEMORY_BYTES_MAX)
-        ),
-    )?;
-    ensure(
         spec.grace_ms <= GRACE_MS_MAX,
         "grace period",
         format!("the grace period is too long; 0 to {} seconds are allowed", GRACE_MS_MAX / 1000),
-    )?;
-    ensure(
-        spec.backoff_limit <= BACKOFF_LIMIT_MAX,
-        "backoff limit",
-        format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed"),
     )?;
     let secret_names = spec.secrets.iter().filter_map(|secret| match &secret.to {
         SecretPlace::Variable(name) => Some(name),
@@ -198,11 +200,48 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
         spec.working_dir.as_ref().is_none_or(|dir| dir.starts_with('/')),
         "working directory",
         "the working directory is not an absolute path; begin it with `/`".to_owned(),
-    )?;
-    engine.check(&without_place(spec)).map_err(|error| Error::invalid("image", error.to_string()))
+    )
 }
 
-fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
+/// What all pods of a workload ask for together is bounded, as one pod is.
+fn amounts(spec: &WorkloadSpec) -> Result<(), Error> {
+    let pods = spec.pod_count();
+    if pods == 0 || pods > PODS_MAX {
+        let text = format!("a workload has 1 to {PODS_MAX} pods, not {pods}");
+        return Err(Error::invalid("pods", text));
+    }
+    for set in spec.sets() {
+        if set.pods == 0 || !(1..=set.pods).contains(&set.pods_min) || set.at_once == Some(0) {
+            let text = format!(
+                "of {} pods at least {} cannot be the least that make sense",
+                set.pods, set.pods_min
+            );
+            return Err(Error::invalid("pods", text));
+        }
+    }
+    let sum = |of: fn(&PodSpec) -> u64| {
+        let all = spec.sets().map(|set| of(&set.pod).saturating_mul(set.pods.into()));
+        all.fold(0, u64::saturating_add)
+    };
+    let too_much = |field, what: &str, most: String| {
+        let text = format!("the {what} request is too large; at most {most} are allowed");
+        Err(Error::invalid(field, text))
+    };
+    if sum(|pod| pod.cpu_millis) > CPU_MILLIS_MAX {
+        return too_much("cpu", "CPU", format!("{} cores", CPU_MILLIS_MAX / 1000));
+    }
+    if sum(|pod| pod.memory_bytes) > MEMORY_BYTES_MAX {
+        return too_much("memory", "memory", units::format_bytes(MEMORY_BYTES_MAX));
+    }
+    let devices = sum(|pod| u64::from(pod.gpu.devices()));
+    if devices > DEVICES_MAX.into() {
+        let text = format!("{devices} GPUs are more than the {DEVICES_MAX} allowed");
+        return Err(Error::invalid("gpu", text));
+    }
+    Ok(())
+}
+
+fn gpus(spec: &PodSpec) -> Result<(), Error> {
     let bad = |text: String| Err(Error::invalid("gpu", text));
     let devices = match spec.gpu {
         GpuSpec::Whole(devices) => devices,
@@ -223,9 +262,10 @@ fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
     if devices == 0 && !matches!(spec.gpu, GpuSpec::Whole(_)) {
         return bad("a part of a GPU needs at least one device".to_owned());
     }
-    if devices > DEVICES_MAX {
-        return bad(format!("{devices} GPUs are more than the {DEVICES_MAX} allowed"));
-    }
+    Ok(())
+}
+
+fn elastic(spec: &WorkloadSpec) -> Result<(), Error> {
     if !spec.elastic {
         return Ok(());
     }
@@ -233,14 +273,18 @@ fn gpus(spec: &WorkloadSpec) -> Result<(), Error> {
         let text = "only trainings can be elastic; leave out --elastic or --interactive";
         return Err(Error::invalid("elastic", text));
     }
-    match spec.gpu {
+    if spec.pod_count() > 1 {
+        return Err(Error::invalid("elastic", "only a workload of one pod can be elastic"));
+    }
+    match spec.pods.pod.gpu {
         GpuSpec::Whole(1..) => Ok(()),
         _ => Err(Error::invalid("elastic", "an elastic training needs at least one whole GPU")),
     }
 }
 
 /// The specification as the engine would get it, without a place.
-pub(crate) fn without_place(spec: &WorkloadSpec) -> RunSpec {
+pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
+    let pod = &set.pod;
     RunSpec {
         key: RunKey { pod: Uuid::nil(), generation: 1 },
         pod_name: spec.name.clone(),
@@ -250,15 +294,16 @@ pub(crate) fn without_place(spec: &WorkloadSpec) -> RunSpec {
         pod_index: 0,
         node_name: String::new(),
         devices: Vec::new(),
-        image: spec.image.clone(),
-        command: spec.command.clone(),
-        args: spec.args.clone(),
-        env: spec.env.clone(),
+        image: pod.image.clone(),
+        command: pod.command.clone(),
+        args: pod.args.clone(),
+        env: pod.env.clone(),
         secrets: Vec::new(),
-        working_dir: spec.working_dir.clone().map(Into::into),
-        grace_ms: spec.grace_ms,
-        cpu_millis: spec.cpu_millis,
-        memory_bytes: spec.memory_bytes,
+        working_dir: pod.working_dir.clone().map(Into::into),
+        grace_ms: pod.grace_ms,
+        cpu_millis: pod.cpu_millis,
+        memory_bytes: pod.memory_bytes,
+        gang: None,
     }
 }
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::SecretPlace;
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
+use crate::spec::{PodSet, Together};
 use crate::view::{Rank, Rules, Share, WorkloadKind};
 
 /// A project to create.
@@ -137,24 +137,12 @@ pub struct WorkloadSpec {
     pub submitted_by: String,
     /// From where: `CLI`, `Control-plane`, `Other`.
     pub source: String,
-    /// Container image.
-    pub image: String,
-    /// Replaces the entrypoint.
-    pub command: Option<Vec<String>>,
-    /// Arguments.
-    pub args: Vec<String>,
-    /// Environment.
-    pub env: BTreeMap<String, String>,
-    /// Values of credentials, by reference: they are looked up at each start.
-    pub secrets: Vec<SecretUse>,
-    /// Working directory.
-    pub working_dir: Option<String>,
-    /// GPUs of each pod.
-    pub gpu: GpuSpec,
-    /// CPU request of each pod, thousandths of a core.
-    pub cpu_millis: u64,
-    /// Memory request of each pod, bytes.
-    pub memory_bytes: u64,
+    /// Its pods, or the first set of them.
+    pub pods: PodSet,
+    /// Further sets of pods.
+    pub more: Vec<PodSet>,
+    /// How its pods work together; none where each is on its own.
+    pub together: Option<Together>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
     /// Priority; higher goes first inside the project.
@@ -165,10 +153,6 @@ pub struct WorkloadSpec {
     pub preemptible: bool,
     /// How often a failed pod is started again.
     pub backoff_limit: u32,
-    /// What happens when the process ends.
-    pub restart: Restart,
-    /// SIGTERM to SIGKILL, milliseconds.
-    pub grace_ms: u64,
     /// The command line it was submitted with, for people.
     pub command_line: Option<String>,
     /// The objects that values were taken from, `<kind>/<id>`.
@@ -177,51 +161,6 @@ pub struct WorkloadSpec {
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.
     pub annotations: BTreeMap<String, String>,
-}
-
-/// A value of a credential that each pod gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretUse {
-    /// The object that holds it, `<kind>/<id>`.
-    pub object: String,
-    /// What it was named by.
-    pub named: String,
-    /// Which of its values; none: each as a file of its name in the folder that `to` names.
-    pub key: Option<String>,
-    /// Where a pod finds it.
-    pub to: SecretPlace,
-}
-
-/// GPUs of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GpuSpec {
-    /// So many whole devices; 0 for CPU-only work.
-    Whole(u32),
-    /// The same share of each of so many devices.
-    Share {
-        /// Devices.
-        devices: u32,
-        /// Thousandths of each, 1–999.
-        millis: u64,
-    },
-    /// So much memory on each of so many devices.
-    Memory {
-        /// Devices.
-        devices: u32,
-        /// Bytes on each.
-        bytes: u64,
-    },
-}
-
-/// What happens when the main process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restart {
-    /// Exit 0 completes the workload; a failure is retried as a new run, up to the back-off limit.
-    Never,
-    /// A failure restarts the process in place, for ever, after a growing delay.
-    OnFailure,
-    /// Any exit restarts the process in place.
-    Always,
 }
 
 /// A request to the dispatcher.

@@ -127,6 +127,7 @@ impl State {
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.name, being_deleted)?;
         let id = Uuid::now_v7();
+        let pods = (0..spec.pod_count()).map(Pod::new).collect();
         let workload = Workload {
             id,
             seq: self.last_workload_seq + 1,
@@ -146,9 +147,9 @@ impl State {
             last_eviction: None,
             over_quota: false,
             requested: units::Resources::ZERO,
-            pods: vec![Pod::new(0)],
+            pods,
         };
-        self.add(workload)?;
+        self.add(workload, false)?;
         self.last_workload_seq += 1;
         let workload = &self.workloads[&id];
         let message = format!("accepted from {}", workload.spec.submitted_by);

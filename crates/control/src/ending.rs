@@ -4,10 +4,10 @@
 use store::{Change, Desired};
 use uuid::Uuid;
 
-use crate::command::Restart;
 use crate::lifecycle::RUNS_KEPT;
 use crate::persist;
-use crate::state::{Action, Ended, News, State, Workload};
+use crate::spec::{CleanPods, Restart};
+use crate::state::{Action, Ended, News, Pod, State, Workload};
 
 /// First delay after a failure; doubles with each.
 const BACK_OFF_MS_MIN: u64 = 1000;
@@ -34,7 +34,7 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
         let restarts = workload.restarts;
-        match (spec.restart, exit) {
+        match (spec.set_of(number).0.pod.restart, exit) {
             (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
             // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
             // cannot start processes at the moment. It uses up no retry.
@@ -73,6 +73,7 @@ impl State {
             self.cluster.vacate(model);
         }
         self.touch(id);
+        self.restart_with(id, number);
         let seconds = units::format_millis(delay_ms);
         let message = format!("starts again in {seconds} s (retry {restarts} of {limit})");
         self.say(id, News::new("BackOff", message).warning().pod(number));
@@ -131,7 +132,8 @@ impl State {
             self.cluster.vacate(model);
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if ended == Ended::Succeeded && workload.pods.iter().any(|pod| pod.ended.is_none()) {
+        if ended == Ended::Succeeded && !workload.is_complete_with(number) {
+            self.update_wants(id);
             return;
         }
         workload.completed_at = Some(now);
@@ -142,7 +144,10 @@ impl State {
             let last = workload.pods[number].last_exit.clone().unwrap_or_default();
             self.say(id, News::new("Failed", format!("failed for good: {last}")).warning());
         }
-        self.release_all(id);
+        match self.workloads[&id].clean() {
+            CleanPods::None => self.release_those(id, Pod::is_idle),
+            CleanPods::Running | CleanPods::All => self.release_all(id),
+        }
         self.update_wants(id);
         self.leave_if_ended(id);
     }
@@ -152,6 +157,19 @@ impl State {
         let ended = |w: &Workload| w.completed_at.is_some() && !self.holds_any(w);
         if self.workloads.get(&id).is_some_and(ended) {
             self.leave_model(id);
+            if self.workloads[&id].clean() == CleanPods::All {
+                self.remove_runs(&self.workloads[&id].pods.clone());
+            }
+        }
+    }
+
+    /// Has what is left of the runs of some pods deleted.
+    fn remove_runs(&mut self, pods: &[Pod]) {
+        for pod in pods {
+            let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
+            let runs = (oldest..=pod.generation)
+                .map(|generation| engine::RunKey { pod: pod.id, generation });
+            self.outbox.actions.extend(runs.map(Action::Remove));
         }
     }
 
@@ -195,11 +213,7 @@ impl State {
         for pod in &workload.pods {
             self.homes.remove(&pod.id);
             self.restarting.remove(&pod.id);
-            let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
-            for generation in oldest..=pod.generation {
-                let run = engine::RunKey { pod: pod.id, generation };
-                self.outbox.actions.push(Action::Remove(run));
-            }
+            self.remove_runs(std::slice::from_ref(pod));
             self.outbox.actions.push(Action::Forget(pod.id));
         }
         self.outbox.deleted.insert(id, workload);

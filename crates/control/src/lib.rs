@@ -18,6 +18,7 @@ mod dispatcher;
 mod ending;
 mod error;
 mod executor;
+mod gang;
 mod handle;
 mod lifecycle;
 mod limits;
@@ -33,18 +34,18 @@ mod reasons;
 mod recover;
 mod secrets;
 mod service;
+mod spec;
 mod state;
 mod usage;
 pub mod view;
 
-pub use command::{
-    DepartmentSpec, GpuSpec, OrgChange, ProjectSpec, Restart, SecretUse, ShareChange, WorkloadSpec,
-};
-pub use engine::SecretPlace;
+pub use command::{DepartmentSpec, OrgChange, ProjectSpec, ShareChange, WorkloadSpec};
+pub use engine::{Framework, MASTER, SecretPlace, WORKER};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use objects::{Edit, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use service::Service;
+pub use spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together};
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};

@@ -6,9 +6,9 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::SecretUse;
 use crate::objects::SECRETS;
 use crate::reasons::SERVER_STOPPED;
+use crate::spec::{PodSet, SecretUse};
 use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
@@ -19,26 +19,35 @@ use crate::{Error, admission};
 pub(crate) const RUNS_KEPT: u32 = 3;
 
 impl State {
-    /// Takes a workload in: names, pods, and a place in the model unless it has ended.
-    pub(crate) fn add(&mut self, mut workload: Workload) -> Result<(), Error> {
+    /// Takes a workload in: names, pods, and a place in the model unless it has ended and nothing of
+    /// it `holds` a place.
+    pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
         let project =
             self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         let spec = &workload.spec;
-        let pods = u32::try_from(workload.pods.len()).unwrap_or(u32::MAX);
-        let gang = model::PodSetSpec::gang(model_request(spec), pods);
+        let set = |set: &PodSet| model::PodSetSpec {
+            name: set.role.clone(),
+            pods_min: set.pods_min,
+            ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
+        };
         let model = self.cluster.add_workload(model::WorkloadSpec {
             priority: spec.priority,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             created_at: workload.created_at,
-            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, gang)
+            pod_sets: spec.sets().map(set).collect(),
+            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, set(&spec.pods))
         });
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
-        workload.requested = (0..pods).map(|_| row.demand()).sum();
-        if workload.completed_at.is_some() {
+        let wanted = spec
+            .sets()
+            .zip(&row.pod_sets)
+            .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
+        workload.requested = wanted.sum();
+        if workload.completed_at.is_some() && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
             workload.model = Some(model);
@@ -64,10 +73,11 @@ impl State {
     /// Tells the scheduler which pods of a workload should run.
     pub(crate) fn update_wants(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        for pod in &workload.pods {
+        let turns = workload.turns();
+        for (pod, turn) in workload.pods.iter().zip(turns) {
             let wants = workload.desired == Desired::Run
                 && workload.completed_at.is_none()
-                && pod.ended.is_none()
+                && turn
                 && !self.has_stray(pod.id);
             if let Some(model) = pod.model {
                 self.cluster.set_wants(model, wants);
@@ -97,6 +107,7 @@ impl State {
         pod.started_at = None;
         pod.restart_at = None;
         pod.released_at = None;
+        pod.waits_for_others = false;
         let (pod_id, run) = (pod.id, pod.run());
         pod.placed_at = Some(now);
         self.restarting.remove(&pod_id);
@@ -126,17 +137,19 @@ impl State {
             })
         };
         let spec = &workload.spec;
+        let (set, _) = spec.set_of(number);
         let run = RunSpec {
             key: pod.run(),
-            pod_name: pod_name(&spec.name, pod),
+            pod_name: pod_name(spec, pod),
             workload_id: id,
             project_name: self.projects.get(&workload.project_id)?.name.clone(),
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
-            ..admission::without_place(spec)
+            gang: self.gang_of(workload, number),
+            ..admission::without_place(spec, set)
         };
-        let sealed = spec.secrets.iter().map(|of| self.sealed(of)).collect();
+        let sealed = set.pod.secrets.iter().map(|of| self.sealed(of)).collect();
         Some(Start { spec: run, sealed })
     }
 
@@ -157,11 +170,13 @@ impl State {
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) -> bool {
         let now = self.clock;
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
-        let grace_ms = workload.spec.grace_ms;
+        let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
         let Some(pod) = workload.pods.get_mut(number) else { return false };
         pod.released_at = Some(now);
         let run = pod.run();
-        let idle = pod.restart_at.take().is_some();
+        let idle = pod.is_idle();
+        pod.restart_at = None;
+        pod.waits_for_others = false;
         let (pod_id, model) = (pod.id, pod.model);
         if idle {
             self.restarting.remove(&pod_id);
@@ -177,10 +192,15 @@ impl State {
 
     /// Stops every run of a workload.
     pub(crate) fn release_all(&mut self, id: Uuid) {
+        self.release_those(id, |_| true);
+    }
+
+    /// Stops the runs of the pods of a workload that are as described.
+    pub(crate) fn release_those(&mut self, id: Uuid, are: impl Fn(&Pod) -> bool) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let held: Vec<_> = (0..workload.pods.len())
             .filter_map(|number| {
-                let pod = &workload.pods[number];
+                let pod = Some(&workload.pods[number]).filter(|pod| are(pod))?;
                 let occupancy = self.occupancy(pod);
                 let runs = occupancy.current.is_some() && !occupancy.releasing;
                 pod.model.filter(|_| runs).map(|model| (number, model))

@@ -8,7 +8,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::reasons::TIME_LIMIT;
-use crate::state::{News, Project, State};
+use crate::state::{News, Project, State, Workload};
 use crate::view::{Phase, Rules};
 
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
@@ -50,7 +50,8 @@ impl State {
             || self.departments.values().any(|one| one.rules != Rules::default());
         let running = self.by_model.values().filter(|_| any);
         let limited = running.filter_map(|id| {
-            let workload = self.workloads.get(id).filter(|w| w.phase == Phase::Running)?;
+            let runs = |w: &&Workload| matches!(w.phase, Phase::Running | Phase::Degraded);
+            let workload = self.workloads.get(id).filter(runs)?;
             let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
             let since = workload.phase_since;
             let told = self.warned.get(id).filter(|(ran, _)| *ran == since);

@@ -6,7 +6,7 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::Restart;
+use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 
 impl State {
@@ -28,7 +28,7 @@ impl State {
         let holds = self.occupancy(pod).current.is_some();
         // Older runs were dealt with when they ended; a pod without a place, or waiting in it
         // for its restart, has no process.
-        if key.generation != pod.generation || !holds || pod.restart_at.is_some() {
+        if key.generation != pod.generation || !holds || pod.is_idle() {
             return;
         }
         match &seen.state {
@@ -43,7 +43,8 @@ impl State {
         self.touch(id);
         let Some(pod) = self.workloads.get(&id).and_then(|w| w.pods.get(number)) else { return };
         let place = self.occupancy(pod);
-        let due = place.current.is_some() && !place.releasing && pod.started_at.is_none();
+        let held = place.current.is_some() && !place.releasing;
+        let due = held && pod.started_at.is_none() && !pod.is_idle();
         if due
             && !self.has_stray(pod.id)
             && let Some(spec) = self.run_spec(id, number)
@@ -60,13 +61,15 @@ impl State {
             return;
         }
         pod.started_at = Some(started_at.min(now));
+        self.assembling.insert(id);
         self.touch(id);
         self.say(id, News::new("Started", "its process runs").pod(number));
     }
 
     fn exited(&mut self, id: Uuid, number: usize, exit: &Exit, at: Instant) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let (desired, restart) = (workload.desired, workload.spec.restart);
+        let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
+        let over = workload.completed_at.is_some();
         let Some(pod) = workload.pods.get_mut(number) else { return };
         pod.last_exit = Some(in_words(exit));
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
@@ -78,18 +81,27 @@ impl State {
         self.touch(id);
         if !releasing {
             self.say_exit(id, number, exit);
-            self.ended_by_itself(id, number, exit, ran_ms);
+            if over {
+                // It was left to go on when its workload had ended.
+                self.cluster.vacate(model);
+                self.leave_if_ended(id);
+            } else {
+                self.ended_by_itself(id, number, exit, ran_ms);
+            }
             return;
         }
+        let alone = self.workloads[&id].spec.together.is_none();
         let completed = before_stop
             && self.workloads[&id].pods[number].released_at.is_some()
             && exit.success()
-            && restart != Restart::Always;
+            && restart != Restart::Always
+            && (alone || self.workloads[&id].is_complete_with(number));
         if completed && desired == Desired::Run && !self.halted {
             self.end(id, number, Ended::Succeeded);
         } else {
             self.cluster.vacate(model);
             self.leave_if_ended(id);
+            self.rewind_if_stopped(id);
             tracing::debug!(%run, exit = %in_words(exit), "stopped as asked");
         }
         self.finish_deletion(id);
@@ -148,6 +160,7 @@ impl State {
         }
         pod.generation = generation;
         pod.restart_at = None;
+        pod.waits_for_others = false;
         let (pod, model) = (pod.id, pod.model);
         self.restarting.remove(&pod);
         if let Some(model) = model {
@@ -164,8 +177,9 @@ impl State {
     ) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(pod) = workload.pods.get(number) else { return };
-        let (run, pod_id, idle) = (pod.run(), pod.id, pod.restart_at.is_some());
-        let (grace_ms, model) = (workload.spec.grace_ms, pod.model);
+        let (run, pod_id, idle) = (pod.run(), pod.id, pod.is_idle());
+        let over = workload.completed_at.is_some();
+        let (grace_ms, model) = (workload.spec.set_of(number).0.pod.grace_ms, pod.model);
         let place = self.occupancy(pod);
         let Some(model) = model.filter(|_| place.current.is_some()) else {
             self.finish_deletion(id);
@@ -175,12 +189,14 @@ impl State {
             _ if idle => {}
             (true, true) => self.outbox.actions.push(Action::Stop(run, grace_ms)),
             (true, false) => {}
-            (false, true) => {
+            (false, releasing) if releasing || over => {
                 self.cluster.vacate(model);
                 self.touch(id);
+                self.leave_if_ended(id);
+                self.rewind_if_stopped(id);
                 self.finish_deletion(id);
             }
-            (false, false) => {
+            (false, _) => {
                 if let Some(pod) = self.pod_mut(id, number) {
                     pod.started_at = None;
                 }

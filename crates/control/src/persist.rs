@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use engine::SecretPlace;
+use engine::{Framework, SecretPlace};
 use store::{
-    DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, ProjectBody,
-    ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, WorkloadRow, WorkloadSpecBody,
-    WorkloadState,
+    DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, PodSetBody,
+    ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, TogetherBody,
+    WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
-use crate::command::{GpuSpec, Restart, SecretUse, WorkloadSpec};
+use crate::command::WorkloadSpec;
+use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together};
 use crate::state::{Department, Ended, Pod, Project, Workload};
 use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
 
@@ -41,15 +42,20 @@ macro_rules! words {
 
 words!(Phase, phase_word, phase, "phase":
     Pending = "pending", Initializing = "initializing", Running = "running",
+    Degraded = "degraded",
     Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
     Completed = "completed", Failed = "failed");
 words!(Rank, rank_word, rank, "rank":
     VeryLow = "very-low", Low = "low", MediumLow = "medium-low", Medium = "medium",
     MediumHigh = "medium-high", High = "high", VeryHigh = "very-high");
 words!(WorkloadKind, kind_word, kind, "kind of workload":
-    Training = "training", Workspace = "workspace");
+    Training = "training", Workspace = "workspace", Distributed = "distributed");
 words!(Restart, restart_word, restart, "restart policy":
     Never = "never", OnFailure = "on-failure", Always = "always");
+words!(Framework, framework_word, framework, "framework":
+    PyTorch = "pytorch", Mpi = "mpi", Tf = "tf", XgBoost = "xgboost", Jax = "jax");
+words!(CleanPods, clean_word, clean, "what becomes of pods":
+    Running = "running", All = "all", None = "none");
 words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
 
 pub(crate) fn department_row(
@@ -238,26 +244,19 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         kind: kind_word(spec.kind).to_owned(),
         submitted_by: spec.submitted_by.clone(),
         source: spec.source.clone(),
-        image: spec.image.clone(),
-        command: spec.command.clone(),
-        args: spec.args.clone(),
-        env: spec.env.clone(),
-        secrets: spec.secrets.iter().map(secret_body).collect(),
-        working_dir: spec.working_dir.clone(),
-        gpu: match spec.gpu {
-            GpuSpec::Whole(devices) => GpuBody::Whole { devices },
-            GpuSpec::Share { devices, millis } => GpuBody::Share { devices, millis },
-            GpuSpec::Memory { devices, bytes } => GpuBody::Memory { devices, bytes },
-        },
-        cpu_millis: spec.cpu_millis,
-        memory_bytes: spec.memory_bytes,
+        pods: set_body(&spec.pods),
+        more: spec.more.iter().map(set_body).collect(),
+        together: spec.together.map(|together| TogetherBody {
+            framework: framework_word(together.framework).to_owned(),
+            slots_per_worker: together.slots_per_worker,
+            first_waits: together.first_waits,
+            clean: clean_word(together.clean).to_owned(),
+        }),
         elastic: spec.elastic,
         priority: spec.priority,
         priority_class: spec.priority_class.clone(),
         preemptible: spec.preemptible,
         backoff_limit: spec.backoff_limit,
-        restart: restart_word(spec.restart).to_owned(),
-        grace_ms: spec.grace_ms,
         command_line: spec.command_line.clone(),
         uses: spec.uses.clone(),
         labels: spec.labels.clone(),
@@ -288,12 +287,33 @@ fn secret_from_body(body: SecretBody) -> Result<SecretUse, Error> {
     Ok(SecretUse { object: body.object, named: body.named, key: body.key, to })
 }
 
-fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
-    Ok(WorkloadSpec {
-        name: body.name,
-        kind: kind(&body.kind)?,
-        submitted_by: body.submitted_by,
-        source: body.source,
+fn set_body(set: &PodSet) -> PodSetBody {
+    let pod = &set.pod;
+    PodSetBody {
+        role: set.role.clone(),
+        pods: set.pods,
+        pods_min: set.pods_min,
+        at_once: set.at_once,
+        image: pod.image.clone(),
+        command: pod.command.clone(),
+        args: pod.args.clone(),
+        env: pod.env.clone(),
+        secrets: pod.secrets.iter().map(secret_body).collect(),
+        working_dir: pod.working_dir.clone(),
+        gpu: match pod.gpu {
+            GpuSpec::Whole(devices) => GpuBody::Whole { devices },
+            GpuSpec::Share { devices, millis } => GpuBody::Share { devices, millis },
+            GpuSpec::Memory { devices, bytes } => GpuBody::Memory { devices, bytes },
+        },
+        cpu_millis: pod.cpu_millis,
+        memory_bytes: pod.memory_bytes,
+        restart: restart_word(pod.restart).to_owned(),
+        grace_ms: pod.grace_ms,
+    }
+}
+
+fn set_from_body(body: PodSetBody) -> Result<PodSet, Error> {
+    let pod = PodSpec {
         image: body.image,
         command: body.command,
         args: body.args,
@@ -307,13 +327,36 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         },
         cpu_millis: body.cpu_millis,
         memory_bytes: body.memory_bytes,
+        restart: restart(&body.restart)?,
+        grace_ms: body.grace_ms,
+    };
+    let PodSetBody { role, pods, pods_min, at_once, .. } = body;
+    Ok(PodSet { role, pods, pods_min, at_once, pod })
+}
+
+fn together_from_body(body: &TogetherBody) -> Result<Together, Error> {
+    Ok(Together {
+        framework: framework(&body.framework)?,
+        slots_per_worker: body.slots_per_worker,
+        first_waits: body.first_waits,
+        clean: clean(&body.clean)?,
+    })
+}
+
+fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
+    Ok(WorkloadSpec {
+        name: body.name,
+        kind: kind(&body.kind)?,
+        submitted_by: body.submitted_by,
+        source: body.source,
+        pods: set_from_body(body.pods)?,
+        more: body.more.into_iter().map(set_from_body).collect::<Result<_, _>>()?,
+        together: body.together.as_ref().map(together_from_body).transpose()?,
         elastic: body.elastic,
         priority: body.priority,
         priority_class: body.priority_class,
         preemptible: body.preemptible,
         backoff_limit: body.backoff_limit,
-        restart: restart(&body.restart)?,
-        grace_ms: body.grace_ms,
         command_line: body.command_line,
         uses: body.uses,
         labels: body.labels,
@@ -346,6 +389,8 @@ pub(crate) fn pod_row(
             started_at_ms: ms(pod.started_at),
             resized_at_ms: ms(pod.resized_at),
             restart_at_ms: ms(pod.restart_at),
+            waits_for_others: pod.waits_for_others,
+            port: pod.port,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
         },
@@ -365,6 +410,8 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         started_at: at(body.started_at_ms),
         resized_at: at(body.resized_at_ms),
         restart_at: at(body.restart_at_ms),
+        waits_for_others: body.waits_for_others,
+        port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
         released_at: None,

@@ -47,8 +47,17 @@ impl State {
             pod.ended == Some(Ended::Succeeded)
                 || (pod.started_at.is_some() && holds(place) && !place.releasing)
         };
-        if workload.pods.iter().zip(&places).all(runs) {
+        let running: Vec<_> = workload.pods.iter().zip(&places).map(runs).collect();
+        let mut turns = running.iter().zip(workload.turns());
+        if turns.all(|(runs, turn)| *runs || !turn) {
+            return Phase::Running;
+        }
+        let take_turns = workload.spec.sets().any(|set| set.at_once.is_some());
+        let lives = |pod: &Pod| pod.ended.is_none() && running[pod.index as usize];
+        if take_turns && workload.pods.iter().any(lives) {
             Phase::Running
+        } else if !take_turns && workload.is_enough(|pod| running[pod.index as usize]) {
+            Phase::Degraded
         } else if places.iter().any(holds) {
             Phase::Initializing
         } else {
@@ -68,7 +77,7 @@ impl State {
         let span_ms = now.since_ms(workload.phase_since);
         match workload.phase {
             Phase::Pending | Phase::Resuming | Phase::Initializing => workload.waited_ms += span_ms,
-            Phase::Running => workload.ran_ms += span_ms,
+            Phase::Running | Phase::Degraded => workload.ran_ms += span_ms,
             _ => {}
         }
         workload.phase = phase;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::Engine;
 use model::{PodId, WorkloadId};
 use sched::{Cause, Pending, Plan, Policy, Step};
 use uuid::Uuid;
@@ -20,7 +21,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 
 impl State {
     /// Lets the scheduler decide, and takes its plan over.
-    pub(crate) fn decide(&mut self, policy: &Policy) {
+    pub(crate) fn decide(&mut self, policy: &Policy, engine: &dyn Engine) {
         self.observe_usage();
         if self.halted {
             return;
@@ -31,7 +32,9 @@ impl State {
         }
         for _ in 0..CYCLES_MAX {
             let plan = sched::cycle(&mut self.cluster, self.now, policy);
-            if !self.carry_over(plan) {
+            let freed = self.carry_over(plan);
+            self.assemble(engine);
+            if !freed {
                 break;
             }
         }
@@ -56,7 +59,7 @@ impl State {
         match step {
             Step::Bind { pod, to } => {
                 let Some((id, number)) = self.home_of(pod) else { return false };
-                self.start(id, number);
+                self.placed(id, number);
                 let message = format!("placed on {}", self.place_in_words(&to));
                 self.say(id, News::new("Scheduled", message).pod(number));
                 false
@@ -84,7 +87,11 @@ impl State {
             }
             Step::Move { pod, to, cause, .. } => {
                 let to = format!("; goes on at {}", self.place_in_words(&to));
-                self.carry_stop(pod, "Moved", &cause, &to)
+                let freed = self.carry_stop(pod, "Moved", &cause, &to);
+                if let Some((id, number)) = self.home_of(pod) {
+                    self.move_with(id, number);
+                }
+                freed
             }
             Step::Resize { pod, cause, .. } => {
                 if let Some((id, number)) = self.home_of(pod) {
@@ -105,7 +112,9 @@ impl State {
         self.evicted(id, code, message.clone());
         let news = News::new(kind, message).pod(number).code(code);
         self.say(id, if kind == "Resized" { news } else { news.warning() });
-        self.stop_run(id, number)
+        let freed = self.stop_run(id, number);
+        self.rewind_if_stopped(id);
+        freed
     }
 
     /// Gives every waiting workload its reasons, and takes them from those that wait no more.

@@ -245,6 +245,9 @@ impl State {
             (None, None) => match pod.ended {
                 Some(Ended::Succeeded) => PodState::Succeeded,
                 Some(Ended::Failed) => PodState::Failed,
+                // Stopped because its workload had ended.
+                None if workload.phase == Phase::Completed => PodState::Succeeded,
+                None if workload.phase == Phase::Failed => PodState::Failed,
                 None if workload.phase == Phase::Stopped => PodState::Suspended,
                 None => PodState::Pending,
             },
@@ -255,7 +258,7 @@ impl State {
             id: pod.id,
             index: pod.index,
             generation: pod.generation,
-            name: pod_name(&workload.spec.name, pod),
+            name: pod_name(&workload.spec, pod),
             state,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),

@@ -36,6 +36,7 @@ impl State {
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
             shares: BTreeMap::new(),
+            assembling: BTreeSet::new(),
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
@@ -71,7 +72,8 @@ impl State {
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
                 workload.pods.push(pod);
             }
-            state.add(workload)?;
+            let holds = rows.iter().any(|row| row.body.current.is_some());
+            state.add(workload, holds)?;
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
         state.restore_places(&placed);
@@ -188,6 +190,7 @@ impl State {
         if let Some(pod) = self.pod_mut(id, number) {
             pod.started_at = None;
             pod.restart_at = None;
+            pod.waits_for_others = false;
         }
         self.touch(id);
         if self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Run) {

@@ -10,8 +10,9 @@ use store::{Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{GpuSpec, SecretUse, WorkloadSpec};
+use crate::command::WorkloadSpec;
 use crate::options::NodeSpec;
+use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::view::{Event, Phase, ReasonView, Rules, Share};
 
 /// A department.
@@ -97,6 +98,11 @@ pub(crate) struct Pod {
     /// The run has ended and is to be started again in its place at this time. While this is
     /// set the pod holds its place without a process.
     pub(crate) restart_at: Option<Instant>,
+    /// It has its place, and begins when the others of its gang have theirs. Until then it holds
+    /// the place without a process, too.
+    pub(crate) waits_for_others: bool,
+    /// Its own port, where the pods of its workload work together.
+    pub(crate) port: Option<u16>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
     /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
@@ -120,12 +126,19 @@ impl Pod {
             started_at: None,
             resized_at: None,
             restart_at: None,
+            waits_for_others: false,
+            port: None,
             ended: None,
             last_exit: None,
             released_at: None,
             setbacks: 0,
             failures: 0,
         }
+    }
+
+    /// Whether it holds its place without a process.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.restart_at.is_some() || self.waits_for_others
     }
 
     pub(crate) const fn run(&self) -> RunKey {
@@ -215,6 +228,8 @@ pub(crate) struct State {
     pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
     /// What each queue is entitled to, as of the last decision.
     pub(crate) shares: BTreeMap<QueueId, Resources>,
+    /// Gangs of which somebody got a place in this decision.
+    pub(crate) assembling: BTreeSet<Uuid>,
     /// Pods that wait in their place to be started again.
     pub(crate) restarting: BTreeMap<Uuid, Instant>,
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
@@ -295,7 +310,7 @@ impl State {
         let pod_name = news
             .pod
             .and_then(|index| workload.pods.get(index))
-            .map(|pod| pod_name(&workload.spec.name, pod));
+            .map(|pod| pod_name(&workload.spec, pod));
         let event = Event {
             seq: self.last_event_seq + 1,
             at: self.now,
@@ -365,9 +380,13 @@ impl News {
     }
 }
 
-/// Name of a pod.
-pub(crate) fn pod_name(workload: &str, pod: &Pod) -> String {
-    format!("{workload}-{}-{}", pod.index, pod.generation)
+/// Name of a pod. One with a role has the same name in all its runs, as published.
+pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
+    let (workload, (set, number)) = (&spec.name, spec.set_of(pod.index as usize));
+    match set.role.as_str() {
+        "" => format!("{workload}-{}-{}", pod.index, pod.generation),
+        role => format!("{workload}-{role}-{number}"),
+    }
 }
 
 /// A share in the scheduler's terms.
@@ -396,7 +415,7 @@ pub(crate) fn model_share(share: &Share) -> model::Share {
 }
 
 /// A pod's request in the scheduler's terms.
-pub(crate) const fn model_request(spec: &WorkloadSpec) -> model::PodRequest {
+pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     model::PodRequest {
         gpu: match spec.gpu {
             GpuSpec::Whole(devices) => model::GpuRequest::Whole(devices),

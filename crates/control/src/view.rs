@@ -121,7 +121,7 @@ impl Rules {
     #[must_use]
     pub const fn run_ms_max(self, kind: WorkloadKind) -> Option<u64> {
         match kind {
-            WorkloadKind::Training => self.training_run_ms_max,
+            WorkloadKind::Training | WorkloadKind::Distributed => self.training_run_ms_max,
             WorkloadKind::Workspace => self.workspace_run_ms_max,
         }
     }
@@ -216,6 +216,8 @@ pub enum WorkloadKind {
     Training,
     /// Interactive, not preemptible unless asked.
     Workspace,
+    /// A training of several pods that work together.
+    Distributed,
 }
 
 /// Phases as the REST API names them (reference C.5).
@@ -227,6 +229,8 @@ pub enum Phase {
     Initializing,
     /// Runs.
     Running,
+    /// Runs with fewer pods than it asks for.
+    Degraded,
     /// Being suspended.
     Stopping,
     /// Suspended.

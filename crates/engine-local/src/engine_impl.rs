@@ -34,6 +34,10 @@ impl Engine for LocalEngine {
         environment::check(spec, &self.shared.images.argv(spec)?)
     }
 
+    fn port_is_free(&self, port: u16) -> bool {
+        std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, port)).is_ok()
+    }
+
     async fn list(&self) -> Result<Vec<Observation>, Error> {
         Ok(self.shared.states())
     }
@@ -151,6 +155,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         checkpoint: shared.paths.checkpoint(spec.key.pod),
         shims: &shims,
         secrets: shared.dir(spec.key).secrets_folder(),
+        hostfile: shared.dir(spec.key).hostfile(),
     };
     let env = environment::environment(&shared.inherited, spec, &folders)?;
     let working_dir = spec.working_dir.clone().unwrap_or_else(|| shared.paths.work(spec.key.pod));
@@ -170,6 +175,10 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
     if file.secrets {
         dir.write_secrets(&Secrets::of(&spec.secrets))
             .map_err(|source| io_error(format!("write the secrets of {key}"), source))?;
+    }
+    if let Some(hosts) = spec.gang.as_ref().and_then(|gang| gang.hostfile(&environment::address)) {
+        std::fs::write(dir.hostfile(), hosts)
+            .map_err(|source| io_error(format!("write the hostfile of {key}"), source))?;
     }
     dir.write_spec_once(file)
         .map_err(|source| io_error(format!("write the specification of {key}"), source))

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Device, Error, RunSpec, Secret, SecretPlace};
+use engine::{Device, Error, Framework, Gang, Member, RunSpec, Secret, SecretPlace};
 use serde::{Deserialize, Serialize};
 use units::{GPU_MILLIS, format_millis};
 
@@ -52,6 +52,8 @@ pub(crate) struct Folders<'a> {
     pub(crate) shims: &'a Path,
     /// Where its secret files are.
     pub(crate) secrets: PathBuf,
+    /// Where the hostfile of MPI is, for those that need one.
+    pub(crate) hostfile: PathBuf,
 }
 
 /// The part of this process's environment that runs may see.
@@ -103,6 +105,14 @@ pub(crate) fn environment(
     if spec.secrets.iter().any(in_file) {
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
     }
+    if let Some(gang) = &spec.gang {
+        let told = gang.environment(&address, spec.devices.len());
+        env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        if gang.framework == Framework::Mpi {
+            let path = folders.hostfile.display().to_string();
+            env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), path.clone())));
+        }
+    }
     devices(&mut env, spec)?;
     if spec.devices.iter().any(|device| device.simulated) {
         let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
@@ -113,6 +123,11 @@ pub(crate) fn environment(
         env.remove("ELASTANE_SIMULATED_GPUS");
     }
     Ok(env)
+}
+
+/// Where the pods of a gang reach each other: all nodes of this engine are one machine.
+pub(crate) fn address(_: &Member) -> String {
+    "127.0.0.1".to_owned()
 }
 
 /// Reference E.1. `POD_UUID` is the pod's id in the API, the same for all its runs; what changes
@@ -195,6 +210,7 @@ pub(crate) mod tests {
             grace_ms: 1000,
             cpu_millis: 100,
             memory_bytes: 1 << 20,
+            gang: None,
         }
     }
 
@@ -205,8 +221,12 @@ pub(crate) mod tests {
 
     fn seen(spec: &RunSpec) -> BTreeMap<String, String> {
         let inherited = BTreeMap::from([("PATH".to_owned(), "/bin".to_owned())]);
-        let folders =
-            Folders { checkpoint: "/c".into(), shims: Path::new("/shims"), secrets: "/s".into() };
+        let folders = Folders {
+            checkpoint: "/c".into(),
+            shims: Path::new("/shims"),
+            secrets: "/s".into(),
+            hostfile: "/hosts".into(),
+        };
         environment(&inherited, spec, &folders).expect("an environment")
     }
 

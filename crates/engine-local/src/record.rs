@@ -10,6 +10,7 @@
 //! state.*.room  disk space for the next states, taken before anything is started
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
+//! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run, together
 //! ```
 
@@ -165,6 +166,11 @@ impl RunDir {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The hosts that an MPI launcher starts its ranks on.
+    pub(crate) fn hostfile(&self) -> PathBuf {
+        self.0.join("hostfile")
     }
 
     pub(crate) fn log_path(&self) -> PathBuf {

@@ -1,12 +1,16 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
-//! Owns: the [`Engine`] trait, its data, and [`conformance`], the suite every engine passes.
+//! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, and what
+//! pods that work together are told of each other ([`Gang`]).
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 pub mod conformance;
+mod gang;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -61,7 +65,8 @@ pub struct Device {
 pub struct RunSpec {
     /// Which run.
     pub key: RunKey,
-    /// Name of the pod, unique in the project: `<workload>-<index>-<generation>`.
+    /// Name of the pod, unique in the project: `<workload>-<index>-<generation>`, or
+    /// `<workload>-<role>-<index>` where pods have roles.
     pub pod_name: String,
     /// Name of the workload.
     pub workload_name: String,
@@ -93,6 +98,8 @@ pub struct RunSpec {
     pub cpu_millis: u64,
     /// Memory request in bytes.
     pub memory_bytes: u64,
+    /// The pods it works together with; none where it is on its own.
+    pub gang: Option<Gang>,
 }
 
 /// A secret value and where a run finds it.
@@ -257,6 +264,11 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// [`Error::Invalid`] with what is wrong and what to do.
     fn check(&self, spec: &RunSpec) -> Result<(), Error>;
+
+    /// Whether a pod could listen on this port, wherever it will be. Nothing is reserved.
+    fn port_is_free(&self, _port: u16) -> bool {
+        true
+    }
 
     /// Every run this engine knows, dead ones included until they are removed: the truth after a
     /// restart. A run whose start was cut short by a crash is in the list, or was never prepared

@@ -14,6 +14,7 @@ mod postgres;
 mod read;
 mod rows;
 mod schema;
+mod spec;
 mod sqlite;
 mod statement;
 mod store;
@@ -29,8 +30,9 @@ pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
-    DepartmentRow, Desired, EventFilter, EventRow, GpuBody, ObjectRow, PlacementBody, PodBody,
-    PodRow, ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, Snapshot,
-    UsageRow, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    DepartmentRow, Desired, EventFilter, EventRow, ObjectRow, PlacementBody, PodBody, PodRow,
+    ProjectBody, ProjectRow, ReasonBody, RulesBody, ShareBody, Snapshot, UsageRow, WorkloadRow,
+    WorkloadState,
 };
+pub use spec::{GpuBody, PodSetBody, SecretBody, TogetherBody, WorkloadSpecBody};
 pub use store::{Database, Store};

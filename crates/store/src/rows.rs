@@ -2,11 +2,11 @@
 //! field may be added with a default, never renamed. Refuses to know: the types of the rest of
 //! the house; `control` converts.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use units::{Instant, Resources};
 use uuid::Uuid;
+
+use crate::spec::WorkloadSpecBody;
 
 /// Who this database belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,107 +198,6 @@ pub struct ReasonBody {
     pub at_ms: u64,
 }
 
-/// What a workload asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkloadSpecBody {
-    /// Name.
-    pub name: String,
-    /// `training` or `workspace`.
-    pub kind: String,
-    /// Who asked.
-    pub submitted_by: String,
-    /// From where.
-    pub source: String,
-    /// Image.
-    pub image: String,
-    /// Entrypoint.
-    pub command: Option<Vec<String>>,
-    /// Arguments.
-    pub args: Vec<String>,
-    /// Environment.
-    pub env: BTreeMap<String, String>,
-    /// Values of credentials.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub secrets: Vec<SecretBody>,
-    /// Working directory.
-    pub working_dir: Option<String>,
-    /// GPUs of each pod.
-    pub gpu: GpuBody,
-    /// CPU thousandths of each pod.
-    pub cpu_millis: u64,
-    /// Bytes of memory of each pod.
-    pub memory_bytes: u64,
-    /// Whether it may shrink and grow.
-    pub elastic: bool,
-    /// Priority.
-    pub priority: u32,
-    /// Its name.
-    pub priority_class: String,
-    /// Whether it may be evicted.
-    pub preemptible: bool,
-    /// Retries.
-    pub backoff_limit: u32,
-    /// `never`, `on-failure` or `always`.
-    pub restart: String,
-    /// SIGTERM to SIGKILL.
-    pub grace_ms: u64,
-    /// Command line it was submitted with.
-    pub command_line: Option<String>,
-    /// Objects that values were taken from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uses: Vec<String>,
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// A value of a credential that a pod gets, in a variable or a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecretBody {
-    /// The object that holds it.
-    pub object: String,
-    /// What it was named by.
-    pub named: String,
-    /// Which of its values; none = all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Environment variable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variable: Option<String>,
-    /// File, or folder for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Permissions of the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<u32>,
-}
-
-/// GPUs of a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GpuBody {
-    /// Whole devices.
-    Whole {
-        /// How many.
-        devices: u32,
-    },
-    /// The same share of each device.
-    Share {
-        /// Devices.
-        devices: u32,
-        /// Thousandths of each.
-        millis: u64,
-    },
-    /// The same memory on each device.
-    Memory {
-        /// Devices.
-        devices: u32,
-        /// Bytes on each.
-        bytes: u64,
-    },
-}
-
 /// A pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodRow {
@@ -332,6 +231,12 @@ pub struct PodBody {
     pub resized_at_ms: Option<u64>,
     /// When a run that ended in its place is to be started there again.
     pub restart_at_ms: Option<u64>,
+    /// Whether it begins only when others have their places.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_others: bool,
+    /// Its port among the pods it works together with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// `succeeded` or `failed`, once it has ended for good.
     pub ended: Option<String>,
     /// How its last run ended.

@@ -200,7 +200,8 @@ impl Caller {
 /// The resource that workloads of a kind are.
 pub(crate) const fn resource_of(kind: WorkloadKind) -> Resource {
     match kind {
-        WorkloadKind::Training => Resource::Trainings,
+        // There is no published resource for distributed workloads alone.
+        WorkloadKind::Training | WorkloadKind::Distributed => Resource::Trainings,
         WorkloadKind::Workspace => Resource::Workspaces,
     }
 }

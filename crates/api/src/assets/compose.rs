@@ -131,6 +131,9 @@ impl Sources<'_> {
             (None, _) => return Ok(item),
             (Some(types), WorkloadKind::Training) => (types.training, "trainings"),
             (Some(types), WorkloadKind::Workspace) => (types.workspace, "workspaces"),
+            (Some(types), WorkloadKind::Distributed) => {
+                (types.distributed, "distributed workloads")
+            }
         };
         if may {
             return Ok(item);

@@ -28,6 +28,7 @@ impl Usage {
                 let of_kind = match workload.spec.kind {
                     WorkloadKind::Training => &mut of_asset.trainings,
                     WorkloadKind::Workspace => &mut of_asset.workspaces,
+                    WorkloadKind::Distributed => &mut of_asset.distributed,
                 };
                 of_kind.push(reference(workload));
             }

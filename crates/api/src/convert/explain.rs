@@ -72,6 +72,9 @@ fn summary(view: &WorkloadView) -> String {
             format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
         }
         (Phase::Running, _) => format!("{name} runs on {} with {gpus} GPUs", nodes()),
+        (Phase::Degraded, _) => {
+            format!("{name} runs on {} with {gpus} GPUs and fewer pods than it asks for", nodes())
+        }
         (Phase::Stopping, _) => format!("{name} is being suspended"),
         (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
         (Phase::Deleting, _) => format!("{name} is being deleted"),

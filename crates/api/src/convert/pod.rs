@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use api_types::{Container1, NODE_POOL_NAME, Pod1, TENANT_ID};
-use control::GpuSpec;
 use control::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 
 use super::Context;
-use super::workload::{allocated, gpu_memory, holds, requested_by};
+use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
 use crate::edge::{Row, Scalar, Type};
 
 /// A pod together with its workload.
@@ -60,16 +59,9 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
     let spec = &workload.spec;
     // What one pod holds: its own GPUs, and what every pod asks of the rest.
     let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
-    let rest =
-        Resources { cpu_millis: spec.cpu_millis, memory_bytes: spec.memory_bytes, gpu_millis };
-    let held = if holds(pod.state) { rest } else { Resources::ZERO };
-    let asked_gpu = match spec.gpu {
-        GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
-        GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
-        // In thousandths it depends on the device; the workload's own number is of one pod.
-        GpuSpec::Memory { .. } => workload.requested.gpu_millis,
-    };
-    let asked = Resources { gpu_millis: asked_gpu, ..rest };
+    let (set, _) = spec.set_of(row.index);
+    let asked = requested_of(workload, set);
+    let held = if holds(pod.state) { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
     let changed = pod.started_at.or(pod.placed_at).unwrap_or(workload.created_at);
     Pod1 {
         id: pod.id.to_string(),
@@ -90,10 +82,10 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         k8s_phase_updated_at: changed.into(),
         containers: vec![Container1 {
             name: spec.name.clone(),
-            image: spec.image.clone(),
+            image: set.pod.image.clone(),
             started_at: pod.started_at.map(Into::into),
         }],
-        requested_resources: requested_by(spec, asked),
+        requested_resources: requested_by(&set.pod, asked),
         allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
         generation: pod.generation,
         gpus: pod.gpus.clone(),

@@ -33,7 +33,7 @@ impl Class {
     /// The class of a kind of workload that names none.
     pub(crate) const fn default_of(kind: WorkloadKind) -> Self {
         match kind {
-            WorkloadKind::Training => Self { name: "train", value: 50 },
+            WorkloadKind::Training | WorkloadKind::Distributed => Self { name: "train", value: 50 },
             WorkloadKind::Workspace => Self { name: "build", value: 100 },
         }
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn defaults_are_classes_themselves() {
-        for kind in [WorkloadKind::Training, WorkloadKind::Workspace] {
+        for kind in [WorkloadKind::Training, WorkloadKind::Workspace, WorkloadKind::Distributed] {
             let class = Class::default_of(kind);
             assert_eq!(Class::named(class.name), Ok(class));
         }

@@ -1,5 +1,5 @@
-//! Wire to command: what a creation of a training or workspace asks for. Owns: the defaults of
-//! everything that is left out, and the texts for values whose type is right and sense is not.
+//! Wire to command: what a creation of a workload asks for. Owns: the defaults of everything that
+//! is left out, and the texts for values whose type is right and sense is not.
 //! Names, images, ranges and what needs the state are checked by `control`.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,10 @@ use api_types::{
     RestartPolicy,
 };
 use control::view::WorkloadKind;
-use control::{GpuSpec, Restart, WorkloadSpec};
+use control::{GpuSpec, PodSpec, Restart, WorkloadSpec};
 use units::GPU_MILLIS;
 
+use super::pods::{check_kind, pods};
 use super::priority::Class;
 use crate::edge::Fault;
 
@@ -41,31 +42,22 @@ pub(crate) fn command(
         return Err(Fault::not_yet(field));
     }
     let project_id = super::project_id("projectId", &request.project_id)?;
-    let spec = request.spec.unwrap_or_default();
-    if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
-        return Err(Fault::not_yet("spec.storage.secretVolume"));
-    }
+    check_kind(kind, &request)?;
+    let spec = request.spec.clone().unwrap_or_default();
+    check_spec(&spec)?;
     let class = match spec.priority_class.as_deref() {
         None => Class::default_of(kind),
         Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
     };
-    let compute = spec.compute.unwrap_or_default();
-    let training = kind == WorkloadKind::Training;
-    let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S_DEFAULT);
+    let (pods, more, together) = pods(kind, &request)?;
     let spec = WorkloadSpec {
         name: request.name,
         kind,
         submitted_by: asker.subject,
         source: asker.source,
-        image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
-        command: words("spec.command", spec.command)?,
-        args: words("spec.args", spec.args)?.unwrap_or_default(),
-        env: environment(spec.environment_variables.unwrap_or_default())?,
-        secrets: Vec::new(),
-        working_dir: not_empty("spec.workingDir", spec.working_dir)?,
-        gpu: gpu(&compute)?,
-        cpu_millis: cpu_millis(&compute)?,
-        memory_bytes: memory_bytes(&compute)?,
+        pods,
+        more,
+        together,
         elastic: spec.elastic.unwrap_or(false),
         priority: class.value,
         priority_class: class.name.to_owned(),
@@ -73,30 +65,50 @@ pub(crate) fn command(
             None => class.preemptible(),
             Some(choice) => choice == Preemptibility::Preemptible,
         },
-        backoff_limit: spec.backoff_limit.unwrap_or(if training {
-            BACKOFF_LIMIT_DEFAULT
-        } else {
-            0
+        backoff_limit: spec.backoff_limit.unwrap_or(match kind {
+            WorkloadKind::Workspace => 0,
+            _ => BACKOFF_LIMIT_DEFAULT,
         }),
-        restart: match spec.restart_policy {
-            Some(RestartPolicy::Always) => Restart::Always,
-            Some(RestartPolicy::OnFailure) => Restart::OnFailure,
-            Some(RestartPolicy::Never) => Restart::Never,
-            None if training => Restart::Never,
-            // An interactive workload holds its place and is tried again (reference A.5).
-            None => Restart::OnFailure,
-        },
-        grace_ms: grace_s.saturating_mul(1000),
         command_line: spec.command_line,
         uses: Vec::new(),
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
     };
-    if spec.image.is_empty() && spec.command.is_none() {
+    Ok((project_id, spec))
+}
+
+/// What one pod is.
+pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, Fault> {
+    if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
+        return Err(Fault::not_yet("spec.storage.secretVolume"));
+    }
+    let compute = spec.compute.clone().unwrap_or_default();
+    let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S_DEFAULT);
+    let pod = PodSpec {
+        image: not_empty("spec.image", spec.image.clone())?.unwrap_or_default(),
+        command: words("spec.command", spec.command.clone())?,
+        args: words("spec.args", spec.args.clone())?.unwrap_or_default(),
+        env: environment(spec.environment_variables.clone().unwrap_or_default())?,
+        secrets: Vec::new(),
+        working_dir: not_empty("spec.workingDir", spec.working_dir.clone())?,
+        gpu: gpu(&compute)?,
+        cpu_millis: cpu_millis(&compute)?,
+        memory_bytes: memory_bytes(&compute)?,
+        restart: match spec.restart_policy {
+            Some(RestartPolicy::Always) => Restart::Always,
+            Some(RestartPolicy::OnFailure) => Restart::OnFailure,
+            Some(RestartPolicy::Never) => Restart::Never,
+            // An interactive workload holds its place and is tried again (reference A.5).
+            None if kind == WorkloadKind::Workspace => Restart::OnFailure,
+            None => Restart::Never,
+        },
+        grace_ms: grace_s.saturating_mul(1000),
+    };
+    if pod.image.is_empty() && pod.command.is_none() {
         let why = "must be set; only with a command it may be left out";
         return Err(Fault::field("spec.image", why));
     }
-    Ok((project_id, spec))
+    Ok(pod)
 }
 
 fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault> {

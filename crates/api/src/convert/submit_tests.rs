@@ -24,12 +24,15 @@ fn training(spec: &serde_json::Value) -> WorkloadSpec {
 #[test]
 fn a_training_that_says_nothing_gets_the_defaults() {
     let spec = training(&json!({"image": "i"}));
-    assert_eq!(spec.gpu, GpuSpec::Whole(0));
-    assert_eq!((spec.cpu_millis, spec.memory_bytes), (100, 100_000_000));
+    assert_eq!(spec.pods.pod.gpu, GpuSpec::Whole(0));
+    assert_eq!((spec.pods.pod.cpu_millis, spec.pods.pod.memory_bytes), (100, 100_000_000));
     assert_eq!((spec.priority, spec.priority_class.as_str()), (50, "train"));
     assert!(spec.preemptible && !spec.elastic);
-    assert_eq!((spec.backoff_limit, spec.restart, spec.grace_ms), (6, Restart::Never, 30_000));
-    assert_eq!((spec.command, spec.args), (None, vec![]));
+    assert_eq!(
+        (spec.backoff_limit, spec.pods.pod.restart, spec.pods.pod.grace_ms),
+        (6, Restart::Never, 30_000)
+    );
+    assert_eq!((spec.pods.pod.command, spec.pods.pod.args), (None, vec![]));
     assert_eq!((spec.submitted_by.as_str(), spec.source.as_str()), ("ann", "CLI"));
 }
 
@@ -38,7 +41,7 @@ fn a_workspace_holds_its_place() {
     let spec = asked(WorkloadKind::Workspace, &json!({"image": "i"})).unwrap();
     assert_eq!((spec.priority, spec.priority_class.as_str()), (100, "build"));
     assert!(!spec.preemptible);
-    assert_eq!((spec.backoff_limit, spec.restart), (0, Restart::OnFailure));
+    assert_eq!((spec.backoff_limit, spec.pods.pod.restart), (0, Restart::OnFailure));
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn priority_and_preemptibility_are_independent() {
 
 #[test]
 fn gpus_come_whole_as_portion_or_as_memory() {
-    let gpu = |compute| training(&json!({"compute": compute})).gpu;
+    let gpu = |compute| training(&json!({"compute": compute})).pods.pod.gpu;
     assert_eq!(gpu(json!({"gpuDevicesRequest": 2})), GpuSpec::Whole(2));
     assert_eq!(gpu(json!({"gpuDevicesRequest": 2.0})), GpuSpec::Whole(2));
     assert_eq!(
@@ -75,8 +78,8 @@ fn gpus_come_whole_as_portion_or_as_memory() {
 #[test]
 fn strings_are_split_as_a_shell_would() {
     let spec = training(&json!({"command": "sh -c", "args": "'echo \"a b\"; sleep 1' x"}));
-    assert_eq!(spec.command.unwrap(), ["sh", "-c"]);
-    assert_eq!(spec.args, ["echo \"a b\"; sleep 1", "x"]);
+    assert_eq!(spec.pods.pod.command.unwrap(), ["sh", "-c"]);
+    assert_eq!(spec.pods.pod.args, ["echo \"a b\"; sleep 1", "x"]);
 }
 
 #[test]
@@ -86,7 +89,10 @@ fn variables_labels_and_annotations_are_kept() {
         "labels": [{"name": "l", "value": "x"}, {"name": "gone", "exclude": true}],
         "annotations": [{"name": "n", "value": "y"}],
     }));
-    assert_eq!(spec.env, BTreeMap::from([("A".into(), "1".into()), ("B".into(), String::new())]));
+    assert_eq!(
+        spec.pods.pod.env,
+        BTreeMap::from([("A".into(), "1".into()), ("B".into(), String::new())])
+    );
     assert_eq!(spec.labels, BTreeMap::from([("l".into(), "x".into())]));
     assert_eq!(spec.annotations, BTreeMap::from([("n".into(), "y".into())]));
 }
@@ -148,6 +154,6 @@ fn other_senseless_values_are_refused_by_name() {
     ] {
         refused(&spec, field, why);
     }
-    let later = asked(WorkloadKind::Training, &json!({"parallelism": 2})).unwrap_err();
-    assert_eq!(later.message, "spec.parallelism is not supported yet; leave it out");
+    let later = asked(WorkloadKind::Training, &json!({"tty": true})).unwrap_err();
+    assert_eq!(later.message, "spec.tty is not supported yet; leave it out");
 }

@@ -1,20 +1,26 @@
-//! Trainings and workspaces in the typed form: what was asked for, in the fields it could have
+//! Workloads in the typed form: what was asked for, in the fields it could have
 //! been asked with.
 
 use std::collections::BTreeMap;
 
 use api_types::{
-    Compute, DesiredPhase, EnvironmentVariable, EnvironmentVariableSecret, GpuRequestType,
-    NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage, Training1, number_from_millis,
+    CleanPodPolicy, Compute, DesiredPhase, DistributedFramework, EnvironmentVariable,
+    EnvironmentVariableSecret, GpuRequestType, MpiLauncherCreationPolicy, NameValue,
+    Preemptibility, RestartPolicy, SecretVolume, Storage, Training1, number_from_millis,
 };
 use control::view::{Phase, WorkloadView};
-use control::{GpuSpec, Restart, SecretPlace, SecretUse, WorkloadSpec};
+use control::{
+    CleanPods, Framework, GpuSpec, MASTER, PodSet, PodSpec, Restart, SecretPlace, SecretUse,
+    WorkloadSpec,
+};
 
-use super::workload::{category, phase_name};
+use super::workload::{category, phase_name, shown};
 use super::{Context, quantity};
 
 /// A training or workspace in the typed form.
 pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+    let master = view.spec.set_named(MASTER);
+    let is_same = |set: &PodSet| set.pod == shown(&view.spec).pod;
     Training1 {
         name: view.spec.name.clone(),
         requested_name: view.spec.name.clone(),
@@ -31,12 +37,61 @@ pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
             _ => DesiredPhase::Running,
         },
         actual_phase: phase_name(view.phase).to_owned(),
-        spec: specification(&view.spec),
+        spec: specification(&view.spec, shown(&view.spec)),
+        master_spec_same_as_worker: view.spec.together.map(|_| master.is_some_and(is_same)),
+        master_spec: master.filter(|set| !is_same(set)).map(|set| of_pod(&set.pod)),
     }
 }
 
 /// What was asked for, in the fields it could have been asked with.
-fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
+    let range = spec.together.filter(|_| set.pods_min < set.pods);
+    api_types::WorkloadSpec {
+        priority_class: Some(spec.priority_class.clone()),
+        preemptibility: Some(if spec.preemptible {
+            Preemptibility::Preemptible
+        } else {
+            Preemptibility::NonPreemptible
+        }),
+        backoff_limit: Some(spec.backoff_limit),
+        labels: Some(pairs(&spec.labels)),
+        annotations: Some(pairs(&spec.annotations)),
+        category: Some(category(spec.kind).to_owned()),
+        elastic: Some(spec.elastic),
+        command_line: spec.command_line.clone(),
+        assets: crate::assets::ids_of(&spec.uses),
+        completions: set.at_once.map(|_| set.pods),
+        parallelism: set.at_once,
+        distributed_framework: spec.together.map(|one| framework(one.framework)),
+        num_workers: spec.together.map(|_| set.pods),
+        min_replicas: range.map(|_| set.pods_min),
+        max_replicas: range.map(|_| set.pods),
+        clean_pod_policy: spec.together.map(|one| match one.clean {
+            CleanPods::Running => CleanPodPolicy::Running,
+            CleanPods::All => CleanPodPolicy::All,
+            CleanPods::None => CleanPodPolicy::None,
+        }),
+        slots_per_worker: spec.together.map(|one| one.slots_per_worker),
+        mpi_launcher_creation_policy: spec
+            .together
+            .filter(|one| one.first_waits)
+            .map(|_| MpiLauncherCreationPolicy::WaitForWorkersReady),
+        ..of_pod(&set.pod)
+    }
+}
+
+const fn framework(framework: Framework) -> DistributedFramework {
+    match framework {
+        Framework::PyTorch => DistributedFramework::PyTorch,
+        Framework::Mpi => DistributedFramework::MPI,
+        Framework::Tf => DistributedFramework::TF,
+        Framework::XgBoost => DistributedFramework::XGBoost,
+        Framework::Jax => DistributedFramework::JAX,
+    }
+}
+
+/// What is asked of one pod.
+fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
     let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
         name: Some(name.clone()),
         value: Some(value.clone()),
@@ -61,26 +116,13 @@ fn specification(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
         compute: Some(compute(spec)),
         environment_variables: Some(variables.chain(secrets).collect()),
         working_dir: spec.working_dir.clone(),
-        priority_class: Some(spec.priority_class.clone()),
-        preemptibility: Some(if spec.preemptible {
-            Preemptibility::Preemptible
-        } else {
-            Preemptibility::NonPreemptible
-        }),
-        backoff_limit: Some(spec.backoff_limit),
         restart_policy: Some(match spec.restart {
             Restart::Never => RestartPolicy::Never,
             Restart::OnFailure => RestartPolicy::OnFailure,
             Restart::Always => RestartPolicy::Always,
         }),
         termination_grace_period_seconds: Some(spec.grace_ms / 1000),
-        labels: Some(pairs(&spec.labels)),
-        annotations: Some(pairs(&spec.annotations)),
-        category: Some(category(spec.kind).to_owned()),
-        elastic: Some(spec.elastic),
-        command_line: spec.command_line.clone(),
         storage: storage(&spec.secrets),
-        assets: crate::assets::ids_of(&spec.uses),
         ..api_types::WorkloadSpec::default()
     }
 }
@@ -102,7 +144,7 @@ fn storage(secrets: &[SecretUse]) -> Option<Storage> {
     Some(Storage { secret_volume: Some(secret_volume), ..Storage::default() })
 }
 
-fn compute(spec: &WorkloadSpec) -> Compute {
+fn compute(spec: &PodSpec) -> Compute {
     let mut compute = Compute {
         cpu_core_request: Some(number_from_millis(spec.cpu_millis)),
         cpu_memory_request: Some(quantity(spec.memory_bytes)),

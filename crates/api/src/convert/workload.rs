@@ -8,7 +8,7 @@ use api_types::{
 use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{GpuSpec, WorkloadSpec};
+use control::{Framework, GpuSpec, PodSet, PodSpec, WORKER, WorkloadSpec};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
@@ -20,6 +20,7 @@ pub(crate) const fn phase_name(phase: Phase) -> &'static str {
         Phase::Pending => "Pending",
         Phase::Initializing => "Initializing",
         Phase::Running => "Running",
+        Phase::Degraded => "Degraded",
         Phase::Stopping => "Stopping",
         Phase::Stopped => "Stopped",
         Phase::Resuming => "Resuming",
@@ -33,7 +34,7 @@ pub(crate) const fn phase_name(phase: Phase) -> &'static str {
 const fn kubernetes_phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending | Phase::Initializing | Phase::Resuming => "Pending",
-        Phase::Running => "Running",
+        Phase::Running | Phase::Degraded => "Running",
         Phase::Stopping | Phase::Deleting => "Terminating",
         Phase::Stopped => "Suspended",
         Phase::Completed => "Succeeded",
@@ -45,13 +46,14 @@ const fn kind_name(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "Training",
         WorkloadKind::Workspace => "Workspace",
+        WorkloadKind::Distributed => "Distributed",
     }
 }
 
 /// What a kind is for.
 pub(super) const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
-        WorkloadKind::Training => "Train",
+        WorkloadKind::Training | WorkloadKind::Distributed => "Train",
         WorkloadKind::Workspace => "Build",
     }
 }
@@ -61,7 +63,7 @@ fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
     let since_ms = now.since_ms(view.phase_since);
     let (waiting_ms, running_ms) = match view.phase {
         Phase::Pending | Phase::Resuming | Phase::Initializing => (since_ms, 0),
-        Phase::Running => (0, since_ms),
+        Phase::Running | Phase::Degraded => (0, since_ms),
         _ => (0, 0),
     };
     ((view.waited_ms + waiting_ms) / 1000, (view.ran_ms + running_ms) / 1000)
@@ -72,7 +74,10 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
-    let requested = requested_by(spec, view.requested);
+    let shown = shown(spec);
+    // What each pod asks for differs where there are several sets; shown is the workers'.
+    let requested = requested_by(&shown.pod, view.requested);
+    let of_each = requested_by(&shown.pod, requested_of(view, shown));
     let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
     let placed = view.pods.iter().any(|pod| pod.node_name.is_some());
     Workload {
@@ -104,20 +109,76 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         k8s_phase_updated_at: view.phase_since.into(),
         conditions: conditions(view),
         running_pods: running,
-        requested_pods: RequestedPods { number: view.pods.len().max(1) as u64 },
-        workload_requested_resources: requested.clone(),
-        pods_requested_resources: requested,
+        requested_pods: requested_pods(spec),
+        workload_requested_resources: requested,
+        pods_requested_resources: of_each,
         allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
         actions_support: ActionsSupport { delete: view.phase != Phase::Deleting, suspend: !ended },
         requested_node_pools: vec![NODE_POOL_NAME.to_owned()],
         current_node_pools: if placed { vec![NODE_POOL_NAME.to_owned()] } else { vec![] },
-        images: Some(spec.image.clone()).filter(|image| !image.is_empty()).into_iter().collect(),
-        environment_variables: spec.env.clone(),
-        command: spec.command.as_ref().map(shell_words::join),
-        arguments: Some(&spec.args).filter(|args| !args.is_empty()).map(shell_words::join),
+        images: images(spec),
+        distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
+        environment_variables: shown.pod.env.clone(),
+        command: shown.pod.command.as_ref().map(shell_words::join),
+        arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
         total_pending_time_seconds: waited_s,
         total_running_time_seconds: ran_s,
         additional_fields: extras(view),
+    }
+}
+
+/// The pods that a workload is about: the workers, where others lead them.
+pub(super) fn shown(spec: &WorkloadSpec) -> &PodSet {
+    spec.set_named(WORKER).unwrap_or(&spec.pods)
+}
+
+/// What one pod of a set asks for. A request for GPU memory is valued by the largest GPUs.
+pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
+    let pod = &set.pod;
+    let gpu_millis = match pod.gpu {
+        GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
+        GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
+        // In thousandths it depends on the device; the workload's own number is of all its pods.
+        GpuSpec::Memory { .. } => {
+            let wanted: u32 = view.spec.sets().map(PodSet::wanted).sum();
+            view.requested.gpu_millis / u64::from(wanted.max(1))
+        }
+    };
+    Resources { gpu_millis, cpu_millis: pod.cpu_millis, memory_bytes: pod.memory_bytes }
+}
+
+fn requested_pods(spec: &WorkloadSpec) -> RequestedPods {
+    let sum = |of: fn(&PodSet) -> u32| spec.sets().map(|set| u64::from(of(set))).sum();
+    let (min, max): (u64, u64) = (sum(|set| set.pods_min), sum(|set| set.pods));
+    let range = spec.together.is_some().then_some((min, max)).filter(|(min, max)| min < max);
+    let at_once = spec.pods.at_once;
+    RequestedPods {
+        number: sum(PodSet::wanted),
+        min: range.map(|(min, _)| min),
+        max: range.map(|(_, max)| max),
+        parallelism: at_once.map(u64::from),
+        completions: at_once.map(|_| spec.pods.pods.into()),
+    }
+}
+
+fn images(spec: &WorkloadSpec) -> Vec<String> {
+    let mut images: Vec<String> = Vec::new();
+    for image in spec.sets().map(|set| &set.pod.image) {
+        if !image.is_empty() && !images.contains(image) {
+            images.push(image.clone());
+        }
+    }
+    images
+}
+
+/// A framework in the words of the interface.
+pub(crate) const fn framework_name(framework: Framework) -> &'static str {
+    match framework {
+        Framework::PyTorch => "PyTorch",
+        Framework::Mpi => "MPI",
+        Framework::Tf => "TF",
+        Framework::XgBoost => "XGBoost",
+        Framework::Jax => "JAX",
     }
 }
 
@@ -184,7 +245,7 @@ pub(super) const fn holds(state: PodState) -> bool {
 }
 
 /// What was asked for, on the wire.
-pub(super) fn requested_by(spec: &WorkloadSpec, amounts: Resources) -> RequestResources {
+pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResources {
     let (kind, memory) = match spec.gpu {
         GpuSpec::Whole(_) => (None, None),
         GpuSpec::Share { .. } => (Some(GpuRequestType::Portion), None),
@@ -269,6 +330,7 @@ impl Row for WorkloadView {
         ("phase", Type::Text),
         ("phaseUpdatedAt", Type::Time),
         ("nodepool", Type::Text),
+        ("distributedFramework", Type::Text),
         ("allocatedGPU", Type::Number),
         ("category", Type::Text),
         ("priority", Type::Number),
@@ -295,6 +357,10 @@ impl Row for WorkloadView {
             "source" => Scalar::text(self.spec.source.as_str()),
             "phase" => Scalar::text(phase_name(self.phase)),
             "phaseUpdatedAt" => Scalar::time(self.phase_since),
+            "distributedFramework" => self
+                .spec
+                .together
+                .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
             "nodepool" => Scalar::text(NODE_POOL_NAME),
             "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
             "category" => Scalar::text(category(self.spec.kind)),

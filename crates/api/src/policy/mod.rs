@@ -35,6 +35,7 @@ pub(crate) const fn type_word(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "training",
         WorkloadKind::Workspace => "workspace",
+        WorkloadKind::Distributed => "distributed",
     }
 }
 

@@ -81,15 +81,20 @@ pub(super) async fn what_if(
     Extension(caller): Extension<Caller>,
     Asked(asked): Asked<WhatIf>,
 ) -> Result<Json<WouldHappen>, Fault> {
-    let WhatIf { trainings, workspaces, steps } = asked;
+    let WhatIf { trainings, workspaces, distributed, steps } = asked;
     if !steps.is_empty() {
         // They may speak of anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
     }
-    let trainings = trainings.into_iter().map(|asked| (WorkloadKind::Training, asked));
-    let workspaces = workspaces.into_iter().map(|asked| (WorkloadKind::Workspace, asked));
+    let asked = [
+        (WorkloadKind::Training, trainings),
+        (WorkloadKind::Workspace, workspaces),
+        (WorkloadKind::Distributed, distributed),
+    ];
+    let asked =
+        asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
     let mut submitted = Vec::new();
-    for (kind, request) in trainings.chain(workspaces) {
+    for (kind, request) in asked {
         let asker =
             convert::Asker { subject: caller.subject.clone(), source: "what-if".to_owned() };
         let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker)?;

@@ -110,13 +110,14 @@ impl Family for External {
 }
 
 /// The program's own types.
-fn own_types() -> [WorkloadTypeConfig; 2] {
+fn own_types() -> [WorkloadTypeConfig; 3] {
     let own = |id, name, kind, category| {
         shown(id, name, "run.ai", category, Class::default_of(kind).name)
     };
     [
         own("training", "TrainingWorkload", WorkloadKind::Training, "train"),
         own("workspace", "InteractiveWorkload", WorkloadKind::Workspace, "build"),
+        own("distributed", "DistributedWorkload", WorkloadKind::Distributed, "train"),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Trainings and workspaces: the same routes for both.
+//! Trainings, workspaces and distributed workloads: the same routes for all.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ macro_rules! routes {
     };
 }
 
-/// The routes of both kinds.
+/// The routes of all kinds.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let trainings = routes!(
         WorkloadKind::Training, "trainings", "Trainings", "training", "Training1",
@@ -76,7 +76,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         WorkloadKind::Workspace, "workspaces", "Workspaces", "workspace", "Workspace1",
         create: "create_workspace1", "WorkspaceCreationRequest"
     );
-    trainings.into_iter().chain(workspaces)
+    let distributed = routes!(
+        WorkloadKind::Distributed, "distributed", "Distributed", "distributed",
+        "DistributedWorkload",
+        create: "create_distributed", "DistributedCreationRequest"
+    );
+    trainings.into_iter().chain(workspaces).chain(distributed)
 }
 
 /// The source a client says it is.
@@ -112,11 +117,24 @@ pub(super) fn asked_for(
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     let uses = compose(state, kind, &mut request)?;
     policy::apply(state, kind, project_id, request.spec.get_or_insert_default())?;
+    convert::fill_master(&mut request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
+    let master = request
+        .master_spec
+        .as_mut()
+        .map(|master| take_secrets(state, project_id, master).map_err(convert::of_the_master));
+    let master = master.transpose()?;
     let (project_id, mut spec) = convert::command(kind, request, asker)?;
     spec.uses = uses;
-    spec.uses.extend(secrets.iter().map(|secret| secret.object.clone()));
-    spec.secrets = secrets;
+    for set in spec.sets_mut() {
+        let own = master.as_ref().filter(|_| set.role == control::MASTER);
+        set.pod.secrets.clone_from(own.unwrap_or(&secrets));
+    }
+    for secret in secrets.iter().chain(master.iter().flatten()) {
+        if !spec.uses.contains(&secret.object) {
+            spec.uses.push(secret.object.clone());
+        }
+    }
     Ok((project_id, spec))
 }
 
@@ -129,6 +147,7 @@ fn find(state: &Shared, kind: WorkloadKind, id: &str) -> Result<Arc<WorkloadView
     let name = match kind {
         WorkloadKind::Training => "training",
         WorkloadKind::Workspace => "workspace",
+        WorkloadKind::Distributed => "distributed workload",
     };
     let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
     let found = state.control.view().workloads.get(&parsed).cloned();

@@ -9,6 +9,7 @@ mod audit;
 mod compose;
 mod credentials;
 mod departments;
+mod distributed;
 mod engine_double;
 mod identity;
 mod openapi;

@@ -55,6 +55,21 @@ async fn a_submission_that_would_wait_says_why_and_what_would_help() {
 }
 
 #[tokio::test]
+async fn a_distributed_workload_would_start_whole_or_wait_whole() {
+    let server = Server::with_teams().await;
+    let fates = async |workers: u32| {
+        let mut job = of_b(&server, "d", 1);
+        job["spec"]["distributedFramework"] = json!("PyTorch");
+        job["spec"]["numWorkers"] = json!(workers);
+        let answer = asked(&server, json!({"distributed": [job]})).await;
+        let pods = answer["pods"].as_array().unwrap().clone();
+        pods.iter().map(|pod| pod["fate"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(fates(3).await, ["start"; 4]);
+    assert_eq!(fates(4).await, ["wait"; 5]);
+}
+
+#[tokio::test]
 async fn a_change_of_the_cluster_can_be_asked_for_too() {
     let server = Server::with_teams().await;
     let node = json!({"add_node": {"name": "new", "gpus": 8}});

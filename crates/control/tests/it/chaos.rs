@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use control::view::Phase;
+use control::view::{Phase, PodState, PodView};
 use control::{GpuSpec, WorkloadSpec};
 use engine::Exit;
 
-use crate::world::{World, elastic, nodes, training, workspace};
+use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
 /// Xorshift: enough to vary histories, and the same everywhere.
 struct Dice(u64);
@@ -24,10 +24,11 @@ impl Dice {
 
 fn any_workload(dice: &mut Dice, name: &str) -> WorkloadSpec {
     let gpus = u32::try_from(1 + dice.roll(2)).unwrap();
-    match dice.roll(5) {
+    match dice.roll(6) {
+        5 => distributed(name, 1),
         0 => elastic(name, gpus),
         1 => workspace(name, 1),
-        2 => WorkloadSpec { gpu: GpuSpec::Share { devices: 1, millis: 400 }, ..training(name, 1) },
+        2 => with(training(name, 1), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 400 }),
         _ => training(name, gpus),
     }
 }
@@ -113,8 +114,10 @@ async fn history(seed: u64) {
     listed.sort();
     assert_eq!(listed, named.into_iter().collect::<Vec<_>>(), "seed {seed}");
     let running = view.workloads.values().filter(|w| w.phase == Phase::Running);
-    let mut running: Vec<_> =
-        running.map(|w| (w.spec.name.clone(), w.pods[0].generation)).collect();
+    let runs = |pod: &&PodView| pod.state == PodState::Running;
+    let mut running: Vec<_> = running
+        .flat_map(|w| w.pods.iter().filter(runs).map(|pod| (w.spec.name.clone(), pod.generation)))
+        .collect();
     running.sort();
     assert_eq!(running, w.engine.alive(), "seed {seed}");
     assert!(w.engine.most_in_use() <= 1000, "seed {seed}: a GPU was in use twice");

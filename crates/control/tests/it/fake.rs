@@ -84,6 +84,17 @@ impl FakeEngine {
         })
     }
 
+    /// The living runs of a workload, by the number of their pods.
+    pub(crate) fn runs_of(&self, workload: &str) -> Vec<RunSpec> {
+        self.with(|m| {
+            let living = m.runs.values().filter(|(_, s)| !matches!(s, RunState::Exited { .. }));
+            let of = living.map(|(spec, _)| spec).filter(|spec| spec.workload_name == workload);
+            let mut runs: Vec<_> = of.cloned().collect();
+            runs.sort_by_key(|spec| spec.pod_index);
+            runs
+        })
+    }
+
     pub(crate) fn known(&self) -> usize {
         self.with(|m| m.runs.len())
     }

@@ -6,7 +6,7 @@ use engine::{Exit, LogRange, RunKey, RunState};
 use futures_util::StreamExt;
 use units::Instant;
 
-use crate::world::{World, nodes, training, workspace};
+use crate::world::{World, nodes, training, with, workspace};
 
 async fn one_gpu() -> World {
     World::new(nodes(1, 1), &[1]).await
@@ -86,7 +86,7 @@ async fn a_failed_training_is_retried_with_growing_delays() {
 #[tokio::test]
 async fn a_run_that_cannot_start_fails_at_once() {
     let w = one_gpu().await;
-    w.submit(1, WorkloadSpec { image: "broken".to_owned(), ..training("t", 1) }).await;
+    w.submit(1, with(training("t", 1), |pod| pod.image = "broken".to_owned())).await;
     let failed = w.phase("t", Phase::Failed).await;
     let why = failed.pods[0].last_exit.clone().unwrap();
     assert!(why.contains("the image is broken"), "{why}");
@@ -97,7 +97,7 @@ async fn a_run_that_cannot_start_fails_at_once() {
 async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
     let w = one_gpu().await;
     w.engine.fail_stops(1);
-    w.submit(1, WorkloadSpec { image: "half-started".to_owned(), ..training("t", 1) }).await;
+    w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
     w.submit(1, training("next", 1)).await;
     w.phase("t", Phase::Pending).await;
     w.phase("next", Phase::Running).await;
@@ -182,7 +182,7 @@ async fn a_workspace_restarts_in_its_place() {
 #[tokio::test]
 async fn what_waits_in_its_place_can_be_deleted_at_once() {
     let w = one_gpu().await;
-    w.submit(1, WorkloadSpec { restart: Restart::Always, ..workspace("shell", 1) }).await;
+    w.submit(1, with(workspace("shell", 1), |pod| pod.restart = Restart::Always)).await;
     w.phase("shell", Phase::Running).await;
     w.engine.end(w.engine.run_of("shell").key, Exit::Code(0));
     w.phase("shell", Phase::Initializing).await;

@@ -4,6 +4,7 @@
 
 mod chaos;
 mod fake;
+mod gang;
 mod life;
 mod limits;
 mod objects;

@@ -4,7 +4,7 @@ use control::view::{Phase, Share};
 use control::{Error, EventFilter, GpuSpec, OrgChange, ProjectSpec, ShareChange, WorkloadSpec};
 use uuid::Uuid;
 
-use crate::world::{World, elastic, nodes, project, training, workspace};
+use crate::world::{World, elastic, nodes, project, training, with, workspace};
 
 #[tokio::test]
 async fn values_that_are_not_allowed_name_their_field() {
@@ -12,22 +12,22 @@ async fn values_that_are_not_allowed_name_their_field() {
     let ok = || training("t", 1);
     let cases: Vec<(WorkloadSpec, &str)> = vec![
         (training("T", 1), "name"),
-        (WorkloadSpec { image: "unknown".to_owned(), ..ok() }, "image"),
-        (WorkloadSpec { gpu: GpuSpec::Share { devices: 1, millis: 1000 }, ..ok() }, "gpu"),
-        (WorkloadSpec { gpu: GpuSpec::Share { devices: 0, millis: 500 }, ..ok() }, "gpu"),
-        (WorkloadSpec { gpu: GpuSpec::Memory { devices: 1, bytes: 0 }, ..ok() }, "gpu"),
+        (with(ok(), |pod| pod.image = "unknown".to_owned()), "image"),
+        (with(ok(), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 1000 }), "gpu"),
+        (with(ok(), |pod| pod.gpu = GpuSpec::Share { devices: 0, millis: 500 }), "gpu"),
+        (with(ok(), |pod| pod.gpu = GpuSpec::Memory { devices: 1, bytes: 0 }), "gpu"),
         (training("t", u32::MAX), "gpu"),
         (WorkloadSpec { elastic: true, ..workspace("t", 1) }, "elastic"),
         (elastic("t", 0), "elastic"),
-        (WorkloadSpec { grace_ms: 300_001, ..ok() }, "grace period"),
+        (with(ok(), |pod| pod.grace_ms = 300_001), "grace period"),
         (WorkloadSpec { backoff_limit: 1001, ..ok() }, "backoff limit"),
-        (WorkloadSpec { working_dir: Some("here".to_owned()), ..ok() }, "working directory"),
-        (WorkloadSpec { env: [("A=B".to_owned(), String::new())].into(), ..ok() }, "environment"),
-        (WorkloadSpec { args: vec!["a\0".to_owned()], ..ok() }, "command"),
-        (WorkloadSpec { cpu_millis: u64::MAX, ..ok() }, "cpu"),
-        (WorkloadSpec { memory_bytes: u64::MAX, ..ok() }, "memory"),
+        (with(ok(), |pod| pod.working_dir = Some("here".to_owned())), "working directory"),
+        (with(ok(), |pod| pod.env = [("A=B".to_owned(), String::new())].into()), "environment"),
+        (with(ok(), |pod| pod.args = vec!["a\0".to_owned()]), "command"),
+        (with(ok(), |pod| pod.cpu_millis = u64::MAX), "cpu"),
+        (with(ok(), |pod| pod.memory_bytes = u64::MAX), "memory"),
         // As many of these as are allowed must still have a sum.
-        (WorkloadSpec { memory_bytes: 1 << 50, ..ok() }, "memory"),
+        (with(ok(), |pod| pod.memory_bytes = 1 << 50), "memory"),
     ];
     for (spec, expected) in cases {
         let error = w.handle.submit(1, spec.clone()).await.unwrap_err();

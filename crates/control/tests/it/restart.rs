@@ -5,7 +5,7 @@ use control::{Error, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
 use units::Instant;
 
-use crate::world::{World, nodes, project, training, workspace};
+use crate::world::{World, nodes, project, training, with, workspace};
 
 #[tokio::test]
 async fn what_runs_is_adopted() {
@@ -279,8 +279,10 @@ async fn a_stop_of_everything_that_could_not_be_written_never_was() {
 async fn what_runs_goes_on_when_the_machine_has_less_cpu_and_memory() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     for name in ["t1", "t2"] {
-        let spec =
-            WorkloadSpec { cpu_millis: 30_000, memory_bytes: 100 << 30, ..training(name, 1) };
+        let spec = with(training(name, 1), |pod| {
+            pod.cpu_millis = 30_000;
+            pod.memory_bytes = 100 << 30;
+        });
         w.submit(1, spec).await;
         w.phase(name, Phase::Running).await;
     }

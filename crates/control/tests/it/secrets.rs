@@ -4,7 +4,7 @@ use control::view::Phase;
 use control::{Edit, NewId, NewObject, Scope, SecretPlace, SecretUse, WorkloadSpec};
 use serde_json::{Value, json};
 
-use crate::world::{World, nodes, training};
+use crate::world::{World, nodes, training, with};
 
 async fn credential(w: &World, secrets: &str) -> String {
     let new = NewObject {
@@ -26,13 +26,11 @@ fn using(object: &str) -> WorkloadSpec {
         key: key.map(str::to_owned),
         to,
     };
-    WorkloadSpec {
-        secrets: vec![
-            of(Some("k"), SecretPlace::Variable("KEY".to_owned())),
-            of(None, SecretPlace::File { path: "/creds".into(), mode: 0o400 }),
-        ],
-        ..training("t", 1)
-    }
+    let secrets = vec![
+        of(Some("k"), SecretPlace::Variable("KEY".to_owned())),
+        of(None, SecretPlace::File { path: "/creds".into(), mode: 0o400 }),
+    ];
+    with(training("t", 1), |pod| pod.secrets = secrets)
 }
 
 fn given(w: &World) -> Vec<(SecretPlace, String)> {

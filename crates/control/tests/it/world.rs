@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use control::view::{Event, Phase, Rules, Share, View, WorkloadKind, WorkloadView};
 use control::{
-    Error, EventFilter, GpuSpec, Handle, NodeGpu, NodeSpec, Options, ProjectSpec, Restart, Service,
-    WorkloadSpec,
+    CleanPods, Error, EventFilter, Framework, GpuSpec, Handle, MASTER, NodeGpu, NodeSpec, Options,
+    PodSet, PodSpec, ProjectSpec, Restart, Service, Together, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -56,23 +56,27 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         kind: WorkloadKind::Training,
         submitted_by: "alice".to_owned(),
         source: "CLI".to_owned(),
-        image: "quickstart".to_owned(),
-        command: None,
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        working_dir: None,
-        gpu: GpuSpec::Whole(gpus),
-        cpu_millis: 100,
-        memory_bytes: 1 << 20,
+        pods: PodSet::one(PodSpec {
+            image: "quickstart".to_owned(),
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            secrets: Vec::new(),
+            working_dir: None,
+            gpu: GpuSpec::Whole(gpus),
+            cpu_millis: 100,
+            memory_bytes: 1 << 20,
+            restart: Restart::Never,
+            grace_ms: 1000,
+        }),
+        more: Vec::new(),
+        together: None,
         elastic: false,
         priority: 50,
         priority_class: "train".to_owned(),
         preemptible: true,
         backoff_limit: 6,
-        restart: Restart::Never,
-        grace_ms: 1000,
         command_line: None,
-        secrets: Vec::new(),
         uses: Vec::new(),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
@@ -83,16 +87,41 @@ pub(crate) fn elastic(name: &str, gpus: u32) -> WorkloadSpec {
     WorkloadSpec { elastic: true, ..training(name, gpus) }
 }
 
+/// The same, with another pod.
+pub(crate) fn with(mut spec: WorkloadSpec, change: impl FnOnce(&mut PodSpec)) -> WorkloadSpec {
+    change(&mut spec.pods.pod);
+    spec
+}
+
+/// A PyTorch training of a master and so many workers, each with a GPU.
+pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
+    let one = training(name, 1);
+    let worker =
+        PodSet { role: WORKER.to_owned(), pods: workers, pods_min: workers, ..one.pods.clone() };
+    WorkloadSpec {
+        kind: WorkloadKind::Distributed,
+        pods: PodSet { role: MASTER.to_owned(), ..one.pods },
+        more: vec![worker],
+        together: Some(Together {
+            framework: Framework::PyTorch,
+            slots_per_worker: 1,
+            first_waits: false,
+            clean: CleanPods::Running,
+        }),
+        ..training(name, 1)
+    }
+}
+
 /// An interactive workload.
 pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
-    WorkloadSpec {
+    let spec = WorkloadSpec {
         kind: WorkloadKind::Workspace,
         priority: 100,
         preemptible: false,
         backoff_limit: 0,
-        restart: Restart::OnFailure,
         ..training(name, gpus)
-    }
+    };
+    with(spec, |pod| pod.restart = Restart::OnFailure)
 }
 
 pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {

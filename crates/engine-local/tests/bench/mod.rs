@@ -105,6 +105,7 @@ impl Fixture for Bench {
             grace_ms: 5000,
             cpu_millis: 100,
             memory_bytes: 1 << 20,
+            gang: None,
         }
     }
 

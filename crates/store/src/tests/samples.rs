@@ -48,23 +48,20 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             kind: "training".to_owned(),
             submitted_by: "bob".to_owned(),
             source: "CLI".to_owned(),
-            image: "ubuntu".to_owned(),
-            command: Some(vec!["sleep".to_owned(), "it's \"quoted\"\n".to_owned()]),
-            args: vec![],
-            env: BTreeMap::from([("K".to_owned(), "ü".to_owned())]),
-            working_dir: None,
-            gpu: GpuBody::Share { devices: 1, millis: 500 },
-            cpu_millis: 100,
-            memory_bytes: 1 << 20,
+            pods: pods("master", 1),
+            more: vec![pods("worker", 2)],
+            together: Some(TogetherBody {
+                framework: "pytorch".to_owned(),
+                slots_per_worker: 1,
+                first_waits: true,
+                clean: "running".to_owned(),
+            }),
             elastic: true,
             priority: 50,
             priority_class: "train".to_owned(),
             preemptible: true,
             backoff_limit: 6,
-            restart: "never".to_owned(),
-            grace_ms: 30_000,
             command_line: None,
-            secrets: Vec::new(),
             uses: Vec::new(),
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
@@ -84,6 +81,26 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
     }
 }
 
+fn pods(role: &str, pods: u32) -> PodSetBody {
+    PodSetBody {
+        role: role.to_owned(),
+        pods,
+        pods_min: 1,
+        at_once: None,
+        image: "ubuntu".to_owned(),
+        command: Some(vec!["sleep".to_owned(), "it's \"quoted\"\n".to_owned()]),
+        args: vec![],
+        env: BTreeMap::from([("K".to_owned(), "ü".to_owned())]),
+        secrets: Vec::new(),
+        working_dir: None,
+        gpu: GpuBody::Share { devices: 1, millis: 500 },
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        restart: "never".to_owned(),
+        grace_ms: 30_000,
+    }
+}
+
 pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
     PodRow {
         id: Uuid::from_u128(1000 + u128::from(workload.seq)),
@@ -93,6 +110,7 @@ pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
         body: PodBody {
             current: Some(PlacementBody { node: "n1".to_owned(), devices: vec![(0, 500)] }),
             placed_at_ms: Some(7),
+            port: Some(20_000),
             ..PodBody::default()
         },
     }

@@ -1,0 +1,216 @@
+//! The pods a creation asks for. Owns: which fields go with which kind of workload, what a master
+//! takes over from the workers, and how many pods there are. A field that would have no effect is
+//! refused.
+
+use api_types::{
+    CleanPodPolicy, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
+    WorkloadSpec as Wire,
+};
+use control::view::WorkloadKind;
+use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
+
+use super::submit::pod;
+use crate::edge::Fault;
+
+/// The first set of pods, the others, and how they work together.
+type Pods = (PodSet, Vec<PodSet>, Option<Together>);
+
+/// Refuses fields of other kinds of workload.
+pub(super) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
+    let Some(spec) = &request.spec else { return Ok(()) };
+    let training = [
+        ("spec.completions", spec.completions.is_some()),
+        ("spec.parallelism", spec.parallelism.is_some()),
+    ];
+    let distributed = [
+        ("spec.distributedFramework", spec.distributed_framework.is_some()),
+        ("spec.numWorkers", spec.num_workers.is_some()),
+        ("spec.minReplicas", spec.min_replicas.is_some()),
+        ("spec.maxReplicas", spec.max_replicas.is_some()),
+        ("spec.cleanPodPolicy", spec.clean_pod_policy.is_some()),
+        ("spec.slotsPerWorker", spec.slots_per_worker.is_some()),
+        ("spec.mpiLauncherCreationPolicy", spec.mpi_launcher_creation_policy.is_some()),
+        ("masterSpec", request.master_spec.is_some()),
+        ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
+    ];
+    let refuse = |fields: &[(&str, bool)], whose: &str| {
+        fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
+            Err(Fault::field(field, format!("goes with {whose} only; leave it out")))
+        })
+    };
+    if kind != WorkloadKind::Training {
+        refuse(&training, "trainings")?;
+    }
+    if kind != WorkloadKind::Distributed {
+        refuse(&distributed, "distributed workloads")?;
+    }
+    Ok(())
+}
+
+pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods, Fault> {
+    let spec = request.spec.clone().unwrap_or_default();
+    match kind {
+        WorkloadKind::Workspace => Ok((PodSet::one(pod(kind, &spec)?), Vec::new(), None)),
+        WorkloadKind::Training => Ok((runs(kind, &spec)?, Vec::new(), None)),
+        WorkloadKind::Distributed => distributed(request, &spec),
+    }
+}
+
+/// The pods of a training, which know nothing of each other.
+fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+    let one = PodSet::one(pod(kind, spec)?);
+    if spec.completions.is_none() && spec.parallelism.is_none() {
+        return Ok(one);
+    }
+    let at_once = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
+    let pods = positive("spec.completions", spec.completions)?.unwrap_or(at_once);
+    if pods < at_once {
+        let why = format!("{pods} is less than the parallelism of {at_once}");
+        return Err(Fault::field("spec.completions", why));
+    }
+    Ok(PodSet { pods, at_once: Some(at_once), ..one })
+}
+
+fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
+    match count {
+        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
+        count => Ok(count),
+    }
+}
+
+fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
+    let kind = WorkloadKind::Distributed;
+    let framework = match spec.distributed_framework {
+        Some(framework) => self::framework(framework),
+        None => {
+            let why = "must be set: MPI, PyTorch, TF, XGBoost or JAX";
+            return Err(Fault::field("spec.distributedFramework", why));
+        }
+    };
+    let together = together(framework, spec)?;
+    let (pods_min, pods) = workers(framework, spec)?;
+    let worker =
+        PodSet { role: WORKER.to_owned(), pods, pods_min, ..PodSet::one(pod(kind, spec)?) };
+    let master = match (&request.master_spec, request.master_spec_same_as_worker) {
+        (Some(_), Some(true)) => {
+            let why = "goes without masterSpecSameAsWorker; leave out one of them";
+            return Err(Fault::field("masterSpec", why));
+        }
+        (Some(_), _) => Some(pod_of_master(request)?),
+        (None, Some(false)) => None,
+        (None, _) => Some(worker.pod.clone()),
+    };
+    let Some(master) = master else {
+        if framework == Framework::Mpi {
+            let why = "an MPI workload needs a launcher: give masterSpec, or set it to true";
+            return Err(Fault::field("masterSpecSameAsWorker", why));
+        }
+        return Ok((worker, Vec::new(), Some(together)));
+    };
+    let master = PodSet { role: MASTER.to_owned(), ..PodSet::one(master) };
+    Ok((master, vec![worker], Some(together)))
+}
+
+const fn framework(wire: DistributedFramework) -> Framework {
+    match wire {
+        DistributedFramework::MPI => Framework::Mpi,
+        DistributedFramework::PyTorch => Framework::PyTorch,
+        DistributedFramework::TF => Framework::Tf,
+        DistributedFramework::XGBoost => Framework::XgBoost,
+        DistributedFramework::JAX => Framework::Jax,
+    }
+}
+
+fn together(framework: Framework, spec: &Wire) -> Result<Together, Fault> {
+    let mpi = framework == Framework::Mpi;
+    let slots = positive("spec.slotsPerWorker", spec.slots_per_worker)?;
+    let launcher = spec.mpi_launcher_creation_policy;
+    for (field, given) in [
+        // The published clients send the defaults of both with every framework.
+        ("spec.slotsPerWorker", slots.is_some_and(|slots| slots != 1)),
+        (
+            "spec.mpiLauncherCreationPolicy",
+            launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),
+        ),
+    ] {
+        if given && !mpi {
+            return Err(Fault::field(field, "goes with the framework MPI only; leave it out"));
+        }
+    }
+    Ok(Together {
+        framework,
+        slots_per_worker: slots.unwrap_or(1),
+        first_waits: launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),
+        clean: match spec.clean_pod_policy {
+            None | Some(CleanPodPolicy::Running) => CleanPods::Running,
+            Some(CleanPodPolicy::All) => CleanPods::All,
+            Some(CleanPodPolicy::None) => CleanPods::None,
+        },
+    })
+}
+
+/// Fewest workers and most.
+fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
+    let number = positive("spec.numWorkers", spec.num_workers)?;
+    let (min, max) = (
+        positive("spec.minReplicas", spec.min_replicas)?,
+        positive("spec.maxReplicas", spec.max_replicas)?,
+    );
+    if framework != Framework::PyTorch && (min.is_some() || max.is_some()) {
+        let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
+        return Err(Fault::field(field, "goes with the framework PyTorch only; leave it out"));
+    }
+    let most = max.or(number).or(min).unwrap_or(1);
+    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
+    if least > most {
+        let why = format!("{least} workers at least are more than the {most} at most");
+        return Err(Fault::field("spec.minReplicas", why));
+    }
+    if let Some(number) = number.filter(|number| !(least..=most).contains(number)) {
+        let why = format!("{number} is not within minReplicas and maxReplicas, {least} to {most}");
+        return Err(Fault::field("spec.numWorkers", why));
+    }
+    Ok((least, most))
+}
+
+fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
+    let mut request = request.clone();
+    fill_master(&mut request)?;
+    let own = request.master_spec.unwrap_or_default();
+    pod(WorkloadKind::Distributed, &own).map_err(of_the_master)
+}
+
+/// A fault of the master's specification, by its name.
+pub(crate) fn of_the_master(fault: Fault) -> Fault {
+    Fault { message: fault.message.replacen("spec.", "masterSpec.", 1), ..fault }
+}
+
+/// What the master leaves out is as with the workers. What holds for the whole workload is said in
+/// `spec`.
+pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
+    let (Some(master), Some(spec)) = (&mut request.master_spec, &request.spec) else {
+        return Ok(());
+    };
+    macro_rules! of_the_whole {
+        ($($field:ident $name:literal),*) => {
+            [$((concat!("masterSpec.", $name),
+                master.$field.is_some() && master.$field != spec.$field)),*]
+        };
+    }
+    let whole = of_the_whole!(
+        priority_class "priorityClass", preemptibility "preemptibility",
+        backoff_limit "backoffLimit", labels "labels", annotations "annotations",
+        category "category", elastic "elastic", command_line "commandLine", assets "assets",
+        completions "completions", parallelism "parallelism",
+        distributed_framework "distributedFramework", num_workers "numWorkers",
+        min_replicas "minReplicas", max_replicas "maxReplicas",
+        clean_pod_policy "cleanPodPolicy", slots_per_worker "slotsPerWorker",
+        mpi_launcher_creation_policy "mpiLauncherCreationPolicy"
+    );
+    if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
+        let why = "is one for the whole workload; set it in spec and leave it out here";
+        return Err(Fault::field(field, why));
+    }
+    *master = std::mem::take(master).over(spec.clone());
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Distributed workloads and trainings of several pods, on the wire.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::refusals::refused;
+use crate::server::Server;
+
+const PATH: &str = "/api/v1/workloads/distributed";
+
+fn spec() -> Value {
+    json!({"image": "i", "distributedFramework": "PyTorch", "numWorkers": 2,
+        "compute": {"gpuDevicesRequest": 1, "gpuRequestType": "portion", "gpuPortionRequest": 0.5}})
+}
+
+fn with(mut spec: Value, field: &str, value: Value) -> Value {
+    spec[field] = value;
+    spec
+}
+
+async fn made(server: &Server, body: Value) -> Value {
+    let (status, made) = server.post(PATH, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    made
+}
+
+#[tokio::test]
+async fn a_master_and_workers_run_and_are_listed_suspended_and_deleted() {
+    let server = Server::with_teams().await;
+    let made = made(&server, server.job("d", &spec())).await;
+    assert_eq!(made["masterSpecSameAsWorker"], json!(true));
+    let spec = &made["spec"];
+    assert_eq!(
+        (&spec["numWorkers"], &spec["distributedFramework"]),
+        (&json!(2), &json!("PyTorch"))
+    );
+    let id = made["workloadId"].as_str().unwrap();
+    let shown = server.phase(id, "Running").await;
+    assert_eq!(shown["type"], "Distributed");
+    assert_eq!(shown["distributedFramework"], "PyTorch");
+    assert_eq!(shown["requestedPods"], json!({"number": 3}));
+    assert_eq!(shown["runningPods"], json!(3));
+    assert_eq!(shown["workloadRequestedResources"]["gpu"]["request"], json!(1.5));
+    assert_eq!(shown["podsRequestedResources"]["gpu"]["request"], json!(0.5));
+    let pods = server.get(&format!("/api/v1/workloads/{id}/pods")).await;
+    let names: Vec<_> = pods["pods"].as_array().unwrap().iter().map(|pod| &pod["name"]).collect();
+    assert_eq!(names, ["d-master-0", "d-worker-0", "d-worker-1"]);
+    let (status, _) = server.post(&format!("{PATH}/{id}/suspend"), Value::Null).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    server.phase(id, "Stopped").await;
+    let (status, _) = server.post(&format!("{PATH}/{id}/resume"), Value::Null).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    server.phase(id, "Running").await;
+    let (status, _) = server.raw("DELETE", &format!("{PATH}/{id}"), "").await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    server.until("/api/v1/workloads", |all| all["workloads"] == json!([])).await;
+}
+
+#[tokio::test]
+async fn a_master_takes_over_what_it_does_not_say() {
+    let server = Server::with_teams().await;
+    let mut body = server.job("d", &with(spec(), "command", json!("work --hard")));
+    body["masterSpec"] = json!({"args": "lead", "compute": {"cpuCoreRequest": 2}});
+    let answer = made(&server, body).await;
+    assert_eq!(answer["masterSpecSameAsWorker"], json!(false));
+    let master = &answer["masterSpec"];
+    assert_eq!((&master["image"], &master["command"]), (&json!("i"), &json!("work --hard")));
+    assert_eq!(master["args"], "lead");
+    assert_eq!(answer["spec"].get("args"), None);
+    let compute = &master["compute"];
+    assert_eq!(
+        (&compute["cpuCoreRequest"], &compute["gpuPortionRequest"]),
+        (&json!(2), &json!(0.5))
+    );
+    let mut body = server.job("e", &spec());
+    body["masterSpecSameAsWorker"] = json!(false);
+    let answer = made(&server, body).await;
+    assert_eq!(
+        (answer.get("masterSpec"), &answer["masterSpecSameAsWorker"]),
+        (None, &json!(false))
+    );
+    let id = answer["workloadId"].as_str().unwrap();
+    let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
+    assert_eq!(shown["requestedPods"]["number"], json!(2));
+}
+
+#[tokio::test]
+async fn an_elastic_one_says_its_range() {
+    let server = Server::with_teams().await;
+    let range = with(with(spec(), "minReplicas", json!(1)), "maxReplicas", json!(4));
+    let answer = made(&server, server.job("d", &range)).await;
+    let id = answer["workloadId"].as_str().unwrap();
+    let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
+    assert_eq!(shown["requestedPods"], json!({"number": 5, "min": 2, "max": 5}));
+}
+
+#[tokio::test]
+async fn a_training_of_many_runs_says_how_many() {
+    let server = Server::with_teams().await;
+    let spec = json!({"image": "i", "parallelism": 2, "completions": 5,
+        "compute": {"gpuDevicesRequest": 1}});
+    let (status, made) = server.post("/api/v1/workloads/trainings", server.job("h", &spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    assert_eq!(made["spec"]["completions"], json!(5));
+    let shown = server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+    let pods = json!({"number": 2, "parallelism": 2, "completions": 5});
+    assert_eq!(shown["requestedPods"], pods);
+    assert_eq!(shown["allocatedResources"]["gpu"], json!(2));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_by_its_field() {
+    let server = Server::with_teams().await;
+    let mpi = || with(spec(), "distributedFramework", json!("MPI"));
+    let cases = [
+        (json!({"image": "i"}), "spec.distributedFramework: must be set: MPI, PyTorch, TF"),
+        (with(spec(), "numWorkers", json!(0)), "spec.numWorkers: 0 is too few"),
+        (with(spec(), "numWorkers", json!(5000)), "a workload has 1 to 1000 pods, not 5001"),
+        (
+            with(spec(), "slotsPerWorker", json!(2)),
+            "spec.slotsPerWorker: goes with the framework MPI",
+        ),
+        (with(mpi(), "minReplicas", json!(1)), "spec.minReplicas: goes with the framework PyTorch"),
+        (
+            with(spec(), "minReplicas", json!(3)),
+            "spec.minReplicas: 3 workers at least are more than",
+        ),
+        (with(spec(), "completions", json!(3)), "spec.completions: goes with trainings only"),
+        (with(spec(), "distributedFramework", json!("Horovod")), "spec.distributedFramework"),
+    ];
+    for (spec, why) in cases {
+        refused(&server, ("POST", PATH, &server.job("d", &spec)), 400, why).await;
+    }
+    for (master, status, why) in [
+        (json!({"priorityClass": "high"}), 400, "masterSpec.priorityClass: is one for the whole"),
+        (json!({"image": ""}), 400, "masterSpec.image: is empty"),
+        (json!({"tty": true}), 422, "masterSpec.tty is not supported yet"),
+    ] {
+        let body = with(server.job("d", &spec()), "masterSpec", master);
+        refused(&server, ("POST", PATH, &body), status, why).await;
+    }
+    let training = server.job("t", &json!({"image": "i", "numWorkers": 2}));
+    let why = "spec.numWorkers: goes with distributed workloads only";
+    refused(&server, ("POST", "/api/v1/workloads/trainings", &training), 400, why).await;
+}

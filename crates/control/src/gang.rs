@@ -1,0 +1,222 @@
+//! Pods that work together. Owns: that they begin together, each on a port of its own; that they
+//! are started anew together where one alone would find nobody; and whose end is the end of all.
+//! Refuses to know: what a framework is told of this (`engine::Gang`).
+
+use std::collections::BTreeSet;
+
+use engine::{Engine, Framework, Gang, MASTER, Member};
+use model::Occupancy;
+use uuid::Uuid;
+
+use crate::spec::{CleanPods, Restart};
+use crate::state::{Ended, Pod, State, Workload};
+
+/// The ports that are given out: below those that systems give to outgoing connections.
+const PORT_FIRST: u16 = 20_000;
+const PORT_COUNT: u16 = 10_000;
+
+impl Workload {
+    /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
+    /// that have not ended, as far as it is their turn.
+    pub(crate) fn turns(&self) -> Vec<bool> {
+        let mut pods = self.pods.iter();
+        let mut turns = Vec::with_capacity(self.pods.len());
+        for set in self.spec.sets() {
+            let mut left = set.wanted();
+            for pod in pods.by_ref().take(set.pods as usize) {
+                let turn = pod.ended.is_none() && left > 0;
+                left -= u32::from(turn);
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// Whether so many of every set are as described that they make sense.
+    pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
+        let mut pods = self.pods.iter();
+        self.spec.sets().all(|set| {
+            let good = pods.by_ref().take(set.pods as usize).filter(|pod| is(pod)).count();
+            good >= set.pods_min as usize
+        })
+    }
+
+    /// Whether all has ended well now that this pod has: with the master, where there is one, and
+    /// TensorFlow's first worker stands in for it; else with the last of them.
+    pub(crate) fn is_complete_with(&self, number: usize) -> bool {
+        let led = self.spec.together.is_some_and(|together| {
+            self.spec.pods.role == MASTER || together.framework == Framework::Tf
+        });
+        (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
+    }
+
+    /// Whether its pods are started anew together when this one has to be: those that work
+    /// together are, unless it keeps its place or they can do with fewer.
+    fn is_lost_without(&self, number: usize) -> bool {
+        let (set, _) = self.spec.set_of(number);
+        let spare = set.pods_min < set.pods;
+        self.spec.together.is_some() && set.pod.restart == Restart::Never && !spare
+    }
+
+    /// Whether a pod that has its place may begin, as far as the others matter.
+    fn may_begin(&self, number: usize) -> bool {
+        let others = self.pods.iter().skip(1);
+        let first_waits = self.spec.together.is_some_and(|together| together.first_waits);
+        let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
+        self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
+    }
+
+    /// What happens to those that still run when it has ended.
+    pub(crate) fn clean(&self) -> CleanPods {
+        self.spec.together.map(|together| together.clean).unwrap_or_default()
+    }
+}
+
+impl State {
+    /// A pod has got its place: it begins, or waits there for those it works together with.
+    pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
+        let now = self.now;
+        if self.workloads.get(&id).is_none_or(|workload| workload.spec.together.is_none()) {
+            self.start(id, number);
+            return;
+        }
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        pod.waits_for_others = true;
+        pod.started_at = None;
+        pod.restart_at = None;
+        pod.placed_at = Some(now);
+        self.assembling.insert(id);
+        self.touch(id);
+    }
+
+    /// Begins what waited for others that have their places now.
+    pub(crate) fn assemble(&mut self, engine: &dyn Engine) {
+        for id in std::mem::take(&mut self.assembling) {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            let is_there = |pod: &Pod| {
+                let place = self.occupancy(pod);
+                pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+            };
+            if !workload.is_enough(is_there) {
+                continue;
+            }
+            let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
+            if !workload.pods.iter().any(runs) {
+                self.give_ports(id, engine);
+            }
+            for number in 0..self.workloads[&id].pods.len() {
+                if self.workloads[&id].may_begin(number) {
+                    self.start(id, number);
+                }
+            }
+        }
+    }
+
+    /// Gives each pod a port that no other gang has and nobody listens on. Each time others, so that
+    /// what may be left of the last runs disturbs nobody.
+    fn give_ports(&mut self, id: Uuid, engine: &dyn Engine) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let living = self.by_model.values().filter(|other| **other != id);
+        let others = living.filter_map(|other| self.workloads.get(other));
+        let taken: BTreeSet<u16> =
+            others.flat_map(|other| other.pods.iter().filter_map(|pod| pod.port)).collect();
+        let before = workload.pods.iter().filter_map(|pod| pod.port).max();
+        let [.., high, low] = id.into_bytes();
+        let start = before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
+        let ports: Vec<_> = (0..PORT_COUNT)
+            .map(|step| PORT_FIRST + (start % PORT_COUNT + step) % PORT_COUNT)
+            .filter(|port| !taken.contains(port) && engine.port_is_free(*port))
+            .take(workload.pods.len())
+            .collect();
+        if ports.len() < workload.pods.len() {
+            tracing::error!(workload = %id, "there are too few free ports for its pods");
+        }
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let mut ports = ports.into_iter();
+        for pod in &mut workload.pods {
+            pod.port = ports.next();
+        }
+        self.touch(id);
+    }
+
+    /// The pods that a pod works together with.
+    pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
+        let together = workload.spec.together?;
+        let member = |(at, pod): (usize, &Pod)| {
+            let (set, index) = workload.spec.set_of(at);
+            let place = self.occupancy(pod);
+            Member {
+                role: set.role.clone(),
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                node: place.current.map(|at| self.node_name(at.node)).unwrap_or_default(),
+                port: pod.port.unwrap_or_default(),
+            }
+        };
+        Some(Gang {
+            framework: together.framework,
+            members: workload.pods.iter().enumerate().map(member).collect(),
+            rank: number,
+            members_min: workload.spec.sets().map(|set| set.pods_min).sum(),
+            slots_per_worker: together.slots_per_worker,
+        })
+    }
+
+    /// A pod gives up its place and is to be started again: so are all that would be lost without.
+    pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.is_lost_without(number)) {
+            self.release_all(id);
+            self.rewind(id);
+        }
+    }
+
+    /// A pod is moved: all that would be lost without begin anew with it, where they are.
+    pub(crate) fn move_with(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if !workload.is_lost_without(number) {
+            return;
+        }
+        let stays = |pod: &Pod| {
+            let place = self.occupancy(pod);
+            Some((pod.model?, place.current.filter(|_| !place.releasing)?))
+        };
+        let others: Vec<_> = workload
+            .pods
+            .iter()
+            .enumerate()
+            .filter_map(|(at, pod)| Some((at, stays(pod)?)))
+            .collect();
+        for (other, (model, place)) in others {
+            let Some(pod) = self.pod_mut(id, other) else { continue };
+            if pod.is_idle() {
+                pod.waits_for_others = true;
+                let pod_id = pod.id;
+                pod.restart_at = None;
+                self.restarting.remove(&pod_id);
+                continue;
+            }
+            let next = Some(place.clone());
+            let again = Occupancy { current: Some(place), releasing: true, next };
+            self.cluster.set_occupancy(model, again);
+            self.stop_run(id, other);
+        }
+        self.rewind(id);
+    }
+
+    /// Once nothing of a gang runs, those of it that had done their part begin anew with the
+    /// others.
+    pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
+        let stopped = |w: &Workload| w.completed_at.is_none() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(stopped) {
+            self.rewind(id);
+        }
+    }
+
+    fn rewind(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if workload.spec.together.is_none() {
+            return;
+        }
+        workload.pods.iter_mut().for_each(|pod| pod.ended = None);
+        self.update_wants(id);
+    }
+}

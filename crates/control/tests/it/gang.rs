@@ -1,0 +1,248 @@
+//! Pods that work together: they begin together, are told of each other, and end together.
+
+use std::collections::BTreeSet;
+
+use control::view::{Phase, PodState, View};
+use control::{CleanPods, PodSet, Restart, WorkloadSpec};
+use engine::{Exit, RunSpec};
+
+use crate::world::{World, distributed, nodes, training, workspace};
+
+fn clean(spec: WorkloadSpec, clean: CleanPods) -> WorkloadSpec {
+    let together = spec.together.map(|together| control::Together { clean, ..together });
+    WorkloadSpec { together, ..spec }
+}
+
+fn restart(mut spec: WorkloadSpec, restart: Restart) -> WorkloadSpec {
+    spec.pods.pod.restart = restart;
+    spec.more.iter_mut().for_each(|set| set.pod.restart = restart);
+    spec
+}
+
+fn ports(runs: &[RunSpec]) -> Vec<u16> {
+    let gang = runs[0].gang.as_ref().unwrap();
+    assert!(runs.iter().all(|run| run.gang.as_ref().unwrap().members == gang.members));
+    gang.members.iter().map(|member| member.port).collect()
+}
+
+fn generations(w: &World, name: &str) -> Vec<u32> {
+    w.engine.runs_of(name).iter().map(|run| run.key.generation).collect()
+}
+
+async fn runs(w: &World, name: &str, wanted: &[u32]) -> Vec<RunSpec> {
+    w.until(&format!("runs {wanted:?}"), |_| generations(w, name) == wanted).await;
+    w.phase(name, Phase::Running).await;
+    w.engine.runs_of(name)
+}
+
+#[tokio::test]
+async fn a_gang_begins_whole_or_not_at_all() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.submit(1, workspace("busy", 1)).await;
+    w.phase("busy", Phase::Running).await;
+    w.submit(1, distributed("d", 2)).await;
+    w.becomes("busy Running 1/1\nd Pending 0/3").await;
+    assert!(w.engine.runs_of("d").is_empty());
+    assert!(!w.get("d").unwrap().pending.is_empty(), "it says why");
+    w.delete("busy").await;
+    w.becomes("d Running 3/3").await;
+    let runs = w.engine.runs_of("d");
+    let told = |run: &RunSpec| {
+        let gang = run.gang.as_ref().unwrap();
+        (run.pod_name.clone(), gang.rank, gang.members.len())
+    };
+    let told: Vec<_> = runs.iter().map(told).collect();
+    let want = [("d-master-0", 0), ("d-worker-0", 1), ("d-worker-1", 2)];
+    assert_eq!(told, want.map(|(name, rank)| (name.to_owned(), rank, 3)));
+    assert_eq!(ports(&runs).iter().collect::<BTreeSet<_>>().len(), 3, "each has its own");
+}
+
+#[tokio::test]
+async fn nobody_begins_while_a_place_is_still_being_freed() {
+    let w = World::new(nodes(1, 3), &[3, 0]).await;
+    w.submit(2, training("guest", 1)).await;
+    w.phase("guest", Phase::Running).await;
+    w.engine.stubborn(true);
+    w.submit(1, distributed("d", 2)).await;
+    let reserved = |v: &View| {
+        let pods =
+            |w: &control::view::WorkloadView| w.pods.iter().any(|p| p.state == PodState::Reserved);
+        v.workloads.values().any(|w| w.spec.name == "d" && pods(w))
+    };
+    w.until("a place is kept for it", reserved).await;
+    assert!(w.engine.runs_of("d").is_empty());
+    w.engine.let_go();
+    runs(&w, "d", &[1, 1, 1]).await;
+}
+
+#[tokio::test]
+async fn two_gangs_never_meet_on_one_port() {
+    let w = World::new(nodes(1, 6), &[6]).await;
+    w.submit(1, distributed("d", 2)).await;
+    w.submit(1, distributed("e", 2)).await;
+    let mut all = ports(&runs(&w, "d", &[1, 1, 1]).await);
+    all.extend(ports(&runs(&w, "e", &[1, 1, 1]).await));
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 6);
+}
+
+#[tokio::test]
+async fn the_end_of_the_master_is_the_end_of_all() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.submit(1, distributed("d", 2)).await;
+    let all = runs(&w, "d", &[1, 1, 1]).await;
+    w.engine.end(all[1].key, Exit::Code(0));
+    let is = |v: &View| v.workloads.values().any(|w| w.pods[1].state == PodState::Succeeded);
+    w.until("a worker has ended", is).await;
+    assert_eq!(w.get("d").unwrap().phase, Phase::Running, "which ends nothing");
+    w.engine.end(all[0].key, Exit::Code(0));
+    w.becomes("d Completed 0/3").await;
+    assert!(w.engine.runs_of("d").is_empty(), "the other worker was stopped");
+}
+
+#[tokio::test]
+async fn without_a_master_all_workers_have_to_end() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    let mut spec = distributed("d", 2);
+    spec.pods = spec.more.remove(0);
+    w.submit(1, spec).await;
+    let all = runs(&w, "d", &[1, 1]).await;
+    w.engine.end(all[0].key, Exit::Code(0));
+    w.becomes("d Running 1/2").await;
+    w.engine.end(all[1].key, Exit::Code(0));
+    w.becomes("d Completed 0/2").await;
+}
+
+#[tokio::test]
+async fn who_is_left_to_go_on_keeps_its_place_also_over_a_restart() {
+    let mut w = World::new(nodes(1, 3), &[3]).await;
+    w.submit(1, clean(distributed("d", 2), CleanPods::None)).await;
+    let all = runs(&w, "d", &[1, 1, 1]).await;
+    w.engine.end(all[0].key, Exit::Code(0));
+    w.becomes("d Completed 2/3").await;
+    w.restart().await;
+    w.becomes("d Completed 2/3").await;
+    w.submit(1, training("next", 2)).await;
+    w.becomes("d Completed 2/3\nnext Pending 0/2").await;
+    w.engine.end(all[1].key, Exit::Code(3));
+    w.becomes("d Completed 1/3\nnext Running 2/2").await;
+    w.delete("d").await;
+    w.becomes("next Running 2/2").await;
+}
+
+#[tokio::test]
+async fn a_failure_restarts_all_on_other_ports() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    let spec = WorkloadSpec { backoff_limit: 1, ..distributed("d", 2) };
+    let id = w.submit(1, spec).await.id;
+    let first = runs(&w, "d", &[1, 1, 1]).await;
+    w.engine.end(first[1].key, Exit::Code(0));
+    w.becomes("d Running 2/3").await;
+    w.engine.end(first[2].key, Exit::Code(1));
+    w.becomes("d Pending 0/3").await;
+    w.clock.advance_ms(1000);
+    // The worker that had ended well begins anew with the others.
+    let second = runs(&w, "d", &[2, 2, 2]).await;
+    let before: BTreeSet<_> = ports(&first).into_iter().collect();
+    assert!(ports(&second).iter().all(|port| !before.contains(port)));
+    assert_eq!(w.get("d").unwrap().restarts, 1);
+    w.engine.end(second[0].key, Exit::Code(1));
+    w.becomes("d Failed 0/3").await;
+    assert!(w.engine.runs_of("d").is_empty());
+    assert!(w.story(id).await.ends_with(&["Exited".to_owned(), "Failed".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_pod_that_may_restarts_alone_where_it_is() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.submit(1, restart(distributed("d", 2), Restart::OnFailure)).await;
+    let first = runs(&w, "d", &[1, 1, 1]).await;
+    w.engine.end(first[2].key, Exit::Code(1));
+    w.phase("d", Phase::Initializing).await;
+    w.clock.advance_ms(1000);
+    let second = runs(&w, "d", &[1, 1, 2]).await;
+    assert_eq!(ports(&second), ports(&first));
+}
+
+#[tokio::test]
+async fn eviction_stops_all_of_a_gang_and_suspension_too() {
+    let w = World::new(nodes(1, 3), &[1, 2]).await;
+    let id = w.submit(1, distributed("d", 2)).await.id;
+    runs(&w, "d", &[1, 1, 1]).await;
+    w.submit(2, training("owner", 1)).await;
+    w.becomes("d Pending 0/3\nowner Running 1/1").await;
+    assert!(w.engine.runs_of("d").is_empty());
+    w.delete("owner").await;
+    runs(&w, "d", &[2, 2, 2]).await;
+    w.handle.suspend("alice", id).await.unwrap();
+    w.becomes("d Stopped 0/3").await;
+    w.handle.resume("alice", id).await.unwrap();
+    runs(&w, "d", &[3, 3, 3]).await;
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_finds_the_gang_as_it_was() {
+    let mut w = World::new(nodes(1, 3), &[3]).await;
+    let spec = distributed("d", 2);
+    w.submit(1, spec.clone()).await;
+    let before = runs(&w, "d", &[1, 1, 1]).await;
+    w.restart().await;
+    let after = runs(&w, "d", &[1, 1, 1]).await;
+    assert_eq!(ports(&before), ports(&after));
+    assert_eq!(*w.get("d").unwrap().spec, spec, "nothing of it is lost on disk");
+    w.crash().await;
+    // One of them is lost while nobody looks: the others cannot go on without.
+    w.engine.end(after[1].key, Exit::Lost);
+    w.start().await;
+    w.becomes("d Pending 0/3").await;
+    w.clock.advance_ms(1000);
+    runs(&w, "d", &[2, 2, 2]).await;
+}
+
+#[tokio::test]
+async fn an_elastic_gang_goes_on_with_fewer() {
+    let w = World::new(nodes(1, 4), &[1, 3]).await;
+    let mut spec = distributed("d", 3);
+    spec.more[0].pods_min = 1;
+    w.submit(1, spec).await;
+    runs(&w, "d", &[1, 1, 1, 1]).await;
+    w.submit(2, training("owner", 2)).await;
+    w.becomes("d Degraded 2/4\nowner Running 2/2").await;
+    assert_eq!(generations(&w, "d").len(), 2);
+    w.delete("owner").await;
+    w.becomes("d Running 4/4").await;
+}
+
+#[tokio::test]
+async fn an_mpi_launcher_waits_for_its_workers() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    let mut spec = distributed("d", 2);
+    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    let id = w.submit(1, spec).await.id;
+    runs(&w, "d", &[1, 1, 1]).await;
+    let events = w.events(id).await.into_iter();
+    let started = events.filter(|event| event.kind == "Started").filter_map(|e| e.pod_name);
+    let started: Vec<_> = started.collect();
+    assert!(started.len() == 3 && started[2] == "d-master-0", "{started:?}");
+}
+
+#[tokio::test]
+async fn pods_take_turns_until_enough_have_ended_well() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    let mut spec = training("hpo", 1);
+    spec.pods = PodSet { pods: 3, at_once: Some(2), ..spec.pods };
+    w.submit(1, spec).await;
+    w.becomes("hpo Running 2/2").await;
+    let first = w.engine.runs_of("hpo");
+    assert_eq!(first.iter().map(|run| run.pod_index).collect::<Vec<_>>(), [0, 1]);
+    w.engine.end(first[0].key, Exit::Code(0));
+    w.until("the third has its turn", |_| w.engine.runs_of("hpo").len() == 2).await;
+    w.becomes("hpo Running 2/2").await;
+    let next: Vec<_> = w.engine.runs_of("hpo").iter().map(|run| run.pod_index).collect();
+    assert_eq!(next, [1, 2]);
+    w.restart().await;
+    w.becomes("hpo Running 2/2").await;
+    for run in w.engine.runs_of("hpo") {
+        w.engine.end(run.key, Exit::Code(0));
+    }
+    w.becomes("hpo Completed 0/2").await;
+}

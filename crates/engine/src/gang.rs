@@ -1,0 +1,219 @@
+//! Pods that work together. Owns: what each framework wants to be told so that they find each
+//! other (reference E.1; the names are those of the Kubeflow training operator). Refuses to know:
+//! what address a pod has, and when they are started.
+
+use std::fmt::Write as _;
+
+/// By whose rules the pods of a workload find each other, and whose end is the end of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Framework {
+    /// `torch.distributed`, `torchrun`.
+    PyTorch,
+    /// `mpirun` in a launcher.
+    Mpi,
+    /// TensorFlow.
+    Tf,
+    /// Rabit.
+    XgBoost,
+    /// `jax.distributed`.
+    Jax,
+}
+
+/// The pods a run works together with, itself included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gang {
+    /// By whose rules.
+    pub framework: Framework,
+    /// All of them, by rank: the first is whom the others look for.
+    pub members: Vec<Member>,
+    /// Which of them this is.
+    pub rank: usize,
+    /// With how few of them they can work.
+    pub members_min: u32,
+    /// MPI ranks in each worker.
+    pub slots_per_worker: u32,
+}
+
+/// A pod of a gang.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// `master` or `worker`.
+    pub role: String,
+    /// Number among those of its role.
+    pub index: u32,
+    /// Node it is on; empty while it has none.
+    pub node: String,
+    /// A port that is its own among all pods that can be on one machine.
+    pub port: u16,
+}
+
+/// The role of the pod whose end is the end of all.
+pub const MASTER: &str = "master";
+/// The role of the others.
+pub const WORKER: &str = "worker";
+
+impl Gang {
+    /// What this pod is to be told, by its framework's names. MPI needs the hostfile as well.
+    pub fn environment(
+        &self,
+        address: &dyn Fn(&Member) -> String,
+        gpus: usize,
+    ) -> Vec<(&'static str, String)> {
+        let Some(first) = self.members.first() else { return Vec::new() };
+        let (host, port) = (address(first), first.port.to_string());
+        let (rank, size) = (self.rank.to_string(), self.members.len().to_string());
+        let unbuffered = ("PYTHONUNBUFFERED", "1".to_owned());
+        let meeting = [
+            ("MASTER_ADDR", host.clone()),
+            ("MASTER_PORT", port.clone()),
+            ("RANK", rank.clone()),
+            ("WORLD_SIZE", size.clone()),
+        ];
+        match self.framework {
+            Framework::PyTorch => {
+                let nodes = match self.members_min as usize {
+                    least if least < self.members.len() => format!("{least}:{size}"),
+                    _ => size,
+                };
+                let torchrun = [
+                    ("PET_NNODES", nodes),
+                    ("PET_NODE_RANK", rank),
+                    ("PET_NPROC_PER_NODE", gpus.max(1).to_string()),
+                    ("PET_MASTER_ADDR", host),
+                    ("PET_MASTER_PORT", port),
+                    unbuffered,
+                ];
+                meeting.into_iter().chain(torchrun).collect()
+            }
+            Framework::XgBoost => {
+                let workers: Vec<_> = self.workers().map(address).collect();
+                let own = self.members.get(self.rank).map_or(0, |own| own.port);
+                let rabit = [
+                    ("WORKER_ADDRS", workers.join(",")),
+                    ("WORKER_PORT", own.to_string()),
+                    unbuffered,
+                ];
+                meeting.into_iter().chain(rabit).collect()
+            }
+            Framework::Jax => vec![
+                ("COORDINATOR_ADDRESS", host),
+                ("COORDINATOR_PORT", port),
+                ("NUM_PROCESSES", size),
+                ("PROCESS_ID", rank),
+                unbuffered,
+            ],
+            Framework::Tf => vec![("TF_CONFIG", self.tf_config(address))],
+            Framework::Mpi => vec![("OMPI_MCA_orte_keep_fqdn_hostnames", "true".to_owned())],
+        }
+    }
+
+    /// The names under which MPI looks for its hostfile.
+    pub const HOSTFILE_NAMES: [&'static str; 3] =
+        ["OMPI_MCA_orte_default_hostfile", "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"];
+
+    /// The hostfile that MPI needs: each worker with its slots.
+    pub fn hostfile(&self, address: &dyn Fn(&Member) -> String) -> Option<String> {
+        if self.framework != Framework::Mpi {
+            return None;
+        }
+        let mut lines = String::new();
+        for worker in self.workers() {
+            // Writing to a string does not fail.
+            let _ = writeln!(lines, "{} slots={}", address(worker), self.slots_per_worker);
+        }
+        Some(lines)
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.role == WORKER)
+    }
+
+    /// TensorFlow calls the master chief. Addresses and roles need no quoting in JSON.
+    fn tf_config(&self, address: &dyn Fn(&Member) -> String) -> String {
+        let name = |role: &str| if role == MASTER { "chief" } else { "worker" };
+        let of = |role: &'static str| {
+            let members = self.members.iter().filter(move |member| member.role == role);
+            let hosts: Vec<_> = members.map(|m| format!("\"{}:{}\"", address(m), m.port)).collect();
+            (!hosts.is_empty()).then(|| format!("\"{}\":[{}]", name(role), hosts.join(",")))
+        };
+        let cluster: Vec<_> = [of(MASTER), of(WORKER)].into_iter().flatten().collect();
+        let own = self.members.get(self.rank);
+        let (role, index) = own.map_or(("worker", 0), |own| (name(&own.role), own.index));
+        format!(
+            "{{\"cluster\":{{{}}},\"task\":{{\"type\":\"{role}\",\"index\":{index}}},\
+             \"environment\":\"cloud\"}}",
+            cluster.join(",")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(framework: Framework, rank: usize, members_min: u32) -> String {
+        let member = |role: &str, index, port| Member {
+            role: role.to_owned(),
+            index,
+            node: String::new(),
+            port,
+        };
+        let members =
+            vec![member(MASTER, 0, 7000), member(WORKER, 0, 7001), member(WORKER, 1, 7002)];
+        let gang = Gang { framework, members, rank, members_min, slots_per_worker: 2 };
+        let here = |_: &Member| "127.0.0.1".to_owned();
+        let mut told: Vec<_> = gang
+            .environment(&here, 1)
+            .into_iter()
+            .filter(|(name, _)| *name != "PYTHONUNBUFFERED")
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        told.extend(gang.hostfile(&here));
+        told.join(" ")
+    }
+
+    #[test]
+    fn each_framework_is_told_in_its_own_words() {
+        for (framework, rank, least, want) in [
+            (
+                Framework::PyTorch,
+                2,
+                3,
+                "MASTER_ADDR=127.0.0.1 MASTER_PORT=7000 RANK=2 WORLD_SIZE=3 PET_NNODES=3 \
+                 PET_NODE_RANK=2 PET_NPROC_PER_NODE=1 PET_MASTER_ADDR=127.0.0.1 \
+                 PET_MASTER_PORT=7000",
+            ),
+            (
+                Framework::XgBoost,
+                1,
+                3,
+                "MASTER_ADDR=127.0.0.1 MASTER_PORT=7000 RANK=1 WORLD_SIZE=3 \
+                 WORKER_ADDRS=127.0.0.1,127.0.0.1 WORKER_PORT=7001",
+            ),
+            (
+                Framework::Jax,
+                0,
+                3,
+                "COORDINATOR_ADDRESS=127.0.0.1 COORDINATOR_PORT=7000 NUM_PROCESSES=3 PROCESS_ID=0",
+            ),
+            (
+                Framework::Tf,
+                2,
+                3,
+                "TF_CONFIG={\"cluster\":{\"chief\":[\"127.0.0.1:7000\"],\"worker\":\
+                 [\"127.0.0.1:7001\",\"127.0.0.1:7002\"]},\"task\":{\"type\":\"worker\",\
+                 \"index\":1},\"environment\":\"cloud\"}",
+            ),
+            (
+                Framework::Mpi,
+                0,
+                3,
+                "OMPI_MCA_orte_keep_fqdn_hostnames=true 127.0.0.1 slots=2\n127.0.0.1 slots=2\n",
+            ),
+        ] {
+            assert_eq!(told(framework, rank, least), want);
+        }
+        let elastic = told(Framework::PyTorch, 0, 2);
+        assert!(elastic.contains("PET_NNODES=2:3"), "{elastic}");
+    }
+}

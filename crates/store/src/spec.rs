@@ -1,0 +1,157 @@
+//! What a workload asks for, as it is stored. Owns: how its JSON looks on disk, for good: a field may
+//! be added with a default, never renamed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a workload asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSpecBody {
+    /// Name.
+    pub name: String,
+    /// `training`, `workspace`, `distributed`.
+    pub kind: String,
+    /// Who asked.
+    pub submitted_by: String,
+    /// From where.
+    pub source: String,
+    /// Its pods, or the first set of them.
+    #[serde(flatten)]
+    pub pods: PodSetBody,
+    /// Further sets of pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<PodSetBody>,
+    /// How its pods work together, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<TogetherBody>,
+    /// Whether it may shrink and grow.
+    pub elastic: bool,
+    /// Priority.
+    pub priority: u32,
+    /// Its name.
+    pub priority_class: String,
+    /// Whether it may be evicted.
+    pub preemptible: bool,
+    /// Retries.
+    pub backoff_limit: u32,
+    /// Command line it was submitted with.
+    pub command_line: Option<String>,
+    /// Objects that values were taken from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Pods of a workload that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodSetBody {
+    /// `master` or `worker`; empty where all pods are alike.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    /// How many.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub pods: u32,
+    /// Fewest that make sense.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub pods_min: u32,
+    /// Most that run at a time; none = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+    /// Image.
+    pub image: String,
+    /// Entrypoint.
+    pub command: Option<Vec<String>>,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Environment.
+    pub env: BTreeMap<String, String>,
+    /// Values of credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretBody>,
+    /// Working directory.
+    pub working_dir: Option<String>,
+    /// GPUs of each pod.
+    pub gpu: GpuBody,
+    /// CPU thousandths of each pod.
+    pub cpu_millis: u64,
+    /// Bytes of memory of each pod.
+    pub memory_bytes: u64,
+    /// `never`, `on-failure` or `always`.
+    pub restart: String,
+    /// SIGTERM to SIGKILL.
+    pub grace_ms: u64,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// As serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+/// How the pods of a workload work together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TogetherBody {
+    /// `pytorch`, `mpi`, `tf`, `xgboost` or `jax`.
+    pub framework: String,
+    /// MPI ranks in each worker.
+    pub slots_per_worker: u32,
+    /// Whether the first pod begins only when all others run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_waits: bool,
+    /// What becomes of those that run at the end: `running`, `all` or `none` are cleaned.
+    pub clean: String,
+}
+
+/// A value of a credential that a pod gets, in a variable or a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretBody {
+    /// The object that holds it.
+    pub object: String,
+    /// What it was named by.
+    pub named: String,
+    /// Which of its values; none = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Environment variable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// File, or folder for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Permissions of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+/// GPUs of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuBody {
+    /// Whole devices.
+    Whole {
+        /// How many.
+        devices: u32,
+    },
+    /// The same share of each device.
+    Share {
+        /// Devices.
+        devices: u32,
+        /// Thousandths of each.
+        millis: u64,
+    },
+    /// The same memory on each device.
+    Memory {
+        /// Devices.
+        devices: u32,
+        /// Bytes on each.
+        bytes: u64,
+    },
+}
