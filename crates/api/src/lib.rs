@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::RuleIndex;
-use identity::{Attempts, Most};
+use identity::{Failures, Most, Turns};
 use tokio::sync::Semaphore;
 use units::Instant;
 
@@ -71,27 +71,29 @@ pub(crate) struct Server {
     state: State,
     /// What each subject was given.
     rules: Mutex<Arc<RuleIndex>>,
-    /// Failures to prove who one is.
-    pub(crate) attempts: Attempts,
+    /// Wrong passwords of people.
+    pub(crate) wrong_passwords: Failures,
+    /// Wrong secrets of programs and sessions.
+    pub(crate) wrong_secrets: Failures,
     /// Refusals written to the audit log.
-    pub(crate) refusals: Attempts,
+    pub(crate) refusals: Failures,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
-    /// Passwords being hashed at a time.
-    pub(crate) hashing: Arc<Semaphore>,
+    /// Who may hash a password now.
+    pub(crate) turns: Turns,
 }
-
-/// Passwords hashed at a time; each takes a core and 19 MiB.
-const HASHED_MAX: usize = 2;
 
 impl From<State> for Server {
     fn from(state: State) -> Self {
-        let hashing = Arc::new(Semaphore::new(HASHED_MAX));
-        let attempts = Attempts::new(Most::GUESSES);
-        let refusals = Attempts::new(Most::REFUSALS);
-        let rules = Mutex::default();
-        let forecasting = Arc::new(Semaphore::new(1));
-        Self { state, rules, attempts, refusals, forecasting, hashing }
+        Self {
+            state,
+            rules: Mutex::default(),
+            wrong_passwords: Failures::new(Most::PASSWORDS),
+            wrong_secrets: Failures::new(Most::SECRETS),
+            refusals: Failures::new(Most::REFUSALS),
+            forecasting: Arc::new(Semaphore::new(1)),
+            turns: Turns::default(),
+        }
     }
 }
 

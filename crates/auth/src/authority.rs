@@ -18,6 +18,8 @@ use crate::{Error, Principal, files, fingerprint, hash_secret, new_secret, secre
 
 /// The application every installation has.
 pub const ADMIN_CLIENT_ID: &str = "elastane-admin";
+/// By this name the program itself acts, in the audit log and as the maker of things.
+const PROGRAM: &str = "elastane";
 /// File with the signing key.
 pub const KEY_FILE: &str = "signing-key";
 /// File with the administrator's client id and secret.
@@ -152,12 +154,14 @@ impl Authority {
         Granted { identity, token, expires_in_s: GRANT_S }
     }
 
-    /// Whether a name is that of an administrator who comes with the installation. What others do
+    /// Whether a name is that of the program or of an administrator who comes with it. What others do
     /// must not look as if one of these did it.
     #[must_use]
     pub fn is_built_in_name(&self, name: &str) -> bool {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
-        same(&self.local_user) || self.clients.values().any(|client| same(&client.subject))
+        same(PROGRAM)
+            || same(&self.local_user)
+            || self.clients.values().any(|client| same(&client.subject))
     }
 
     /// Whether a built-in client still has the secret with this fingerprint.

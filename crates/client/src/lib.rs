@@ -47,8 +47,9 @@ pub enum Error {
     },
     /// The server wants to know who is asking.
     #[error(
-        "{url} does not accept this login ({message}); on the server's own machine no login is \
-         needed; from elsewhere set RUNAI_TOKEN to a token, which `elastane token` prints there"
+        "{url} does not accept this login ({message}); set RUNAI_TOKEN to a new token, which \
+         `POST {url}/api/v1/token` gives for your user name and password; whoever runs the server \
+         needs none on its machine"
     )]
     NotLoggedIn {
         /// Which server.

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use auth::{Action, Resource, Role};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
+use units::Instant;
 
 pub(crate) use guard::authorise;
 pub(crate) use rules::{AccessRule, RuleIndex};
@@ -97,9 +98,17 @@ impl Caller {
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
-    /// Whether the caller may do this in a scope, to what this subject made.
-    fn may_to(&self, action: Action, resource: Resource, scope: Scope, maker: &str) -> bool {
-        let own = maker == self.subject || matches!(action, Action::Create | Action::Read);
+    /// Whether the caller may do this in a scope, to what was made by this subject at this moment.
+    /// What is older than the caller was made by somebody who had the same name.
+    fn may_to(
+        &self,
+        action: Action,
+        resource: Resource,
+        scope: Scope,
+        (maker, made_at): (&str, Instant),
+    ) -> bool {
+        let made = maker == self.subject && made_at >= self.since;
+        let own = made || matches!(action, Action::Create | Action::Read);
         let allows = |grant: &Grant| {
             contains(&self.view, grant.scope, scope)
                 && grant.role.allows(action, resource)
@@ -129,7 +138,8 @@ impl Caller {
         workload: &WorkloadView,
     ) -> Result<(), Fault> {
         let scope = Scope::Project(workload.project_id);
-        if self.may_to(action, resource, scope, &workload.spec.submitted_by) {
+        let made = (workload.spec.submitted_by.as_str(), workload.created_at);
+        if self.may_to(action, resource, scope, made) {
             return Ok(());
         }
         let own = self.may(action, resource, scope);
@@ -144,7 +154,8 @@ impl Caller {
         resource: Resource,
         object: &Object,
     ) -> Result<(), Fault> {
-        if self.may_to(action, resource, object.scope, &object.created_by) {
+        let made = (object.created_by.as_str(), object.created_at);
+        if self.may_to(action, resource, object.scope, made) {
             return Ok(());
         }
         let own = self.may(action, resource, object.scope);

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use control::view::View;
+use units::Instant;
 
 use super::fault::{Fault, Said};
 use super::origin::Origin;
@@ -27,6 +28,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct Caller {
     /// Its name, as it is recorded.
     pub(crate) subject: String,
+    /// Since when there is somebody of this name; what is older was made by another.
+    pub(crate) since: Instant,
     /// Who it is; whose key it has is not told apart from the person.
     pub(crate) principal: Principal,
     /// Whether a program asks, not a person.
@@ -51,6 +54,7 @@ impl Caller {
             subject: subject.to_owned(),
             by_program: matches!(principal, Principal::Admin | Principal::ServiceAccount(_)),
             principal,
+            since: Instant(0),
             session: None,
             grants: Arc::default(),
             view: Arc::default(),

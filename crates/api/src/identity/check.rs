@@ -56,7 +56,16 @@ impl Server {
     ) {
         let resource = resource_of(workload.spec.kind);
         let may = |now: &Caller| now.must_to_workload(Action::Read, resource, &workload).is_ok();
-        while self.again(&caller).is_some_and(|now| may(&now)) {
+        self.while_caller(&caller, may).await;
+    }
+
+    /// Returns when the caller's token is worth nothing any more.
+    pub(crate) async fn until_revoked(self: Arc<Self>, caller: Caller) {
+        self.while_caller(&caller, |_| true).await;
+    }
+
+    async fn while_caller(&self, caller: &Caller, may: impl Fn(&Caller) -> bool) {
+        while self.again(caller).is_some_and(|now| may(&now)) {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
@@ -80,22 +89,28 @@ impl Server {
                 (own && lasts && session.body.belongs_to(&user.body)).then(|| Caller {
                     session: Some(session.object.id.clone()),
                     must_change_password: user.body.must_change,
+                    since: user.object.created_at,
                     ..caller(principal.clone(), &user.object.name)
                 })
             }
             Principal::ServiceAccount(id) => {
                 let account = self.living::<ServiceAccount>(id)?;
                 let current = account.body.proof() == *proof;
-                (account.body.enabled && current)
-                    .then(|| caller(principal.clone(), &account.object.name))
+                (account.body.enabled && current).then(|| Caller {
+                    since: account.object.created_at,
+                    ..caller(principal.clone(), &account.object.name)
+                })
             }
             Principal::AccessKey(id) => {
                 let key = self.living::<AccessKey>(id)?;
                 let user = key.object.owner.strip_prefix("user/")?;
-                let name = self.living::<User>(user)?.object.name.clone();
+                let (name, since) = {
+                    let user = self.living::<User>(user)?.object;
+                    (user.name.clone(), user.created_at)
+                };
                 let current = fingerprint(&key.body.secrets.sha256) == *proof;
                 let caller = caller(Principal::User(user.to_owned()), &name);
-                current.then_some(Caller { by_program: true, ..caller })
+                current.then_some(Caller { by_program: true, since, ..caller })
             }
         }
     }

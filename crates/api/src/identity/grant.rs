@@ -1,23 +1,19 @@
 //! Tokens for credentials. Owns: the grants, the sessions of people, and that guessing is slow.
 
-use std::time::Duration;
-
 use api_types::{TokenRequest, TokenResponse};
 use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, hash_secret, secret_matches};
 use axum::http::StatusCode;
 use control::Scope;
 
-use super::{AccessKey, Login, ServiceAccount, Session, SessionSecrets, User};
+use super::{AccessKey, Login, ServiceAccount, Session, SessionSecrets, User, Who};
 use crate::Server;
 use crate::edge::{Caller, Fault, Origin};
-use crate::objects::Family;
+use crate::objects::{Family, Item};
 
 /// How long a session lasts after its last refresh.
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;
-/// How long a password may wait for its turn to be hashed.
-const HASH_WAIT: Duration = Duration::from_secs(10);
 
 const WRONG_CLIENT: &str =
     "client id and secret do not match; ask the administrator for a new secret";
@@ -37,27 +33,29 @@ pub(crate) async fn grant(
         "refresh_token" => request.refresh_token.split('.').next().unwrap_or_default().to_owned(),
         other => return Err(Fault::bad(auth::Error::UnknownGrant(other.to_owned()).to_string())),
     };
-    let address = origin.address.clone();
-    if let Err(wait_s) = server.attempts.begin(&name, &address, server.now()) {
-        return Err(Fault::too_many(wait_s));
-    }
     let outcome = match request.grant_type.as_str() {
         "password" => password(server, &name, request.password, &origin).await,
         "refresh_token" => refresh(server, &request.refresh_token, &origin).await,
         _ => client(server, &name, &request.client_secret, &origin).await,
     };
-    match &outcome {
-        Ok(_) => server.attempts.succeeded(&name, &address),
-        Err(fault) => {
-            let control = server.control.asked_from(origin.detail(true, Some(fault.status)));
-            control.record(&units::shown(&name), "token.grant", "", &fault.message);
-        }
+    if let Err(fault) = &outcome
+        && server.notes_refusal(&name, &origin)
+    {
+        let control = server.control.asked_from(origin.detail(true, Some(fault.status)));
+        control.record(&units::shown(&name), "token.grant", "", &fault.message);
     }
     outcome
 }
 
 fn wrong(why: &str) -> Fault {
     Fault::new(StatusCode::UNAUTHORIZED, why)
+}
+
+/// The answer to a wrong secret of a program or session. A right one is never refused because of
+/// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
+fn wrong_secret(server: &Server, name: &str, origin: &Origin, why: &str) -> Fault {
+    let who = Who { name, address: &origin.address, known: false };
+    server.wrong_secrets.count(who, server.now()).map_or_else(Fault::too_many, |()| wrong(why))
 }
 
 fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
@@ -73,7 +71,7 @@ async fn client(
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
     if let Some(granted) = server.authority.grant_built_in(id, secret, server.now()) {
-        let granted = granted.map_err(|_| wrong(WRONG_CLIENT))?;
+        let granted = granted.map_err(|_| wrong_secret(server, id, origin, WRONG_CLIENT))?;
         let detail = origin.detail(true, None);
         let name = &granted.identity.name;
         server.control.asked_from(detail).record(name, "token.grant", name, "ok");
@@ -92,7 +90,7 @@ async fn client(
         (Principal::Admin, String::new(), String::new(), String::new())
     };
     if !secret_matches(secret, &hash) || principal.is_built_in() {
-        return Err(wrong(WRONG_CLIENT));
+        return Err(wrong_secret(server, id, origin, WRONG_CLIENT));
     }
     let identity = Identity { name: name.clone(), principal: principal.to_string(), proof };
     logged_in(server, &principal, &name, origin).await?;
@@ -109,20 +107,18 @@ async fn password(
     let user = server.user_named(name)?;
     let hash = user.as_ref().and_then(|user| user.body.secrets.password.clone());
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();
-    let matches = server.matches(hash, password).await?;
+    let last = user.as_ref().and_then(|user| server.login_of(&user.object.key()));
+    let known = last.is_some_and(|last| last.body.address == origin.address);
+    let who = Who { name, address: &origin.address, known };
+    let matches = server.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
     let principal = Principal::User(user.object.id.clone());
     let caller = Caller::new(principal.clone(), name, origin.clone());
     end_oldest_sessions(server, &caller, &principal).await?;
-    let secret = auth::new_secret().map_err(Fault::internal)?;
-    let session = Session {
-        expires_at_ms: server.now().plus_ms(SESSION_MS).0,
-        password_mark,
-        secrets: SessionSecrets {
-            current_sha256: hash_secret(&secret),
-            previous_sha256: String::new(),
-        },
-    };
+    let own = auth::new_secret().map_err(Fault::internal)?;
+    let (secret, secrets) = next_secrets(&own)?;
+    let expires_at_ms = server.now().plus_ms(SESSION_MS).0;
+    let session = Session { expires_at_ms, password_mark, secrets };
     let label = uuid::Uuid::new_v4().to_string();
     let owner = principal.to_string();
     let made = server.make_owned(&caller, Scope::Tenant, &owner, &label, &session).await?;
@@ -145,44 +141,51 @@ async fn end_oldest_sessions(
     let many = own.len().saturating_sub(SESSIONS_MAX - 1);
     for (number, session) in own.iter().enumerate() {
         if number < many || session.body.expires_at_ms <= server.now().0 {
-            server.remove::<Session>(caller, &session.object.id).await?;
+            server.end::<Session>(caller, &session.object.id).await?;
         }
     }
     Ok(())
 }
 
-/// A person who is logged in, by the refresh token: it is good once. When one comes back a second
-/// time, one of the two who have it stole it; the session ends for both.
+/// What the next refresh token of a session says, and what is kept of it.
+fn next_secrets(own: &str) -> Result<(String, SessionSecrets), Fault> {
+    let next = auth::new_secret().map_err(Fault::internal)?;
+    let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
+    Ok((format!("{own}.{next}"), SessionSecrets { own_sha256, current_sha256 }))
+}
+
+/// A person who is logged in, by the refresh token `session.own.next`: it is good once. When one
+/// comes back, however old, one of the two who have it stole it; the session ends for both.
 async fn refresh(server: &Server, token: &str, origin: &Origin) -> Result<TokenResponse, Fault> {
     let (id, secret) = token.split_once('.').unwrap_or((token, ""));
-    let session = server.living::<Session>(id).ok_or_else(|| wrong(WRONG_REFRESH))?;
+    let refused = || wrong_secret(server, id, origin, WRONG_REFRESH);
+    let session = server.living::<Session>(id).ok_or_else(refused)?;
     let owner = session.object.owner.clone();
     let user = owner.strip_prefix("user/").and_then(|id| server.living::<User>(id));
-    let user = user.ok_or_else(|| wrong(WRONG_REFRESH))?;
+    let user = user.ok_or_else(refused)?;
     let name = user.object.name.clone();
     let caller = Caller::new(Principal::User(user.object.id.clone()), &name, origin.clone());
     let secrets = &session.body.secrets;
-    if secret_matches(secret, &secrets.previous_sha256) {
-        server.remove::<Session>(&caller, id).await?;
-        return Err(wrong(WRONG_REFRESH));
-    }
-    if !secret_matches(secret, &secrets.current_sha256)
+    let (own, next) = secret.split_once('.').unwrap_or_default();
+    if !secret_matches(own, &secrets.own_sha256)
         || !session.body.belongs_to(&user.body)
         || session.body.expires_at_ms <= server.now().0
     {
+        return Err(refused());
+    }
+    if !secret_matches(next, &secrets.current_sha256) {
+        server.end::<Session>(&caller, id).await?;
         return Err(wrong(WRONG_REFRESH));
     }
-    let (used, next) = (hash_secret(secret), auth::new_secret().map_err(Fault::internal)?);
-    let (current_sha256, expires_at_ms) = (hash_secret(&next), server.now().plus_ms(SESSION_MS).0);
+    let used = secrets.current_sha256.clone();
+    let (next, secrets) = next_secrets(own)?;
+    let expires_at_ms = server.now().plus_ms(SESSION_MS).0;
     let renew = move |_: &mut String, session: &mut Session| {
         // Of two refreshes at once the second is refused here.
         if session.secrets.current_sha256 != used {
             return Err(control::Error::Conflict { message: WRONG_REFRESH.to_owned() });
         }
-        session.secrets = SessionSecrets {
-            previous_sha256: used.clone(),
-            current_sha256: current_sha256.clone(),
-        };
+        session.secrets = secrets.clone();
         session.expires_at_ms = expires_at_ms;
         Ok(())
     };
@@ -205,13 +208,10 @@ async fn logged_in(
     let by_program = !matches!(principal, Principal::User(_));
     let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
     let (owner, at_ms) = (principal.to_string(), server.now().0);
-    let view = server.control.view();
-    let before = view
-        .objects
-        .shelf(Login::KIND)
-        .and_then(|all| all.values().find(|login| login.owner == owner));
-    let Some(before) = before else {
-        let made = server.make_owned(&caller, Scope::Tenant, &owner, name, &Login { at_ms }).await;
+    let address = origin.address.clone();
+    let Some(before) = server.login_of(&owner) else {
+        let login = Login { at_ms, address };
+        let made = server.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
         // Somebody else may have logged in as the same at this moment.
         return match made {
             Err(fault) if fault.status != StatusCode::CONFLICT => Err(fault),
@@ -220,56 +220,25 @@ async fn logged_in(
     };
     let note = move |_: &mut String, login: &mut Login| {
         login.at_ms = login.at_ms.max(at_ms);
+        login.address.clone_from(&address);
         Ok(())
     };
-    server.change(&caller, &before.id, note).await.map(drop)
+    server.change(&caller, &before.object.id, note).await.map(drop)
 }
 
 impl Server {
     /// The user with this name.
-    pub(crate) fn user_named(
-        &self,
-        name: &str,
-    ) -> Result<Option<crate::objects::Item<User>>, Fault> {
+    pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, Fault> {
         let view = self.control.view();
         let mut users = view.objects.shelf(User::KIND).into_iter().flat_map(|all| all.values());
         let found = users.find(|user| user.name == name);
-        Ok(found.map(crate::objects::Item::of).transpose()?)
+        Ok(found.map(Item::of).transpose()?)
     }
 
-    /// Whether a password is the one that was hashed; takes equally long where there is none.
-    pub(crate) async fn matches(
-        &self,
-        hash: Option<PasswordHash>,
-        password: String,
-    ) -> Result<bool, Fault> {
-        self.hashing(move || match hash {
-            Some(hash) => hash.matches(&password),
-            None => {
-                PasswordHash::waste_time(&password);
-                false
-            }
-        })
-        .await
-    }
-
-    /// Hashes a password.
-    pub(crate) async fn hash(&self, password: String) -> Result<PasswordHash, Fault> {
-        self.hashing(move || PasswordHash::new(&password)).await?.map_err(Fault::internal)
-    }
-
-    /// A few at a time, away from what answers requests: each takes tens of milliseconds and
-    /// megabytes.
-    async fn hashing<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Fault> {
-        let turn = tokio::time::timeout(HASH_WAIT, self.hashing.clone().acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(Fault::too_many(1)) };
-        let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work()
-        });
-        work.await.map_err(Fault::internal)
+    /// When and where a principal, `user/<id>`, got its last token.
+    fn login_of(&self, owner: &str) -> Option<Item<Login>> {
+        let view = self.control.view();
+        let mut logins = view.objects.shelf(Login::KIND)?.values();
+        Item::of(logins.find(|login| login.owner == owner)?).ok()
     }
 }

@@ -4,6 +4,7 @@
 
 mod check;
 mod grant;
+mod hashing;
 mod limit;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use units::Instant;
 
 pub(crate) use check::Refusal;
 pub(crate) use grant::grant;
-pub(crate) use limit::{Attempts, Most};
+pub(crate) use hashing::Turns;
+pub(crate) use limit::{Failures, Most, Who};
 
 use crate::edge::{Caller, Fault, Origin};
 use crate::objects::{Family, Item};
@@ -104,11 +106,13 @@ pub(crate) struct Session {
     pub(crate) secrets: SessionSecrets,
 }
 
-/// Hashes of the refresh token and of the one before, whose return means that it was stolen.
+/// Hashes of the two parts of a refresh token. Whoever has the first had a token of this session;
+/// if the second is not the current one, that token was used already.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SessionSecrets {
+    #[serde(default)]
+    pub(crate) own_sha256: String,
     pub(crate) current_sha256: String,
-    pub(crate) previous_sha256: String,
 }
 
 impl Session {
@@ -123,11 +127,13 @@ impl Family for Session {
     const KIND: &'static str = "session";
 }
 
-/// When a principal got its last token. Apart from the principal, so that a login is no change
+/// When and where a principal got its last token. Apart from the principal, so that a login is no change
 /// of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Login {
     pub(crate) at_ms: u64,
+    #[serde(default)]
+    pub(crate) address: String,
 }
 
 impl Family for Login {
@@ -135,8 +141,14 @@ impl Family for Login {
 }
 
 impl Server {
-    /// Writes to the audit log that a request was refused. Whoever is refused all the time does
+    /// Whether another refusal is written to the audit log. Whoever is refused all the time does
     /// not fill the disk with that: what is too much is left out.
+    pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
+        let who = Who { name, address: &origin.address, known: false };
+        self.refusals.count(who, self.now()).is_ok()
+    }
+
+    /// Writes to the audit log that a request was refused.
     pub(crate) fn note_refusal(
         &self,
         origin: &Origin,
@@ -144,7 +156,7 @@ impl Server {
         status: StatusCode,
         why: &str,
     ) {
-        if self.refusals.begin(who, &origin.address, self.now()).is_ok() {
+        if self.notes_refusal(who, origin) {
             let control = self.control.asked_from(origin.detail(by_program, Some(status)));
             control.record(who, "request", &origin.path, why);
         }
@@ -160,14 +172,26 @@ impl State {
         Ok(all.iter().map(one).collect())
     }
 
-    /// Ends every session of a user: what was given out for its password is worth nothing more.
-    pub(crate) async fn end_sessions(&self, caller: &Caller, user: &str) -> Result<(), Fault> {
+    /// Ends what a user has of a family: sessions, keys.
+    pub(crate) async fn end_all<F: Family>(
+        &self,
+        caller: &Caller,
+        user: &str,
+    ) -> Result<(), Fault> {
         let owner = Principal::User(user.to_owned()).to_string();
-        for session in self.all::<Session>()? {
-            if session.object.owner == owner {
-                self.remove::<Session>(caller, &session.object.id).await?;
+        for own in self.all::<F>()? {
+            if own.object.owner == owner {
+                self.end::<F>(caller, &own.object.id).await?;
             }
         }
         Ok(())
+    }
+
+    /// Deletes one, if it is still there.
+    pub(crate) async fn end<F: Family>(&self, caller: &Caller, id: &str) -> Result<(), Fault> {
+        match self.remove::<F>(caller, id).await {
+            Err(fault) if fault.status != StatusCode::NOT_FOUND => Err(fault),
+            _ => Ok(()),
+        }
     }
 }

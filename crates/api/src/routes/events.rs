@@ -51,12 +51,19 @@ pub(super) async fn stream(
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
+    let revoked = state.clone().until_revoked(caller.clone());
     let reader = Reader { state, caller, live, cursor, ready: VecDeque::new(), behind: true };
     let events = stream::unfold(reader, |mut reader| async move {
         let event = reader.next_seen().await?;
         Some((Ok(frame(&event)), reader))
     });
-    let stop = Box::pin(async move { shutdown.wait().await });
+    // Also while nothing happens that would be told.
+    let stop = Box::pin(async move {
+        tokio::select! {
+            () = shutdown.wait() => {}
+            () = revoked => {}
+        }
+    });
     let keep_alive = KeepAlive::new().interval(HEARTBEAT);
     Ok(Sse::new(events.take_until(stop)).keep_alive(keep_alive))
 }

@@ -17,7 +17,7 @@ use units::Instant;
 use super::Shared;
 use crate::access::Where;
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type};
-use crate::identity::{User, UserSecrets};
+use crate::identity::{AccessKey, Session, User, UserSecrets, Who};
 use crate::objects::Item;
 use crate::openapi::{Route, delete, get, post};
 
@@ -178,7 +178,8 @@ async fn remove(
     Ok(NoContent)
 }
 
-/// Gives a user a new password to begin with, and ends what was given out for the old one.
+/// Gives a user a new password to begin with. Whoever had the old one is out: the sessions end, and
+/// the access keys, which may have been made with it.
 async fn reset_password(
     FromState(server): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -193,7 +194,8 @@ async fn reset_password(
         Ok(())
     };
     server.change(&caller, &id, reset).await?;
-    server.end_sessions(&caller, &id).await?;
+    server.end_all::<Session>(&caller, &id).await?;
+    server.end_all::<AccessKey>(&caller, &id).await?;
     Ok(Json(ResetUserPassword200Response { temp_password }))
 }
 
@@ -207,7 +209,7 @@ async fn logout(
         caller.must(Update, Resource::Users, Scope::Tenant)?;
     }
     server.one::<User>(&id)?;
-    server.end_sessions(&caller, &id).await?;
+    server.end_all::<Session>(&caller, &id).await?;
     Ok(NoContent)
 }
 
@@ -227,15 +229,13 @@ async fn change_own_password(
     if new_password == current_password {
         return Err(Fault::field("newPassword", "is the one so far; choose another"));
     }
-    let address = &caller.origin.address;
-    if let Err(wait_s) = server.attempts.begin(&caller.subject, address, server.now()) {
-        return Err(Fault::too_many(wait_s));
-    }
+    // By its id, not its name: what strangers guess at does not count against who is logged in.
+    let name = caller.principal.to_string();
+    let who = Who { name: &name, address: &caller.origin.address, known: true };
     let before = server.one::<User>(id)?.body.secrets.password;
-    if !server.matches(before.clone(), current_password).await? {
+    if !server.matches(who, before.clone(), current_password).await? {
         return Err(Fault::forbidden("currentPassword: is not the password"));
     }
-    server.attempts.succeeded(&caller.subject, address);
     let hash = server.hash(new_password).await?;
     let change = move |_: &mut String, user: &mut User| {
         if user.secrets.password != before {
@@ -247,7 +247,7 @@ async fn change_own_password(
         Ok(())
     };
     server.change(&caller, id, change).await?;
-    server.end_sessions(&caller, id).await?;
+    server.end_all::<Session>(&caller, id).await?;
     Ok(NoContent)
 }
 

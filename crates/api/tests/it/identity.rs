@@ -78,6 +78,31 @@ async fn a_refresh_token_is_good_once_and_its_return_ends_the_session() {
 }
 
 #[tokio::test]
+async fn the_return_of_an_older_refresh_token_ends_the_session_too() {
+    let server = Server::new().await;
+    let (_, made) =
+        server.post("/api/v1/users", json!({"email": "a@x.org", "resetPassword": false})).await;
+    let (_, first) = grant_password(&server, "a@x.org", &text(&made, "tempPassword")).await;
+    let refresh = async |token: &str| {
+        grant(&server, json!({"grantType": "refresh_token", "refreshToken": token})).await
+    };
+    let mut last = first.clone();
+    for _ in 0..3 {
+        last = refresh(&text(&last, "refreshToken")).await.1;
+    }
+    // Whoever knows the session only, from an access token, ends nothing.
+    let refresh_token = text(&first, "refreshToken");
+    let session = refresh_token.split('.').next().unwrap();
+    for forged in [session.to_owned(), format!("{session}."), format!("{session}.x.y")] {
+        assert_eq!(refresh(&forged).await.0, 401);
+    }
+    assert_eq!(get(&server, &text(&last, "accessToken"), MINE).await.0, 200);
+    assert_eq!(refresh(&refresh_token).await.0, 401);
+    assert_eq!(get(&server, &text(&last, "accessToken"), MINE).await.0, 401);
+    assert_eq!(refresh(&text(&last, "refreshToken")).await.0, 401);
+}
+
+#[tokio::test]
 async fn of_many_refreshes_at_once_one_succeeds() {
     let server = Server::new().await;
     let (_, made) =
@@ -171,21 +196,55 @@ async fn forged_tokens_are_refused() {
 }
 
 #[tokio::test]
-async fn secrets_are_guessed_slowly() {
-    let server = Server::new().await;
-    let (id, secret, _) = program(&server, "ci").await;
-    for _ in 0..10 {
-        assert_eq!(grant_client(&server, &id, "wrong").await.0, 401);
+async fn what_a_namesake_made_is_not_ones_own() {
+    let server = Server::with_teams().await;
+    for name in ["ann@example.org", "ci"] {
+        let made = async || {
+            if name.contains('@') {
+                user(&server, name).await
+            } else {
+                let (id, _, token) = program(&server, name).await;
+                (id, token)
+            }
+        };
+        let (id, token) = made().await;
+        let subject = if name.contains('@') { name } else { &id };
+        give(&server, subject, 7, ("project", "1")).await;
+        let job = server.job(&format!("of-{}", &name[..2]), &json!({"image": "i"}));
+        let trainings = "/api/v1/workloads/trainings";
+        let (status, made_job) = call(&server, &token, ("POST", trainings), &job).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made_job}");
+        let one = format!("{trainings}/{}", text(&made_job, "workloadId"));
+        let suspend = format!("{one}/suspend");
+        let (status, _) = call(&server, &token, ("POST", &suspend), &Value::Null).await;
+        assert_eq!(status, StatusCode::ACCEPTED);
+        let family = if name.contains('@') { "users" } else { "service-accounts" };
+        server.raw("DELETE", &format!("/api/v1/{family}/{id}"), "").await;
+        // Time is told in milliseconds.
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        let (id, token) = made().await;
+        let subject = if name.contains('@') { name } else { &id };
+        give(&server, subject, 7, ("project", "1")).await;
+        assert_eq!(get(&server, &token, &one).await.0, 200);
+        let (status, refused) = call(&server, &token, ("DELETE", &one), &Value::Null).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{refused}");
+        assert!(text(&refused, "message").contains("of others"), "{refused}");
     }
-    let body = json!({"grantType": "app_token", "AppId": id, "AppSecret": secret}).to_string();
-    let request = Request::post("/api/v1/token").header("host", "localhost");
-    let answer = server.send(request.body(Body::from(body)).unwrap()).await;
-    let wait = answer.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap();
-    assert!((1..=300).contains(&wait), "{wait}");
-    let (status, body) = read(answer).await;
-    assert_eq!((status.as_u16(), &body["code"]), (429, &json!(429)));
-    // Others are not held up.
-    program(&server, "other").await;
+}
+
+#[tokio::test]
+async fn a_reset_password_ends_the_access_keys_too() {
+    let server = Server::new().await;
+    let (id, token) = user(&server, "ann@example.org").await;
+    let (_, key) =
+        call(&server, &token, ("POST", "/api/v1/access-keys"), &json!({"name": "laptop"})).await;
+    let (client, secret) = (text(&key, "clientId"), text(&key, "clientSecret"));
+    let (_, granted) = grant_client(&server, &client, &secret).await;
+    let by_key = text(&granted, "accessToken");
+    assert_eq!(get(&server, &by_key, MINE).await.0, 200);
+    server.post(&format!("/api/v1/users/{id}/password"), Value::Null).await;
+    assert_eq!(get(&server, &by_key, MINE).await.0, 401);
+    assert_eq!(grant_client(&server, &client, &secret).await.0, 401);
 }
 
 #[tokio::test]
@@ -195,9 +254,14 @@ async fn names_of_administrators_and_names_in_use_are_taken() {
         server.post("/api/v1/service-accounts", json!({"name": name})).await.0.as_u16()
     };
     assert_eq!(make("ci").await, 201);
-    for (name, status) in
-        [("ci", 409), ("ada", 409), ("elastane-admin", 409), ("CI", 400), ("a", 400)]
-    {
+    for (name, status) in [
+        ("ci", 409),
+        ("ada", 409),
+        ("elastane-admin", 409),
+        ("elastane", 409),
+        ("CI", 400),
+        ("a", 400),
+    ] {
         assert_eq!(make(name).await, status, "{name}");
     }
     let make =
@@ -231,8 +295,9 @@ async fn secrets_are_shown_once_and_kept_as_hashes() {
     let (_, granted) = grant_password(&server, "a@x.org", &password).await;
     let (_, secret, token) = program(&server, "ci").await;
     let refresh = text(&granted, "refreshToken");
-    let refresh = refresh.split('.').nth(1).unwrap();
-    let secrets = [password.as_str(), &secret, &token, refresh];
+    let mut refresh = refresh.split('.').skip(1);
+    let (own, next) = (refresh.next().unwrap(), refresh.next().unwrap());
+    let secrets = [password.as_str(), &secret, &token, own, next];
     for path in ["/api/v1/users", "/api/v1/service-accounts", "/api/v1/administration/access-keys"]
     {
         let shown = server.get(path).await.to_string();

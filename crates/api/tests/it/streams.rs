@@ -1,12 +1,13 @@
 //! Streams: events without a gap, and output of workloads.
 
 use axum::body::{Body, BodyDataStream};
-use axum::http::{Response, StatusCode};
+use axum::http::{Request, Response, StatusCode};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::people::{give, user};
 use crate::server::{Server, bytes, read};
 
 /// A reader of server-sent events.
@@ -96,6 +97,20 @@ async fn streams_end_with_the_server() {
     server.shutdown.trigger();
     assert!(output.next().await.is_none());
     while events.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn events_end_with_the_session_also_when_nothing_happens() {
+    let server = Server::with_teams().await;
+    let (id, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    let request = Request::get("/elastane/v1/events")
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {token}"));
+    let mut events = Events::of(server.send(request.body(Body::empty()).unwrap()).await);
+    let (status, _) = server.post(&format!("/api/v1/users/{id}/logout"), Value::Null).await;
+    assert!(status.is_success());
+    assert_eq!(events.next().await, None);
 }
 
 #[tokio::test]
