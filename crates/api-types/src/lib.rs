@@ -11,6 +11,7 @@ mod cluster;
 mod department;
 mod fault;
 mod identity;
+mod metric;
 mod own;
 mod pod;
 mod policy;
@@ -56,6 +57,11 @@ pub use identity::{
     ResetUserPassword200Response, ServiceAccount, ServiceAccountCreationRequest,
     ServiceAccountPatchRequest, ServiceAccountPostResponse, User2, UserChangePasswordRequest,
     UserCreationRequest1, UserPostResponse,
+};
+pub use metric::{
+    GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMeasurementResponseValuesInner,
+    GroupedMetricsResponse, MeasurementResponse, MetricsResponse, TelemetryResponse,
+    TelemetryResponseValuesInner, TelemetryResponseValuesInnerGroupsInner,
 };
 pub use own::{
     Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,

@@ -15,6 +15,7 @@ mod convert;
 mod edge;
 mod forecast;
 mod identity;
+mod metrics;
 mod objects;
 mod openapi;
 mod policy;

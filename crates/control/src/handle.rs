@@ -13,6 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
 use crate::command::{Command, Record};
+use crate::meter::{self, Subject, Values};
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{DepartmentView, Event, PodView, ProjectView, View, WorkloadView};
 use crate::{
@@ -57,6 +58,7 @@ pub type LogStream = BoxStream<'static, std::io::Result<Vec<u8>>>;
 /// What is shared between the handles and the service.
 pub(crate) struct Shared {
     pub(crate) view: ArcSwap<View>,
+    pub(crate) look: ArcSwap<meter::Look>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
@@ -362,6 +364,27 @@ impl Handle {
     /// The state cannot be read.
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<(u64, AuditRow)>, Error> {
         Ok(self.shared.store.audit_log(filter).await?)
+    }
+
+    /// What was held and used when it was last measured.
+    #[must_use]
+    pub fn look(&self) -> Arc<meter::Look> {
+        self.shared.look.load_full()
+    }
+
+    /// What was measured of something from the first moment until before the second, the oldest
+    /// first; in means where one value for each `spacing_ms` is enough.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn measured(
+        &self,
+        subject: &Subject,
+        span: (units::Instant, units::Instant),
+        spacing_ms: u64,
+        now: units::Instant,
+    ) -> Result<Vec<(units::Instant, Values)>, Error> {
+        Ok(meter::read(&self.shared.store, subject, span, spacing_ms, now).await?)
     }
 
     /// Every event from now on, after it is on disk. A receiver that falls behind is told so and

@@ -22,6 +22,7 @@ mod gang;
 mod handle;
 mod lifecycle;
 mod limits;
+mod meter;
 mod objects;
 mod observe;
 mod options;
@@ -43,6 +44,7 @@ pub use command::{DepartmentSpec, OrgChange, ProjectSpec, ShareChange, WorkloadS
 pub use engine::{Framework, MASTER, SecretPlace, WORKER};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
+pub use meter::{Look, Subject, Values, of};
 pub use objects::{Edit, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;

@@ -20,7 +20,7 @@ use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
 macro_rules! words {
     ($of:ident, $to:ident, $from:ident, $what:literal: $($value:ident = $word:literal),+) => {
-        const fn $to(value: $of) -> &'static str {
+        pub(crate) const fn $to(value: $of) -> &'static str {
             match value {
                 $($of::$value => $word,)+
             }

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc};
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
+use crate::meter::{Look, Meter};
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
 
@@ -21,6 +22,7 @@ const EVENTS_BEHIND_MAX: usize = 4096;
 /// The dispatcher, recovered and ready to run.
 pub struct Service {
     dispatcher: Dispatcher,
+    meter: Meter,
 }
 
 impl std::fmt::Debug for Service {
@@ -46,6 +48,7 @@ impl Service {
         let (events, _) = broadcast::channel(EVENTS_BEHIND_MAX);
         let shared = Arc::new(Shared {
             view: ArcSwap::from_pointee(View::default()),
+            look: ArcSwap::from_pointee(Look::default()),
             events,
             cluster,
             engine: options.engine.clone(),
@@ -55,8 +58,9 @@ impl Service {
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
         let inbox = Inbox { requests: incoming, looks: looking };
+        let meter = Meter::new(shared.clone(), options.clock.clone(), options.nodes.clone());
         let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
-        Ok((Self { dispatcher }, Handle::new(requests, looks, shared)))
+        Ok((Self { dispatcher, meter }, Handle::new(requests, looks, shared)))
     }
 
     /// Serves until `shutdown` is done. No run is stopped by that.
@@ -64,6 +68,11 @@ impl Service {
     /// # Errors
     /// The engine's stream of observations has ended: nothing can be decided without it.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
-        self.dispatcher.run(shutdown).await
+        let Self { dispatcher, meter } = self;
+        // One task: whoever has seen it end knows that nothing holds the store any more.
+        tokio::select! {
+            ended = Box::pin(dispatcher.run(shutdown)) => ended,
+            never = Box::pin(meter.run()) => match never {},
+        }
     }
 }

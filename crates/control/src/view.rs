@@ -220,6 +220,11 @@ pub enum WorkloadKind {
     Distributed,
 }
 
+impl WorkloadKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Training, Self::Workspace, Self::Distributed];
+}
+
 /// Phases as the REST API names them (reference C.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, LogRange, Observation, RunKey, RunSpec, Shell,
+    Capabilities, Enforcement, Engine, Error, LogRange, Measured, Observation, RunKey, RunSpec,
+    Shell,
 };
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use crate::environment::{self, Folders};
 use crate::insist;
 use crate::logs;
+use crate::measure;
 use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
@@ -79,6 +81,11 @@ impl Engine for LocalEngine {
         range: LogRange,
     ) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, Error> {
         logs::read(&self.shared, key, range)
+    }
+
+    async fn measure(&self) -> Result<Option<Measured>, Error> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || Ok(Some(measure::measure(&shared)))).await
     }
 
     async fn shell(&self, key: RunKey) -> Result<Shell, Error> {

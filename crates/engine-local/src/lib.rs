@@ -34,6 +34,7 @@ mod environment;
 mod image;
 mod insist;
 mod logs;
+mod measure;
 mod open;
 mod process;
 mod record;

@@ -25,6 +25,8 @@ struct Entry {
     /// Clock ticks after boot; with the id it names a process for good.
     started: u64,
     zombie: bool,
+    /// CPU time in clock ticks, its own and that of children it has waited for.
+    cpu_ticks: u64,
 }
 
 /// The processes below a supervisor, of which there may be none. Names the supervisor for good, also
@@ -180,10 +182,48 @@ fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
     named.map_or(Look::Other, |key| Look::Of(key.clone()))
 }
 
+/// A process and all below it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Family {
+    /// CPU time in clock ticks, with that of processes below it that have ended.
+    pub(crate) cpu_ticks: u64,
+    /// Those that live.
+    pub(crate) pids: Vec<i32>,
+}
+
+/// The families of these processes, from one look at the process table; none where `/proc` is
+/// hidden.
+pub(crate) fn families(roots: &BTreeSet<i32>) -> BTreeMap<i32, Family> {
+    let mut families = BTreeMap::new();
+    if roots.is_empty() || !shows_this_namespace() {
+        return families;
+    }
+    let table = table();
+    let parents: BTreeMap<i32, i32> = table.iter().map(|e| (pid_of(e), e.parent)).collect();
+    for entry in &table {
+        // Two entries may name each other if one id was given away between the reads.
+        let up = |pid: &i32| parents.get(pid).copied();
+        let mut line = std::iter::successors(Some(pid_of(entry)), up).take(parents.len());
+        if let Some(root) = line.find(|pid| roots.contains(pid)) {
+            let family: &mut Family = families.entry(root).or_default();
+            family.cpu_ticks += entry.cpu_ticks;
+            if !entry.zombie {
+                family.pids.push(pid_of(entry));
+            }
+        }
+    }
+    families
+}
+
+fn shows_this_namespace() -> bool {
+    let shown = fs::read_link("/proc/self").ok();
+    let shown = shown.and_then(|link| link.to_str()?.parse().ok());
+    shown == Some(getpid().as_raw_nonzero().get())
+}
+
 /// All living processes below this one. None: `/proc` is hidden, or shows another namespace.
 fn descendants(root: Pid) -> Option<Vec<Entry>> {
-    let shown = fs::read_link("/proc/self").ok()?;
-    if shown.to_str()?.parse() != Ok(getpid().as_raw_nonzero().get()) {
+    if !shows_this_namespace() {
         return None;
     }
     let table = table();
@@ -229,11 +269,14 @@ fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     // Fields 20 and 22 of proc_pid_stat(5); the state is field 3.
-    let threads: u32 = fields.nth(15)?.parse().ok()?;
+    // Between them, from field 14, the four times.
+    let times = fields.by_ref().skip(9).take(4).map(|ticks| ticks.parse().unwrap_or(0_u64));
+    let cpu_ticks = times.sum();
+    let threads: u32 = fields.nth(2)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // A process whose first thread has ended shows as a zombie while the others go on.
     let zombie = matches!(state, "Z" | "X") && threads <= 1;
-    Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie })
+    Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie, cpu_ticks })
 }
 
 /// Signals exactly this process: the handle pins the id, the start time proves it is the same.
@@ -265,7 +308,10 @@ mod tests {
         let text = "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
         let entry = parse_stat(7, text).expect("a line");
         assert_eq!((entry.parent, entry.started, entry.zombie), (3, 4711, false));
+        assert_eq!(entry.cpu_ticks, 0);
         assert!(parse_stat(7, "7 (cut").is_none());
+        let text = "7 (a) S 3 7 7 0 -1 0 0 0 0 0 1 20 300 4000 20 0 1 0 4711 0";
+        assert_eq!(parse_stat(7, text).expect("a line").cpu_ticks, 4321);
         let ended = |threads| {
             let text = format!("7 (a) Z 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0");
             parse_stat(7, &text).expect("a line").zombie

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use engine::{Observation, RunKey};
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) umask: Option<u32>,
     /// [`kill_marked`]; another one in tests, where no process resists.
     pub(crate) sweep: Sweep,
+    /// The driver of the GPUs, if there is one; asked for when something is first measured.
+    pub(crate) gpus: OnceLock<Option<gpu::Sampler>>,
     events: mpsc::UnboundedSender<Observation>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
@@ -71,6 +73,7 @@ impl Shared {
             inherited,
             umask: None,
             sweep: kill_marked,
+            gpus: OnceLock::new(),
             events,
             states: Mutex::default(),
             gates: Mutex::default(),
@@ -97,6 +100,12 @@ impl Shared {
 
     pub(crate) fn state(&self, key: RunKey) -> Option<StateFile> {
         open(&self.states).get(&key).cloned()
+    }
+
+    /// The runs in such a state.
+    pub(crate) fn keys_where(&self, wanted: impl Fn(&StateFile) -> bool) -> Vec<RunKey> {
+        let states = open(&self.states);
+        states.iter().filter(|(_, state)| wanted(state)).map(|(key, _)| *key).collect()
     }
 
     /// Every known run.

@@ -45,7 +45,7 @@ macro_rules! conformance_suite {
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
             follows_the_output_to_its_end, removes_ended_runs_only, forgives_unknown_runs,
-            refuses_what_it_cannot_run, opens_a_shell_where_the_run_is
+            refuses_what_it_cannot_run, opens_a_shell_where_the_run_is, measures_what_runs_use
         );
     };
     (@each $fixture:expr; $($name:ident),+) => {
@@ -408,6 +408,32 @@ pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     assert!(matches!(stage.engine.logs(key, ALL).await, Err(crate::Error::NoSuchRun(_))));
     assert!(matches!(stage.engine.shell(key).await, Err(crate::Error::NoSuchRun(_))));
     assert!(stage.listed(key).await.is_empty());
+}
+
+/// What its processes use is measured: those that have ended are counted, and a run that has ended
+/// uses nothing. An engine that cannot measure says so.
+pub async fn measures_what_runs_use(fixture: &mut dyn Fixture) {
+    let mut stage = Stage::new(fixture);
+    let mut say = async |text| {
+        let key = stage.start(fixture.script(text)).await;
+        stage.running(key).await;
+        stage.said(key, "done").await;
+        key
+    };
+    let idle = say("echo done; sleep 300").await;
+    // A child computes and ends; the rest waits.
+    let key =
+        say("(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo done; sleep 300").await;
+    let Some(measured) = stage.engine.measure().await.expect("measured") else { return };
+    let of = |key| measured.runs.iter().find(|run| run.key == key).expect("it runs");
+    assert!(of(key).cpu_time_ms > of(idle).cpu_time_ms, "{measured:?}");
+    assert!(of(key).memory_bytes > 0 && of(idle).memory_bytes > 0, "{measured:?}");
+    stage.stop(key, 0).await;
+    stage.exit(key).await;
+    let measured = stage.engine.measure().await.expect("measured").unwrap_or_default();
+    let left: Vec<_> = measured.runs.iter().map(|run| run.key).collect();
+    assert!(left.contains(&idle) && !left.contains(&key), "{left:?}");
+    stage.stop(idle, 0).await;
 }
 
 /// What can never run is refused before anything is started, and leaves nothing.

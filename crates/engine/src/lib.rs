@@ -221,6 +221,39 @@ pub struct Shell {
     pub working_dir: PathBuf,
 }
 
+/// What runs and GPUs use at one moment. What cannot be measured is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Runs that have processes.
+    pub runs: Vec<RunUse>,
+    /// GPUs that exist, by what the driver says of the whole device.
+    pub gpus: Vec<GpuUse>,
+}
+
+/// What the processes of a run use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunUse {
+    /// Which run.
+    pub key: RunKey,
+    /// CPU time since it began, in milliseconds; processes that have ended are part of it.
+    pub cpu_time_ms: u64,
+    /// Main memory; what processes share counts once, where the system tells.
+    pub memory_bytes: u64,
+    /// Its own part of GPUs, where the driver tells processes apart.
+    pub gpus: Vec<GpuUse>,
+}
+
+/// What is used of a GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuUse {
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Thousandths of the time in which it computed, of late.
+    pub busy_millis: Option<u64>,
+    /// Its memory that is in use.
+    pub memory_bytes: Option<u64>,
+}
+
 /// Why an engine could not do what it was asked.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -318,6 +351,14 @@ pub trait Engine: Send + Sync + 'static {
         key: RunKey,
         range: LogRange,
     ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error>;
+
+    /// What runs and GPUs use now; none from an engine that cannot measure.
+    ///
+    /// # Errors
+    /// What the machine shows cannot be read.
+    async fn measure(&self) -> Result<Option<Measured>, Error> {
+        Ok(None)
+    }
 
     /// What a shell inside the run needs, when the caller is on the engine's machine.
     ///

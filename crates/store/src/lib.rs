@@ -31,8 +31,8 @@ pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
     DepartmentRow, Desired, EventFilter, EventRow, ObjectRow, PlacementBody, PodBody, PodRow,
-    ProjectBody, ProjectRow, ReasonBody, RulesBody, ShareBody, Snapshot, UsageRow, WorkloadRow,
-    WorkloadState,
+    ProjectBody, ProjectRow, ReasonBody, RulesBody, SampleFilter, SampleRow, ShareBody, Snapshot,
+    UsageRow, WorkloadRow, WorkloadState,
 };
 pub use spec::{GpuBody, PodSetBody, SecretBody, TogetherBody, WorkloadSpecBody};
 pub use store::{Database, Store};

@@ -10,7 +10,8 @@ use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
     AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired, EventFilter,
-    EventRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    EventRow, ObjectRow, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -272,6 +273,47 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
         })
     })
     .await
+}
+
+/// Reads samples.
+pub(crate) async fn samples(
+    db: &mut Connection<'_>,
+    filter: &SampleFilter,
+) -> Result<Vec<SampleRow>> {
+    let of = if filter.subject.is_some() { " AND subject = $4" } else { "" };
+    let sql = format!(
+        "SELECT * FROM samples WHERE step_ms = $1 AND at >= $2 AND at < $3{of} ORDER BY at, subject"
+    );
+    let mut statement =
+        Statement::new("read samples", sql).int(filter.step_ms).at(filter.from).at(filter.until);
+    if let Some(subject) = &filter.subject {
+        statement = statement.text(subject);
+    }
+    read_with(db, "samples", statement, |r| {
+        Ok(SampleRow {
+            subject: r.text("subject")?,
+            step_ms: r.number("step_ms")?,
+            at: Instant(r.number("at")?),
+            values: r.json("body")?,
+        })
+    })
+    .await
+}
+
+/// When the first and the last step so long began, of those that did not begin before.
+pub(crate) async fn samples_between(
+    db: &mut Connection<'_>,
+    step_ms: u64,
+    from: Instant,
+) -> Result<Option<(Instant, Instant)>> {
+    let sql =
+        "SELECT MIN(at) AS first, MAX(at) AS last FROM samples WHERE step_ms = $1 AND at >= $2";
+    let statement = Statement::new("read samples", sql).int(step_ms).at(from);
+    let rows = read_with(db, "samples", statement, |r| {
+        let (first, last) = (r.maybe_number("first")?, r.maybe_number("last")?);
+        Ok(first.zip(last).map(|(first, last)| (Instant(first), Instant(last))))
+    });
+    Ok(rows.await?.into_iter().next().flatten())
 }
 
 /// Reads all credentials.

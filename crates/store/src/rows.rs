@@ -2,6 +2,8 @@
 //! field may be added with a default, never renamed. Refuses to know: the types of the rest of
 //! the house; `control` converts.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -407,6 +409,32 @@ pub struct UsageRow {
     pub held: Resources,
 }
 
+/// What was measured of something: one look at it, or the mean of the looks in a step of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleRow {
+    /// Of what: `cluster`, `node/n1`, `pod/<id>`, ….
+    pub subject: String,
+    /// Length of the step in milliseconds; 0 = one look.
+    pub step_ms: u64,
+    /// When it was, or when the step began.
+    pub at: Instant,
+    /// Values by name, each in its smallest unit.
+    pub values: BTreeMap<String, u64>,
+}
+
+/// Which samples to read, the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampleFilter {
+    /// Of this subject; none = of all.
+    pub subject: Option<String>,
+    /// Of steps so long.
+    pub step_ms: u64,
+    /// Not before.
+    pub from: Instant,
+    /// Before.
+    pub until: Instant,
+}
+
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -434,6 +462,15 @@ pub enum Change {
     Usage(UsageRow),
     /// Steps that began before this do not count any more.
     UsageGone(Instant),
+    /// Something was measured.
+    Sample(SampleRow),
+    /// Samples of steps so long that were taken before this are not kept any more.
+    SamplesGone {
+        /// Length of the step in milliseconds.
+        step_ms: u64,
+        /// The oldest that is kept.
+        before: Instant,
+    },
 }
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.

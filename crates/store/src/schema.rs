@@ -26,11 +26,12 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
     step!(4, "departments", "0004_departments.sql"),
+    step!(5, "samples", "0005_samples.sql"),
 ];
 
 /// A table, for whoever wants all of its rows.
@@ -48,7 +49,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 10] = [
+pub(crate) const TABLES: [Table; 11] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -60,6 +61,7 @@ pub(crate) const TABLES: [Table; 10] = [
     table(2, "usage", "step_start, project_id"),
     table(3, "objects", "seq"),
     table(4, "departments", "id"),
+    table(5, "samples", "subject, step_ms, at"),
 ];
 
 /// The newest version this program knows.

@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use units::Instant;
+
 use crate::connection::{Connection, Reader};
 use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
 use crate::{
-    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, Snapshot, read,
-    write,
+    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, SampleFilter,
+    SampleRow, Snapshot, read, write,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -139,6 +141,30 @@ impl Store {
         let newest = AuditFilter { limit, ..AuditFilter::default() };
         let rows = self.audit_log(&newest).await?;
         Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// What was measured, the oldest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn samples(&self, filter: &SampleFilter) -> Result<Vec<SampleRow>, Error> {
+        let mut reader = self.reader().await?;
+        read::samples(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
+    /// When the first and the last step so long began that did not begin before `from`; none if
+    /// there is no such sample.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn samples_between(
+        &self,
+        step_ms: u64,
+        from: Instant,
+    ) -> Result<Option<(Instant, Instant)>, Error> {
+        let mut reader = self.reader().await?;
+        let found = read::samples_between(&mut reader.connection(), step_ms, from).await;
+        found.map_err(|fault| self.named(fault))
     }
 
     async fn reader(&self) -> Result<Reader, Error> {

@@ -8,7 +8,7 @@ use crate::fault::Result;
 use crate::statement::Statement;
 use crate::{
     AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, ObjectRow, PodRow,
-    ProjectRow, UsageRow, WorkloadRow, WorkloadState,
+    ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// The statements that write these changes: rows of the same table together, as a database may be a
@@ -58,6 +58,8 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Object(row) => object(row),
         Change::Usage(row) => Ok(usage(row)),
         Change::UsageGone(before) => Ok(usage_gone(*before)),
+        Change::Sample(row) => sample(row),
+        Change::SamplesGone { step_ms, before } => Ok(samples_gone(*step_ms, *before)),
     }
 }
 
@@ -239,6 +241,25 @@ fn usage(row: &UsageRow) -> Statement<'static> {
 
 fn usage_gone(before: Instant) -> Statement<'static> {
     Statement::new("delete usage", "DELETE FROM usage WHERE step_start < $1").at(before)
+}
+
+fn sample(row: &SampleRow) -> Result<Statement<'_>> {
+    Statement::rows(
+        "write a sample",
+        "INSERT INTO samples (subject, step_ms, at, body) VALUES ",
+        " ON CONFLICT (subject, step_ms, at) DO UPDATE SET body = excluded.body",
+        3,
+    )
+    .text(&row.subject)
+    .int(row.step_ms)
+    .at(row.at)
+    .json(&row.values)
+}
+
+fn samples_gone(step_ms: u64, before: Instant) -> Statement<'static> {
+    Statement::new("delete samples", "DELETE FROM samples WHERE step_ms = $1 AND at < $2")
+        .int(step_ms)
+        .at(before)
 }
 
 fn desired_text(desired: Desired) -> &'static str {

@@ -29,7 +29,7 @@ pub(crate) use project::{creation, namespace, parent, project, update};
 pub(crate) use share::{SHARE_DEFAULT, ranks, share_change, shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use typed::typed;
-pub(crate) use workload::{phase_name, workload};
+pub(crate) use workload::{category, kind_name, phase_name, workload};
 
 use crate::edge::Fault;
 

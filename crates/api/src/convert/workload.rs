@@ -42,7 +42,7 @@ const fn kubernetes_phase(phase: Phase) -> &'static str {
     }
 }
 
-const fn kind_name(kind: WorkloadKind) -> &'static str {
+pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "Training",
         WorkloadKind::Workspace => "Workspace",
@@ -51,7 +51,7 @@ const fn kind_name(kind: WorkloadKind) -> &'static str {
 }
 
 /// What a kind is for.
-pub(super) const fn category(kind: WorkloadKind) -> &'static str {
+pub(crate) const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training | WorkloadKind::Distributed => "Train",
         WorkloadKind::Workspace => "Build",

@@ -16,3 +16,4 @@ pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, flag, parameters, unknown_word};
 pub(crate) use origin::{Origin, note_origin};
+pub(crate) use parameters::Allowed;

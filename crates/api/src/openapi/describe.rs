@@ -12,9 +12,11 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::sse::Sse;
 use axum::{Extension, Json};
 use utoipa::ToSchema;
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::edge::{
@@ -45,6 +47,50 @@ impl Description {
         self.query.push(parameter.schema(Some(schema)).build());
     }
 
+    /// Adds a time of the query, which has to be given.
+    pub(crate) fn time(&mut self, name: &str, about: &str) {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        let schema = ObjectBuilder::new().schema_type(Type::String).format(Some(format));
+        self.parameter_of(name, schema.build(), about);
+        self.require();
+    }
+
+    /// Adds a parameter that is one of these words, and has to be given.
+    pub(crate) fn word(
+        &mut self,
+        name: &str,
+        words: impl Iterator<Item = &'static str>,
+        about: &str,
+    ) {
+        self.parameter_of(name, words_schema(words), about);
+        self.require();
+    }
+
+    /// Adds a parameter that is some of these words, separated by commas.
+    pub(crate) fn words(
+        &mut self,
+        name: &str,
+        words: impl Iterator<Item = &'static str>,
+        required: bool,
+        about: &str,
+    ) {
+        let schema = ArrayBuilder::new().items(words_schema(words)).min_items(Some(1));
+        let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
+        let parameter = parameter.required(Required::False).description(Some(about));
+        let parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));
+        self.query.push(parameter.schema(Some(schema)).build());
+        if required {
+            self.require();
+        }
+    }
+
+    /// The parameter that was added last has to be given.
+    fn require(&mut self) {
+        if let Some(last) = self.query.last_mut() {
+            last.required = Required::True;
+        }
+    }
+
     /// A reference to a type, whose schema is added.
     pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
@@ -69,6 +115,10 @@ impl Description {
         self.success =
             (200, ResponseBuilder::new().description(about).content(media_type, content).build());
     }
+}
+
+fn words_schema(words: impl Iterator<Item = &'static str>) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
 }
 
 /// Something a handler takes.

@@ -6,6 +6,7 @@ mod credentials;
 mod departments;
 mod download;
 mod events;
+mod metrics;
 mod missing;
 mod org;
 mod own;
@@ -15,6 +16,7 @@ mod projects;
 mod properties;
 mod rights;
 mod rules;
+mod telemetry;
 mod templates;
 mod tenant;
 mod token;
@@ -82,6 +84,8 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(templates::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
+    all.extend(metrics::routes());
+    all.extend(telemetry::routes());
     all.extend(own_routes());
     all.extend(users::routes());
     all.extend(programs::routes());
@@ -136,9 +140,11 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get("/api/v1/node-pools/{nodepoolId}", "get_nodepool", "A node pool", org::node_pool),
     ]
     .map(|route| route.of("NodePools").needs(Read, Resource::NodePools, Where::Anywhere));
+    let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
     let nodes = [
         get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),
         get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
+        get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
     .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
     tokens.into_iter().chain(clusters).chain(pools).chain(nodes)

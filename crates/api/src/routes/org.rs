@@ -72,7 +72,7 @@ pub(super) async fn keep_cluster(
     Err(Fault::new(StatusCode::CONFLICT, why))
 }
 
-fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {
+pub(super) fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {
     let own = state.context().cluster_id == id;
     if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
 }
@@ -118,4 +118,13 @@ pub(super) async fn count_nodes(
     let view = state.control.view();
     let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), state.now())?;
     Ok(Json(CountResponse { count: rows.len() as u64 }))
+}
+
+pub(super) async fn count_nodes_of(
+    state: FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    is_own(&state, &id)?;
+    count_nodes(state, query).await
 }

@@ -5,16 +5,18 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Observation, RunKey, RunSpec,
-    RunState, Shell,
+    Capabilities, Enforcement, Engine, Error, Exit, GpuUse, LogRange, Measured, Observation,
+    RunKey, RunSpec, RunState, RunUse, Shell,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use units::Instant;
 
 #[derive(Default)]
 struct Machine {
     runs: BTreeMap<RunKey, (RunSpec, RunState)>,
     listener: Option<mpsc::UnboundedSender<Observation>>,
+    /// Told once there is a run.
+    busy: Arc<Notify>,
 }
 
 #[derive(Clone, Default)]
@@ -52,6 +54,24 @@ impl EngineDouble {
 
 #[async_trait]
 impl Engine for EngineDouble {
+    /// There is something to measure once something runs.
+    async fn measure(&self) -> Result<Option<Measured>, Error> {
+        let busy = self.0.lock().unwrap().busy.clone();
+        busy.notified().await;
+        let machine = self.0.lock().unwrap();
+        let mut measured = Measured::default();
+        for (key, (spec, _)) in &machine.runs {
+            let run = RunUse { key: *key, cpu_time_ms: 0, memory_bytes: 7 << 20, gpus: Vec::new() };
+            measured.runs.push(run);
+            measured.gpus.extend(spec.devices.iter().map(|device| GpuUse {
+                uuid: device.uuid.clone(),
+                busy_millis: Some(250),
+                memory_bytes: Some(4 << 30),
+            }));
+        }
+        Ok(Some(measured))
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities { runtime: "double".into(), enforces_memory_fraction: Enforcement::None }
     }
@@ -76,6 +96,7 @@ impl Engine for EngineDouble {
         let key = spec.key;
         self.0.lock().unwrap().runs.entry(key).or_insert((spec, RunState::Starting));
         self.tell(key, RunState::Running { pid: None, started_at: Instant(1) });
+        self.0.lock().unwrap().busy.notify_one();
         Ok(())
     }
 

@@ -13,6 +13,7 @@ mod distributed;
 mod engine_double;
 mod guessing;
 mod identity;
+mod metrics;
 mod openapi;
 mod people;
 mod policy;

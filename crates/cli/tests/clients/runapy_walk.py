@@ -8,6 +8,7 @@ it. What is wrong ends the program with the call and the difference.
 """
 
 import asyncio
+import datetime
 import json
 import os
 import sys
@@ -125,6 +126,7 @@ def walk(client):
     equal(sorted(states), ["Pending", "Running"], "one of team-a was reclaimed")
 
     yield from lists(work, projects)
+    yield from measured(client, cluster, projects["team-a"]["id"])
     yield from shapes(client, cluster, projects["team-a"]["id"])
     yield from credentials(client)
 
@@ -264,6 +266,55 @@ def lists(work, projects):
     pods = (yield work.pods.list_pods()).data["pods"]
     all_of("Pod1", pods, "list_pods")
     equal((yield work.pods.count_pods()).data["count"], len(pods), "count_pods")
+
+
+def measured(client, cluster, project):
+    """Series and values as of now. GPUs are simulated here: what they do is never measured."""
+    org, work = client.organizations, client.workloads
+    rows = (yield work.workloads.get_workloads(filter_by=[f"name=@{RUN}", "phase==Running"])).data["workloads"]
+    workload = rows[0]["id"]
+    pod = (yield work.pods.get_workload_pods(workload_id=workload)).data["pods"][0]["id"]
+    node = (yield org.nodes.get_tenant_nodes()).data["nodes"][0]["id"]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    span = dict(
+        start=(now - datetime.timedelta(hours=1)).isoformat().replace("+00:00", "Z"),
+        end=(now + datetime.timedelta(hours=1)).isoformat().replace("+00:00", "Z"),
+        number_of_samples=100,
+    )
+    series = lambda data, kind: [one for one in data["measurements"] if one["type"] == kind]
+    of_workload = lambda: work.workloads.get_workload_metrics(
+        workload_id=workload, metric_type=["CPU_USAGE_CORES", "GPU_UTILIZATION", "GPU_ALLOCATION"], **span
+    )
+    yield from wait(of_workload, lambda data: series(data, "CPU_USAGE_CORES")[0]["values"], "CPU is measured")
+    data = check("MetricsResponse", (yield of_workload()).data, "get_workload_metrics")
+    equal(series(data, "GPU_UTILIZATION")[0]["values"], [], "a simulated GPU is not measured")
+    equal(float(series(data, "GPU_ALLOCATION")[0]["values"][-1]["value"]) >= 1, True, "what it holds is known")
+    kinds = lambda kind: [one.value for one in getattr(models, kind)]
+    for model, kind, ask in (
+        ("MetricsResponse", "WorkloadMetricType", lambda **q: work.workloads.get_workload_metrics(workload_id=workload, **q)),
+        ("MetricsResponse", "PodMetricType", lambda **q: work.pods.get_workload_pod_metrics(workload_id=workload, pod_id=pod, **q)),
+        ("MetricsResponse", "NodeMetricType", lambda **q: org.nodes.get_node_metrics(node_id=node, **q)),
+        ("MetricsResponse", "OrgUnitMetricType", lambda **q: org.projects.get_project_metrics(project_id=project, **q)),
+        ("MetricsResponse", "OrgUnitMetricType", lambda **q: org.departments.get_department_metrics(department_id="1", **q)),
+        ("MetricsResponse", "MetricsType", lambda **q: org.node_pools.get_nodepool_metrics(cluster_uuid=cluster, nodepool_name="default", **q)),
+        ("GroupedMetricsResponse", "MetricsType", lambda **q: org.clusters.get_cluster_metrics(cluster_uuid=cluster, **q)),
+    ):
+        data = check(model, (yield ask(metric_type=kinds(kind), **span)).data, kind)
+        equal({one["type"] for one in data["measurements"]}, set(kinds(kind)), f"every {kind} is answered")
+    grouped = org.clusters.get_cluster_metrics(
+        cluster_uuid=cluster, metric_type=["ALLOCATED_GPU"], group_by="Project", **span
+    )
+    check("GroupedMetricsResponse", (yield grouped).data, "get_cluster_metrics by project")
+    for kind, groups, ask in (
+        ("NodeTelemetryType", ["Node", "ClusterId"], org.nodes.get_node_telemetry),
+        ("WorkloadTelemetryType", ["Phase"], work.workloads.get_workloads_telemetry),
+        ("OrgUnitTelemetryType", ["ParentId"], org.projects.get_projects_telemetry),
+        ("OrgUnitTelemetryType", ["ClusterId"], org.departments.get_departments_telemetry),
+    ):
+        for one in kinds(kind):
+            check("TelemetryResponse", (yield ask(telemetry_type=one)).data, one)
+            check("TelemetryResponse", (yield ask(telemetry_type=one, group_by=groups)).data, one)
+    refused(400, (yield Attempt(lambda: org.nodes.get_node_telemetry(telemetry_type="COLOUR"))), "an unknown value")
 
 
 def shapes(client, cluster, project):

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use control::Clock;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Observation, RunKey, RunSpec,
-    RunState, Shell,
+    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Measured, Observation, RunKey,
+    RunSpec, RunState, Shell,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -28,6 +28,7 @@ struct Machine {
     /// Stops that will fail before one is carried out.
     stops_failing: u32,
     most_in_use: BTreeMap<(String, u32), u64>,
+    measured: Option<Measured>,
 }
 
 /// A scripted engine.
@@ -52,6 +53,11 @@ impl FakeEngine {
 
     pub(crate) fn stubborn(&self, stubborn: bool) {
         self.with(|m| m.stubborn = stubborn);
+    }
+
+    /// What is used from now on.
+    pub(crate) fn uses(&self, measured: Measured) {
+        self.with(|m| m.measured = Some(measured));
     }
 
     pub(crate) fn fail_stops(&self, count: u32) {
@@ -271,6 +277,10 @@ impl Engine for FakeEngine {
         let (chunks, stream) = mpsc::channel(1);
         chunks.send(Ok(format!("output of {}", key.generation).into_bytes())).await.unwrap();
         Ok(stream)
+    }
+
+    async fn measure(&self) -> Result<Option<Measured>, Error> {
+        Ok(self.with(|m| m.measured.clone()))
     }
 
     async fn shell(&self, _key: RunKey) -> Result<Shell, Error> {

@@ -7,6 +7,7 @@ mod fake;
 mod gang;
 mod life;
 mod limits;
+mod meter;
 mod objects;
 mod org;
 mod postgres;

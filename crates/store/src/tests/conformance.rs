@@ -254,3 +254,45 @@ pub(super) async fn who_gives_up_leaves_the_next_one_a_way(lab: &Lab) {
         assert!(there == 0 || there == 10, "{there} of batch {batch}");
     }
 }
+
+pub(super) async fn samples_are_read_by_subject_step_and_time(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let sample = |subject: &str, step_ms: u64, at: u64, cpu: u64| {
+        let values = [("cpu".to_owned(), cpu)].into();
+        SampleRow { subject: subject.to_owned(), step_ms, at: Instant(at), values }
+    };
+    let all = [
+        sample("cluster", 0, 10, 1),
+        sample("node/n1", 0, 10, 2),
+        sample("cluster", 0, 20, 3),
+        sample("cluster", 60, 0, 4),
+    ];
+    let changes: Vec<_> = all.iter().cloned().map(Change::Sample).collect();
+    store.apply(&changes).await.unwrap();
+    // Written again, as after a crash: it counts once.
+    store.apply(&changes[..1]).await.unwrap();
+    drop(store);
+    let store = lab.open().await.unwrap();
+    let filter = |subject: Option<&str>, step_ms, from, until| SampleFilter {
+        subject: subject.map(str::to_owned),
+        step_ms,
+        from: Instant(from),
+        until: Instant(until),
+    };
+    assert_eq!(store.samples(&filter(None, 0, 0, 20)).await.unwrap(), all[..2]);
+    let cluster = store.samples(&filter(Some("cluster"), 0, 0, 21)).await.unwrap();
+    assert_eq!(cluster, [all[0].clone(), all[2].clone()]);
+    assert_eq!(store.samples(&filter(None, 60, 0, 1)).await.unwrap(), all[3..]);
+    let between = async |step_ms, from| {
+        let found = store.samples_between(step_ms, Instant(from)).await.unwrap();
+        found.map(|(first, last)| (first.0, last.0))
+    };
+    assert_eq!(between(0, 0).await, Some((10, 20)));
+    assert_eq!(between(0, 11).await, Some((20, 20)));
+    assert_eq!((between(0, 21).await, between(7, 0).await), (None, None));
+
+    let gone = Change::SamplesGone { step_ms: 0, before: Instant(20) };
+    store.apply(&[gone]).await.unwrap();
+    assert_eq!(store.samples(&filter(None, 0, 0, 99)).await.unwrap(), all[2..3]);
+    assert_eq!(store.samples(&filter(None, 60, 0, 99)).await.unwrap(), all[3..]);
+}

@@ -1,17 +1,19 @@
 //! From every schema that was ever released to the newest, on both databases.
 
 use sqlx::Connection as _;
+use units::Instant;
 
 use super::lab::Lab;
 use crate::schema::{self, Dialect};
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 4] = [
+const RELEASED: [&str; 5] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
     include_str!("released/0004.sql"),
+    include_str!("released/0005.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -50,6 +52,9 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(departments, if version < 4 { (0, 0) } else { (1, 2) }, "{version}");
     assert_eq!(state.projects[0].body.department_id, 1, "{version}");
     assert_eq!(state.last_object_seq, if version < 3 { 0 } else { 2 }, "{version}");
+    let all = SampleFilter { until: Instant(u64::MAX), ..SampleFilter::default() };
+    let samples = store.samples(&all).await.unwrap();
+    assert_eq!(samples.len(), usize::from(version >= 5), "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
     assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");
     assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");

@@ -53,4 +53,5 @@ for_both!(
     a_state_is_not_replaced_by_mistake,
     what_is_not_whole_is_refused_and_changes_nothing,
     names_are_looked_at_closely,
+    samples_are_read_by_subject_step_and_time,
 );

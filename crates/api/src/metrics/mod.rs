@@ -1,0 +1,10 @@
+//! What was measured, as the interface shows it. Owns: the published types of series and of values as
+//! of now, and what each is made of. Refuses to know: how anything is measured, and who may see it.
+
+mod formula;
+mod query;
+mod series;
+
+pub(crate) use formula::{OfCluster, OfNode, OfNodePool, OfOrgUnit, OfPod, OfWorkload};
+pub(crate) use query::{MetricsQuery, TelemetryFamily, TelemetryQuery};
+pub(crate) use series::{Points, measurements, together};

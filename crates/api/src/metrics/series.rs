@@ -1,0 +1,100 @@
+//! From samples to published series. Owns: the mean of each of the intervals that were asked for, and
+//! the sum of pods. An interval in which nothing was measured has no value.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api_types::{GroupedMeasurementResponseValuesInner as Value, MeasurementResponse};
+use control::{Values, of};
+use units::{Instant, format_millis};
+
+use super::formula::{Formula, Metric};
+use super::query::MetricsQuery;
+
+/// Samples with their times, the oldest first.
+pub(crate) type Points = Vec<(Instant, Values)>;
+
+/// The series of these types, one for each GPU where the type says so.
+pub(crate) fn measurements<F>(
+    query: &MetricsQuery<F>,
+    points: &Points,
+) -> Vec<MeasurementResponse> {
+    let series = |&(kind, formula): &Metric| {
+        let whole = || vec![(None, means(query, points, formula, None))];
+        let gpus: BTreeSet<u32> =
+            points.iter().flat_map(|(_, values)| formula.gpus(values)).collect();
+        let each = |gpu: &u32| (Some(*gpu), means(query, points, formula, Some(*gpu)));
+        let all = if gpus.is_empty() { whole() } else { gpus.iter().map(each).collect() };
+        all.into_iter().map(move |(gpu, values)| {
+            let labels = gpu.map(|gpu| BTreeMap::from([("gpu".to_owned(), gpu.to_string())]));
+            MeasurementResponse { kind: kind.to_owned(), labels, values }
+        })
+    };
+    query.metrics.iter().flat_map(series).collect()
+}
+
+fn means<F>(
+    query: &MetricsQuery<F>,
+    points: &Points,
+    formula: Formula,
+    gpu: Option<u32>,
+) -> Vec<Value> {
+    let length_ms = u128::from(query.end.since_ms(query.start).max(1));
+    let mut intervals: BTreeMap<u128, (u128, u128, Instant)> = BTreeMap::new();
+    for (at, values) in points {
+        let Some(value) = formula.of(values, gpu) else { continue };
+        let offset = u128::from(at.since_ms(query.start)) * u128::from(query.samples);
+        let interval = (offset / length_ms).min(u128::from(query.samples - 1));
+        let (sum, count, last) = intervals.entry(interval).or_default();
+        (*sum, *count, *last) = (*sum + u128::from(value), *count + 1, *at);
+    }
+    let value = |(sum, count, last): (u128, u128, Instant)| Value {
+        value: format_millis(u64::try_from(sum / count).unwrap_or(u64::MAX)),
+        timestamp: last.into(),
+    };
+    intervals.into_values().map(value).collect()
+}
+
+/// What the pods of a workload have together: sums, and the mean of how busy their GPUs are. What is
+/// not known of one is not known of all.
+pub(crate) fn together(pods: Vec<Points>) -> Points {
+    let mut at_once: BTreeMap<Instant, Vec<Values>> = BTreeMap::new();
+    for (at, values) in pods.into_iter().flatten() {
+        at_once.entry(at).or_default().push(values);
+    }
+    let sum = |pods: Vec<Values>| {
+        let names: BTreeSet<&String> = pods.iter().flat_map(|values| values.keys()).collect();
+        let one = |name: &&String| {
+            let known: Vec<u64> = pods.iter().filter_map(|v| v.get(*name).copied()).collect();
+            let sum: u64 = known.iter().sum();
+            match name.as_str() {
+                of::BUSY => Some(((*name).clone(), sum / known.len().max(1) as u64)),
+                _ => (known.len() == pods.len()).then(|| ((*name).clone(), sum)),
+            }
+        };
+        names.iter().filter_map(one).collect()
+    };
+    at_once.into_iter().map(|(at, pods)| (at, sum(pods))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(known: &[(&str, u64)]) -> Values {
+        known.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn pods_add_up_and_what_is_not_known_of_one_is_not_known_of_all() {
+        let first = vec![
+            (Instant(1), values(&[("cpu", 100), ("busy", 200), ("memory", 7)])),
+            (Instant(2), values(&[("cpu", 300)])),
+        ];
+        let second = vec![(Instant(1), values(&[("cpu", 50), ("busy", 400)]))];
+        let want = vec![
+            (Instant(1), values(&[("busy", 300), ("cpu", 150)])),
+            (Instant(2), values(&[("cpu", 300)])),
+        ];
+        assert_eq!(together(vec![first, second]), want);
+    }
+}

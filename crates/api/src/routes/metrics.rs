@@ -1,0 +1,237 @@
+//! Series of the cluster, nodes, workloads, pods, projects and departments.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse,
+    MeasurementResponse, MetricsResponse, NODE_POOL_NAME,
+};
+use auth::Action::Read;
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::view::{View, WorkloadKind};
+use control::{Scope, Subject};
+
+use super::Shared;
+use super::org::is_own;
+use super::workloads::find;
+use crate::access::Where;
+use crate::convert;
+use crate::edge::{Caller, Fault};
+use crate::metrics::{
+    MetricsQuery, OfCluster, OfNode, OfNodePool, OfOrgUnit, OfPod, OfWorkload, Points,
+    measurements, together,
+};
+use crate::openapi::{Route, get};
+
+/// The routes of series.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    use Resource::{Cluster, Department, NodePools, Nodes, Project, Workloads};
+    let clusters = "/api/v1/clusters/{clusterUuid}/metrics";
+    let pools = "/api/v1/clusters/{clusterUuid}/nodepools/{nodepoolName}/metrics";
+    let nodes = "/api/v1/nodes/{nodeId}/metrics";
+    let workloads = "/api/v1/workloads/{workloadId}/metrics";
+    let pods = "/api/v1/workloads/{workloadId}/pods/{podId}/metrics";
+    let projects = "/api/v1/org-unit/projects/{projectId}/metrics";
+    let departments = "/api/v1/org-unit/departments/{departmentId}/metrics";
+    let routes =
+        [
+            get(clusters, "get_cluster_metrics", "What a cluster held and used", cluster)
+                .of("Clusters")
+                .needs(Read, Cluster, Where::Anywhere),
+            get(pools, "get_nodepool_metrics", "What a node pool held and used", node_pool)
+                .of("NodePools")
+                .needs(Read, NodePools, Where::Anywhere),
+            get(nodes, "get_node_metrics", "What a node held and used", node).of("Nodes").needs(
+                Read,
+                Nodes,
+                Where::Anywhere,
+            ),
+            get(workloads, "get_workload_metrics", "What a workload held and used", workload)
+                .of("Workloads")
+                .needs(Read, Workloads, Where::Workload),
+            get(pods, "get_workload_pod_metrics", "What a pod held and used", pod)
+                .of("Pods")
+                .needs(Read, Workloads, Where::Workload),
+            get(projects, "get_project_metrics", "What a project deserved and held", project)
+                .of("Projects")
+                .needs(Read, Project, Where::Project),
+            get(
+                departments,
+                "get_department_metrics",
+                "What a department deserved and held",
+                department,
+            )
+            .of("Departments")
+            .needs(Read, Department, Where::Department),
+        ];
+    routes.into_iter()
+}
+
+/// What was measured of something in the time that was asked for.
+async fn points<F>(
+    state: &Shared,
+    subject: &Subject,
+    query: &MetricsQuery<F>,
+) -> Result<Points, Fault> {
+    let span = (query.start, query.end.plus_ms(1));
+    Ok(state.control.measured(subject, span, query.spacing_ms(), state.now()).await?)
+}
+
+async fn series<F>(
+    state: &Shared,
+    subject: &Subject,
+    query: &MetricsQuery<F>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let points = points(state, subject, query).await?;
+    Ok(Json(MetricsResponse { measurements: measurements(query, &points) }))
+}
+
+/// A group, by its name, and whose samples are its, together.
+type Group = (String, Vec<Subject>);
+
+async fn cluster(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfCluster>,
+) -> Result<Json<GroupedMetricsResponse>, Fault> {
+    is_own(&state, &id)?;
+    let Some(key) = query.group else {
+        let points = points(&state, &Subject::Cluster, &query).await?;
+        let measurements = measurements(&query, &points);
+        let measurements = measurements.into_iter().map(|one| grouped(one, None)).collect();
+        return Ok(Json(GroupedMetricsResponse { measurements }));
+    };
+    for (metric, _) in &query.metrics {
+        let allowed = groups_of(metric);
+        if !allowed.contains(&key) {
+            let why = format!("{metric} cannot be grouped by {key}; by {}", allowed.join(", "));
+            return Err(Fault::field("groupBy", why));
+        }
+    }
+    let mut all = Vec::new();
+    for (name, subjects) in groups(&state.control.view(), &caller, key) {
+        let mut parts = Vec::new();
+        for subject in &subjects {
+            parts.push(points(&state, subject, &query).await?);
+        }
+        let of_group = measurements(&query, &together(parts)).into_iter();
+        all.extend(of_group.map(|one| grouped(one, Some((key, &name)))));
+    }
+    Ok(Json(GroupedMetricsResponse { measurements: all }))
+}
+
+/// What a type can be grouped by.
+fn groups_of(metric: &str) -> &'static [&'static str] {
+    match metric {
+        "ALLOCATED_GPU" => &["Category", "Nodepool", "Project", "Department"],
+        "GPU_QUOTA" => &["Nodepool", "Project", "Department"],
+        "WORKLOADS_COUNT" => &["Category", "Nodepool"],
+        _ => &["Nodepool"],
+    }
+}
+
+/// The groups that the caller may see.
+fn groups(view: &View, caller: &Caller, key: &str) -> Vec<Group> {
+    let sees = |resource, scope| caller.may(Read, resource, scope);
+    match key {
+        "Category" => {
+            let mut all: BTreeMap<String, Vec<Subject>> = BTreeMap::new();
+            for kind in WorkloadKind::ALL {
+                let category = convert::category(kind).to_owned();
+                all.entry(category).or_default().push(Subject::Kind(kind));
+            }
+            all.into_iter().collect()
+        }
+        "Project" => {
+            let all = view.projects.values();
+            let seen = all.filter(|one| sees(Resource::Project, Scope::Project(one.id)));
+            seen.map(|one| (one.name.clone(), vec![Subject::Project(one.id)])).collect()
+        }
+        "Department" => {
+            let all = view.departments.values();
+            let seen = all.filter(|one| sees(Resource::Department, Scope::Department(one.id)));
+            seen.map(|one| (one.name.clone(), vec![Subject::Department(one.id)])).collect()
+        }
+        _ => vec![(NODE_POOL_NAME.to_owned(), vec![Subject::Cluster])],
+    }
+}
+
+fn grouped(one: MeasurementResponse, group: Option<(&str, &str)>) -> GroupedMeasurementResponse {
+    let MeasurementResponse { kind, labels, values } = one;
+    let group = group.map(|(key, value)| {
+        vec![GroupedMeasurementGroup { key: key.to_owned(), value: value.to_owned() }]
+    });
+    GroupedMeasurementResponse { kind, labels, values, groups: group }
+}
+
+async fn node_pool(
+    FromState(state): FromState<Shared>,
+    Path((cluster, pool)): Path<(String, String)>,
+    query: MetricsQuery<OfNodePool>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    is_own(&state, &cluster)?;
+    if pool != NODE_POOL_NAME {
+        return Err(Fault::no_such("node pool", &pool));
+    }
+    series(&state, &Subject::Cluster, &query).await
+}
+
+async fn node(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfNode>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    let found = view.nodes.iter().find(|node| convert::node(node, &context).id == id);
+    let node = found.ok_or_else(|| Fault::no_such("node", &id))?;
+    series(&state, &Subject::Node(node.name.clone()), &query).await
+}
+
+async fn workload(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfWorkload>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let workload = find(&state.control.view(), &id)?;
+    let mut pods = Vec::new();
+    for pod in &workload.pods {
+        pods.push(points(&state, &Subject::Pod(pod.id), &query).await?);
+    }
+    Ok(Json(MetricsResponse { measurements: measurements(&query, &together(pods)) }))
+}
+
+async fn pod(
+    FromState(state): FromState<Shared>,
+    Path((workload, id)): Path<(String, String)>,
+    query: MetricsQuery<OfPod>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let workload = find(&state.control.view(), &workload)?;
+    let found = workload.pods.iter().find(|pod| pod.id.to_string() == id);
+    let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
+    series(&state, &Subject::Pod(pod.id), &query).await
+}
+
+async fn project(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfOrgUnit>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let view = state.control.view();
+    let found = id.parse().ok().filter(|id| view.projects.contains_key(id));
+    let project = found.ok_or_else(|| Fault::no_such("project", &id))?;
+    series(&state, &Subject::Project(project), &query).await
+}
+
+async fn department(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfOrgUnit>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let view = state.control.view();
+    let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
+    let department = found.ok_or_else(|| Fault::no_such("department", &id))?;
+    series(&state, &Subject::Department(department), &query).await
+}

@@ -1,0 +1,374 @@
+//! Values as of now: of nodes, workloads, projects and departments.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    NODE_POOL_ID, NODE_POOL_NAME, TelemetryResponse, TelemetryResponseValuesInner,
+    TelemetryResponseValuesInnerGroupsInner as WireGroup,
+};
+use auth::Action::Read;
+use auth::Resource;
+use axum::extract::State as FromState;
+use axum::{Extension, Json};
+use control::view::{NodeView, Phase, Share, Standing, WorkloadView};
+use control::{Look, Scope, Subject, of};
+use units::{GPU_MILLIS, Instant, format_millis};
+
+use super::Shared;
+use crate::access::Where;
+use crate::convert::{self, Context};
+use crate::edge::{Caller, Fault, unknown_word};
+use crate::metrics::{TelemetryFamily, TelemetryQuery};
+use crate::openapi::{Route, get};
+
+/// The routes of values as of now.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let paths = [
+        "/api/v1/nodes/telemetry",
+        "/api/v1/workloads/telemetry",
+        "/api/v1/org-unit/projects/telemetry",
+        "/api/v1/org-unit/departments/telemetry",
+    ];
+    let about = "Values of nodes as of now";
+    let of_nodes = get(paths[0], "get_node_telemetry", about, nodes).of("Nodes");
+    let about = "Values of workloads as of now";
+    let of_workloads = get(paths[1], "get_workloads_telemetry", about, workloads).of("Workloads");
+    let about = "Values of projects as of now";
+    let of_projects = get(paths[2], "get_projects_telemetry", about, projects).of("Projects");
+    let about = "Values of departments as of now";
+    let of_departments = get(paths[3], "get_departments_telemetry", about, departments);
+    let routes = [
+        of_nodes.needs(Read, Resource::Nodes, Where::Anywhere),
+        of_workloads.needs(Read, Resource::Workloads, Where::Anywhere),
+        of_projects.needs(Read, Resource::Project, Where::Anywhere),
+        of_departments.of("Departments").needs(Read, Resource::Department, Where::Anywhere),
+    ];
+    routes.into_iter()
+}
+
+/// Which group something is in: its id, and its name if that is another.
+type Group = (String, Option<String>);
+
+/// Something that counts: its value in thousandths, if that is known, and its groups.
+struct Item {
+    value: Option<u64>,
+    groups: Vec<Group>,
+}
+
+/// The sum of each group. Of a group with something that is not known there is none.
+fn answer<F: TelemetryFamily>(
+    query: &TelemetryQuery<F>,
+    items: impl Iterator<Item = Item>,
+    keys: &[&str],
+    now: Instant,
+) -> Json<TelemetryResponse> {
+    let mut sums: BTreeMap<Vec<Group>, Option<u64>> = BTreeMap::new();
+    if keys.is_empty() {
+        sums.insert(Vec::new(), Some(0));
+    }
+    for item in items {
+        let sum = sums.entry(item.groups).or_insert(Some(0));
+        *sum = sum.zip(item.value).map(|(sum, value)| sum.saturating_add(value));
+    }
+    let value = |(groups, sum): (Vec<Group>, Option<u64>)| {
+        let groups = groups.into_iter().zip(keys).map(|((value, name), key)| WireGroup {
+            key: (*key).to_owned(),
+            value,
+            name,
+        });
+        let groups = Some(groups.collect()).filter(|groups: &Vec<_>| !groups.is_empty());
+        Some(TelemetryResponseValuesInner { value: format_millis(sum?), groups })
+    };
+    let values = sums.into_iter().filter_map(value).collect();
+    Json(TelemetryResponse { kind: query.kind.0.to_owned(), timestamp: now.into(), values })
+}
+
+/// The group of everything: there is one cluster, and one node pool in it.
+fn surroundings(key: &str, context: &Context) -> Option<Group> {
+    match key {
+        "ClusterId" => Some((context.cluster_id.clone(), Some(context.cluster_name.clone()))),
+        "Nodepool" => Some((NODE_POOL_NAME.to_owned(), None)),
+        "NodepoolId" => Some((NODE_POOL_ID.to_owned(), Some(NODE_POOL_NAME.to_owned()))),
+        _ => None,
+    }
+}
+
+fn check_filters<F: TelemetryFamily>(
+    query: &TelemetryQuery<F>,
+    context: &Context,
+) -> Result<(), Fault> {
+    convert::check_cluster(query.filter("clusterId"), context)?;
+    match query.filter("nodepoolId") {
+        Some(id) if id != NODE_POOL_ID => Err(Fault::no_such("node pool", id)),
+        _ => Ok(()),
+    }
+}
+
+/// The department that is asked for, if one is.
+fn department_filter<F: TelemetryFamily>(query: &TelemetryQuery<F>) -> Result<Option<u64>, Fault> {
+    let number = |id: &str| id.parse().map_err(|_| Fault::no_such("department", id));
+    query.filter("departmentId").map(number).transpose()
+}
+
+struct OfNodes;
+
+impl TelemetryFamily for OfNodes {
+    type Kind = fn(&NodeView, &Look) -> Option<u64>;
+    const KINDS: &'static [(&'static str, Self::Kind)] = &[
+        ("READY_GPU_NODES", |node, _| Some(one(gpus(node) > 0))),
+        ("READY_GPUS", |node, _| Some(gpus(node))),
+        ("TOTAL_GPU_NODES", |node, _| Some(one(gpus(node) > 0))),
+        ("TOTAL_GPUS", |node, _| Some(gpus(node))),
+        ("IDLE_ALLOCATED_GPUS", idle_gpus),
+        ("FREE_GPUS", |node, _| Some(gpus(node).saturating_sub(node.used.gpu_millis))),
+        ("ALLOCATED_GPUS", |node, _| Some(node.used.gpu_millis)),
+        ("TOTAL_CPU_CORES", |node, _| Some(node.capacity.cpu_millis)),
+        ("USED_CPU_CORES", |node, look| seen(look, node, of::CPU)),
+        ("ALLOCATED_CPU_CORES", |node, _| Some(node.used.cpu_millis)),
+        ("TOTAL_GPU_MEMORY_BYTES", |node, _| Some(whole(node.gpu_memory_bytes.iter().sum()))),
+        ("USED_GPU_MEMORY_BYTES", used_gpu_memory),
+        ("TOTAL_CPU_MEMORY_BYTES", |node, _| Some(whole(node.capacity.memory_bytes))),
+        ("USED_CPU_MEMORY_BYTES", |node, look| seen(look, node, of::MEMORY).map(whole)),
+        ("ALLOCATED_CPU_MEMORY_BYTES", |node, _| Some(whole(node.used.memory_bytes))),
+        ("FULLY_FREE_GPU_NODES", |node, _| Some(one(gpus(node) > 0 && node.used.gpu_millis == 0))),
+    ];
+    const GROUPS: &'static [&'static str] = &["ClusterId", "Nodepool", "Node"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolName"];
+}
+
+const fn one(yes: bool) -> u64 {
+    if yes { 1000 } else { 0 }
+}
+
+const fn whole(value: u64) -> u64 {
+    value.saturating_mul(1000)
+}
+
+fn gpus(node: &NodeView) -> u64 {
+    node.gpu_memory_bytes.len() as u64 * GPU_MILLIS
+}
+
+fn seen(look: &Look, node: &NodeView, name: &str) -> Option<u64> {
+    look.value(&Subject::Node(node.name.clone()), name)
+}
+
+fn used_gpu_memory(node: &NodeView, look: &Look) -> Option<u64> {
+    if gpus(node) == 0 { Some(0) } else { seen(look, node, of::GPU_MEMORY).map(whole) }
+}
+
+/// The GPUs that somebody holds and that do not compute, if that is known of each that is held.
+fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
+    let held = (0..).zip(&node.gpu_used_millis).filter(|(_, millis)| **millis > 0);
+    held.map(|(index, _)| Some(one(seen(look, node, &of::gpu(of::BUSY, index))? == 0))).sum()
+}
+
+async fn nodes(
+    FromState(state): FromState<Shared>,
+    query: TelemetryQuery<OfNodes>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, look, context) = (state.control.view(), state.control.look(), state.context());
+    check_filters(&query, &context)?;
+    let items = view.nodes.iter().map(|node| {
+        let group = |key: &&str| {
+            let own = || (convert::node(node, &context).id, Some(node.name.clone()));
+            surroundings(key, &context).unwrap_or_else(own)
+        };
+        let value = (query.kind.1)(node, &look);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkloadKind {
+    Count,
+    Gpus,
+    Pending,
+}
+
+struct OfWorkloads;
+
+impl TelemetryFamily for OfWorkloads {
+    type Kind = WorkloadKind;
+    const KINDS: &'static [(&'static str, Self::Kind)] = &[
+        ("WORKLOADS_COUNT", WorkloadKind::Count),
+        ("GPU_ALLOCATION", WorkloadKind::Gpus),
+        ("PENDING_TIME_DISTRIBUTION", WorkloadKind::Pending),
+    ];
+    const GROUPS: &'static [&'static str] =
+        &["ClusterId", "DepartmentId", "ProjectId", "Nodepool", "Phase", "Type", "Category"];
+    const FILTERS: &'static [&'static str] =
+        &["clusterId", "nodepoolName", "departmentId", "filterByPhases"];
+}
+
+/// What pending workloads are told apart by: up to how many seconds they have waited.
+const WAITS: [(u64, &str); 4] =
+    [(60, "0-60"), (600, "60-600"), (3600, "600-3600"), (86_400, "3600-86400")];
+const WAITS_LONGEST: &str = "86400-";
+const WAIT: &str = "PendingTimeSeconds";
+
+fn wait(workload: &WorkloadView, now: Instant) -> Group {
+    let waited_s = (workload.waited_ms + now.since_ms(workload.phase_since)) / 1000;
+    let found = WAITS.iter().find(|(until, _)| waited_s < *until);
+    (found.map_or(WAITS_LONGEST, |(_, name)| name).to_owned(), None)
+}
+
+async fn workloads(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfWorkloads>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&query, &context)?;
+    let department = department_filter(&query)?;
+    let phases = phases(query.filter("filterByPhases"))?;
+    let by_wait = query.kind.1 == WorkloadKind::Pending;
+    let mut keys = query.groups.clone();
+    if by_wait {
+        if keys.len() > 1 {
+            let why = "is more than one; how long they have waited is a group of its own";
+            return Err(Fault::field("groupBy", why));
+        }
+        keys.push(WAIT);
+    }
+    let sight = caller.sight(Resource::Workloads, &view);
+    let counted = view.workloads.values().filter(|workload| {
+        sight.has(workload.project_id)
+            && department.is_none_or(|id| workload.department_id == id)
+            && phases
+                .as_ref()
+                .is_none_or(|phases| phases.contains(&convert::phase_name(workload.phase)))
+            && (!by_wait || workload.phase == Phase::Pending)
+    });
+    let items = counted.map(|workload| {
+        let group = |key: &&str| match *key {
+            WAIT => wait(workload, context.now),
+            key => surroundings(key, &context).unwrap_or_else(|| group_of(workload, key)),
+        };
+        let value = match query.kind.1 {
+            WorkloadKind::Gpus => workload.allocated.gpu_millis,
+            WorkloadKind::Count | WorkloadKind::Pending => 1000,
+        };
+        Item { value: Some(value), groups: keys.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &keys, context.now))
+}
+
+fn group_of(workload: &WorkloadView, key: &str) -> Group {
+    let named = |id: u64, name: &str| (id.to_string(), Some(name.to_owned()));
+    match key {
+        "DepartmentId" => named(workload.department_id, &workload.department_name),
+        "ProjectId" => named(workload.project_id, &workload.project_name),
+        "Phase" => (convert::phase_name(workload.phase).to_owned(), None),
+        "Type" => (convert::kind_name(workload.spec.kind).to_owned(), None),
+        _ => (convert::category(workload.spec.kind).to_owned(), None),
+    }
+}
+
+/// The published phases; nothing is ever in some of them here.
+const PHASES: [&str; 14] = [
+    "Creating",
+    "Initializing",
+    "Resuming",
+    "Pending",
+    "Deleting",
+    "Running",
+    "Updating",
+    "Stopped",
+    "Stopping",
+    "Degraded",
+    "Failed",
+    "Completed",
+    "Terminating",
+    "Unknown",
+];
+
+/// The phases to cut to; none = all.
+fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, Fault> {
+    let known = |word| PHASES.contains(&word).then_some(word);
+    let check = |word| known(word).ok_or_else(|| unknown_word("phase", word, &PHASES));
+    text.map(|text| text.split(',').map(check).collect()).transpose()
+}
+
+/// A value of a project or department.
+type OrgValue = fn(&Standing, &Share) -> Option<u64>;
+
+const ORG_KINDS: &[(&str, OrgValue)] = &[
+    ("GPU_QUOTA", |_, share| Some(share.gpu_quota_millis)),
+    ("CPU_QUOTA", |_, share| share.cpu_quota_millis),
+    ("MEMORY_QUOTA", |_, share| share.memory_quota_bytes.map(whole)),
+    ("GPU_ALLOCATION", |now, _| Some(now.allocated.gpu_millis)),
+    ("CPU_ALLOCATION", |now, _| Some(now.allocated.cpu_millis)),
+    ("MEMORY_ALLOCATION", |now, _| Some(whole(now.allocated.memory_bytes))),
+    ("GPU_ALLOCATION_NON_PREEMPTIBLE", |now, _| Some(now.allocated_non_preemptible.gpu_millis)),
+    ("CPU_ALLOCATION_NON_PREEMPTIBLE", |now, _| Some(now.allocated_non_preemptible.cpu_millis)),
+    ("MEMORY_ALLOCATION_NON_PREEMPTIBLE", |now, _| {
+        Some(whole(now.allocated_non_preemptible.memory_bytes))
+    }),
+];
+
+struct OfProjects;
+
+impl TelemetryFamily for OfProjects {
+    type Kind = OrgValue;
+    const KINDS: &'static [(&'static str, Self::Kind)] = ORG_KINDS;
+    const GROUPS: &'static [&'static str] = &["ClusterId", "NodepoolId", "ParentId", "ProjectId"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolId", "departmentId"];
+}
+
+async fn projects(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfProjects>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&query, &context)?;
+    let department = department_filter(&query)?;
+    let sight = caller.sight(Resource::Project, &view);
+    let counted = view.projects.values().filter(|project| {
+        sight.has(project.id) && department.is_none_or(|id| project.department_id == id)
+    });
+    let items = counted.map(|project| {
+        let group = |key: &&str| {
+            surroundings(key, &context).unwrap_or_else(|| match *key {
+                "ParentId" => {
+                    (project.department_id.to_string(), Some(project.department_name.clone()))
+                }
+                _ => (project.id.to_string(), Some(project.name.clone())),
+            })
+        };
+        let value = (query.kind.1)(&project.standing, &project.share);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}
+
+struct OfDepartments;
+
+impl TelemetryFamily for OfDepartments {
+    type Kind = OrgValue;
+    const KINDS: &'static [(&'static str, Self::Kind)] = ORG_KINDS;
+    const GROUPS: &'static [&'static str] = &["ClusterId", "Nodepool", "DepartmentId"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolName", "departmentId"];
+}
+
+async fn departments(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfDepartments>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&query, &context)?;
+    let only = department_filter(&query)?;
+    let counted = view.departments.values().filter(|department| {
+        let scope = Scope::Department(department.id);
+        caller.may(Read, Resource::Department, scope) && only.is_none_or(|id| department.id == id)
+    });
+    let items = counted.map(|department| {
+        let own = || (department.id.to_string(), Some(department.name.clone()));
+        let group = |key: &&str| surroundings(key, &context).unwrap_or_else(own);
+        let value = (query.kind.1)(&department.standing, &department.share);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}

@@ -1,0 +1,159 @@
+//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
+//! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Refuses to know:
+//! decisions; nothing waits for it, and what it fails to write is measured again next time.
+
+mod look;
+mod tiers;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use engine::{Measured, RunKey};
+use store::{Change, SampleRow};
+use units::Instant;
+
+pub use look::{Look, Subject, Values, of};
+pub(crate) use tiers::read;
+
+use crate::handle::Shared;
+use crate::options::{Clock, NodeSpec};
+use crate::view::View;
+use tiers::Tiers;
+
+/// Time between two looks.
+pub(crate) const LOOK_EVERY_MS: u64 = 15_000;
+/// Samples in a transaction, so that decisions do not wait for long.
+const WRITTEN_AT_ONCE: usize = 500;
+
+/// Looks at what is used, again and again.
+pub(crate) struct Meter {
+    shared: Arc<Shared>,
+    clock: Arc<dyn Clock>,
+    nodes: Vec<NodeSpec>,
+    last: Last,
+    tiers: Tiers,
+}
+
+/// What counters said at the last look.
+#[derive(Default)]
+struct Last {
+    at: Instant,
+    cpu_time_ms: BTreeMap<RunKey, u64>,
+    /// Since when each GPU has not computed.
+    idle_since: BTreeMap<String, Instant>,
+}
+
+impl Meter {
+    pub(crate) fn new(shared: Arc<Shared>, clock: Arc<dyn Clock>, nodes: Vec<NodeSpec>) -> Self {
+        let last = Last { at: clock.now(), ..Last::default() };
+        Self { shared, clock, nodes, last, tiers: Tiers::default() }
+    }
+
+    /// Never ends by itself.
+    pub(crate) async fn run(mut self) -> Infallible {
+        loop {
+            let now = self.clock.now();
+            if let Err(error) = self.look(now).await {
+                tracing::warn!(%error, "what was measured could not be written");
+            }
+            self.clock.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
+        }
+    }
+
+    async fn look(&mut self, now: Instant) -> Result<(), store::Error> {
+        let measured = self.shared.engine.measure().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what is used could not be measured");
+            None
+        });
+        let view = self.shared.view.load_full();
+        let rates = self.last.rates(measured.as_ref(), &view, now);
+        let look = Look::take(&view, &self.nodes, measured.as_ref(), &rates, now);
+        let rows = look.values.iter().map(|(subject, values)| SampleRow {
+            subject: subject.to_string(),
+            step_ms: tiers::RAW,
+            at: now,
+            values: values.clone(),
+        });
+        let kept = self.keep(rows.map(Change::Sample).collect(), now).await;
+        // Shown last: who sees it finds it among what is kept.
+        self.shared.look.store(Arc::new(look));
+        kept
+    }
+
+    async fn keep(&mut self, rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
+        write(&self.shared.store, rows).await?;
+        self.tiers.roll_up(&self.shared.store, now).await
+    }
+}
+
+/// What counters say about the time between two looks.
+pub(crate) struct Rates {
+    /// Thousandths of a core that each run used.
+    pub(crate) cpu_millis: BTreeMap<RunKey, u64>,
+    /// For how long each GPU has not computed, in milliseconds.
+    pub(crate) idle_ms: BTreeMap<String, u64>,
+}
+
+impl Last {
+    fn rates(&mut self, measured: Option<&Measured>, view: &View, now: Instant) -> Rates {
+        let runs = measured.map(|measured| measured.runs.as_slice()).unwrap_or_default();
+        let pods = view.workloads.values().flat_map(|workload| &workload.pods);
+        let started: BTreeMap<_, _> =
+            pods.filter_map(|pod| Some((pod.id, pod.started_at?))).collect();
+        let rate = |run: &engine::RunUse| {
+            // Of a run that is new, since it started.
+            let (since, used_ms) = match self.cpu_time_ms.get(&run.key) {
+                Some(before) => (self.at, run.cpu_time_ms.saturating_sub(*before)),
+                None => (*started.get(&run.key.pod).filter(|at| **at >= self.at)?, run.cpu_time_ms),
+            };
+            Some((run.key, used_ms.saturating_mul(1000).checked_div(now.since_ms(since))?))
+        };
+        let cpu_millis = runs.iter().filter_map(rate).collect();
+        let gpus = measured.map(|measured| measured.gpus.as_slice()).unwrap_or_default();
+        let idle = gpus.iter().filter(|gpu| gpu.busy_millis == Some(0)).map(|gpu| {
+            let since = self.idle_since.get(&gpu.uuid).copied().unwrap_or(now);
+            (gpu.uuid.clone(), since)
+        });
+        self.idle_since = idle.collect();
+        let busy = gpus.iter().filter(|gpu| gpu.busy_millis > Some(0));
+        let idle = self.idle_since.iter().map(|(uuid, at)| (uuid.clone(), now.since_ms(*at)));
+        let idle_ms = idle.chain(busy.map(|gpu| (gpu.uuid.clone(), 0))).collect();
+        self.cpu_time_ms = runs.iter().map(|run| (run.key, run.cpu_time_ms)).collect();
+        self.at = now;
+        Rates { cpu_millis, idle_ms }
+    }
+}
+
+async fn write(store: &store::Store, changes: Vec<Change>) -> Result<(), store::Error> {
+    for some in changes.chunks(WRITTEN_AT_ONCE) {
+        store.apply(some).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{GpuUse, RunUse};
+
+    use super::*;
+
+    #[test]
+    fn counters_become_rates_and_a_counter_that_went_back_is_no_use() {
+        let key = RunKey { pod: uuid::Uuid::from_u128(7), generation: 1 };
+        let seen = |cpu_time_ms, busy| Measured {
+            runs: vec![RunUse { key, cpu_time_ms, memory_bytes: 1, gpus: Vec::new() }],
+            gpus: vec![GpuUse { uuid: "g".into(), busy_millis: busy, memory_bytes: None }],
+        };
+        let mut last = Last { at: Instant(1000), ..Last::default() };
+        let mut look = |measured: &Measured, at| {
+            let rates = last.rates(Some(measured), &View::default(), Instant(at));
+            (rates.cpu_millis.get(&key).copied(), rates.idle_ms.get("g").copied())
+        };
+        assert_eq!(look(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");
+        assert_eq!(look(&seen(6500, Some(0)), 3000), (Some(1500), Some(1000)));
+        assert_eq!(look(&seen(6500, Some(10)), 4000), (Some(0), Some(0)), "it computed");
+        assert_eq!(look(&seen(10, Some(0)), 5000), (Some(0), Some(0)), "idle from now on");
+        assert_eq!(look(&seen(20, None), 5000), (None, None), "no time has passed");
+    }
+}

@@ -1,0 +1,115 @@
+//! What runs use, as `/proc` and the driver of the GPUs show it. Owns: which processes are a run's
+//! (its supervisor and all below it), and their sum. Refuses to know: what it is measured for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use engine::{GpuUse, Measured, RunKey, RunUse};
+use gpu::Activity;
+use rustix::param::{clock_ticks_per_second, page_size};
+
+use crate::process::{Family, families};
+use crate::record::StateFile;
+use crate::watch::Shared;
+
+/// Measures everything that runs now. Blocks for milliseconds, the first time while the driver
+/// wakes up.
+pub(crate) fn measure(shared: &Shared) -> Measured {
+    let gpus = shared.gpus.get_or_init(gpu::Sampler::open).as_ref();
+    let gpus = gpus.map(gpu::Sampler::sample).unwrap_or_default();
+    let supervisors = supervisors(shared);
+    let mut families = families(&supervisors.keys().copied().collect());
+    let runs = supervisors.into_iter().filter_map(|(supervisor, key)| {
+        let family = families.remove(&supervisor)?;
+        Some(RunUse {
+            key,
+            cpu_time_ms: family.cpu_ticks.saturating_mul(1000) / clock_ticks_per_second().max(1),
+            memory_bytes: family.pids.iter().map(|pid| memory_bytes(*pid)).sum(),
+            gpus: gpus.iter().filter_map(|gpu| part_of(gpu, &family)).collect(),
+        })
+    });
+    let runs = runs.collect();
+    let whole = |gpu: &Activity| GpuUse {
+        uuid: gpu.uuid.clone(),
+        busy_millis: gpu.busy_millis,
+        memory_bytes: gpu.memory_bytes,
+    };
+    Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// The process that supervises each run that has started.
+fn supervisors(shared: &Shared) -> BTreeMap<i32, RunKey> {
+    let running = shared.keys_where(|state| matches!(state, StateFile::Running { .. }));
+    let holder = |key| Some((shared.dir(key).holder().ok()??.as_raw_nonzero().get(), key));
+    running.into_iter().filter_map(holder).collect()
+}
+
+/// What a run's processes do on a GPU; none if the driver knows none of them there.
+fn part_of(gpu: &Activity, family: &Family) -> Option<GpuUse> {
+    let own: BTreeSet<u32> = family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect();
+    let own = gpu.processes.iter().filter(|(pid, _)| own.contains(pid));
+    let own: Vec<_> = own.map(|(_, process)| process).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let sum = |parts: Vec<u64>| (!parts.is_empty()).then(|| parts.iter().sum::<u64>());
+    Some(GpuUse {
+        uuid: gpu.uuid.clone(),
+        busy_millis: sum(own.iter().filter_map(|one| one.busy_millis).collect())
+            .map(|busy| busy.min(1000)),
+        memory_bytes: sum(own.iter().filter_map(|one| one.memory_bytes).collect()),
+    })
+}
+
+/// What is shared is divided among those who share it. A kernel that does not tell shares gives
+/// the resident pages instead; a process that has just ended has none.
+fn memory_bytes(pid: i32) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    if let Some(kib) = parse_pss(&rollup) {
+        return kib.saturating_mul(1024);
+    }
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let resident = statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse().ok());
+    resident.unwrap_or(0_u64).saturating_mul(page_size() as u64)
+}
+
+fn parse_pss(rollup: &str) -> Option<u64> {
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu::ProcessActivity;
+
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_told_apart_by_the_processes_on_it() {
+        let on = |busy, memory| ProcessActivity { busy_millis: busy, memory_bytes: memory };
+        let processes =
+            [(7, on(Some(300), Some(5))), (8, on(None, Some(6))), (9, on(Some(900), None))];
+        let gpu = Activity {
+            uuid: "GPU-1".to_owned(),
+            busy_millis: Some(950),
+            memory_bytes: Some(99),
+            processes: processes.into(),
+        };
+        let of = |pids: &[i32]| {
+            let part = part_of(&gpu, &Family { cpu_ticks: 0, pids: pids.to_vec() })?;
+            Some((part.busy_millis, part.memory_bytes))
+        };
+        assert_eq!(of(&[7, 8, 1]), Some((Some(300), Some(11))));
+        assert_eq!(of(&[7, 9]), Some((Some(1000), Some(5))), "never more than all of the time");
+        assert_eq!(of(&[8]), Some((None, Some(6))), "what is not told is not made up");
+        assert_eq!(of(&[1]), None);
+    }
+
+    #[test]
+    fn the_proportional_size_is_read_and_this_process_has_one() {
+        assert_eq!(parse_pss("55-66 ---p [rollup]\nRss:   900 kB\nPss:     120 kB\n"), Some(120));
+        assert_eq!(parse_pss(""), None);
+        let own = i32::try_from(std::process::id()).expect("an id");
+        assert!(memory_bytes(own) > 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! What GPUs do, as the driver tells it. Owns: a connection to the driver that stays open, and
+//! leaving out what a device cannot tell. Refuses to know: whose processes they are.
+
+use std::collections::BTreeMap;
+
+use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::{Device, Nvml};
+
+/// What a GPU does, and which processes are on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Thousandths of the time in which it computed, over the driver's last period (up to 1 s).
+    pub busy_millis: Option<u64>,
+    /// Memory in use, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// What the driver tells of single processes, by process id.
+    pub processes: BTreeMap<u32, ProcessActivity>,
+}
+
+/// What a process does on a GPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessActivity {
+    /// Thousandths of the time in which it computed, by the driver's newest sample.
+    pub busy_millis: Option<u64>,
+    /// Memory it holds, in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// An open connection to the driver.
+#[derive(Debug)]
+pub struct Sampler {
+    nvml: Nvml,
+}
+
+impl Sampler {
+    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up.
+    #[must_use]
+    pub fn open() -> Option<Self> {
+        Nvml::init().ok().map(|nvml| Self { nvml })
+    }
+
+    /// What every GPU does now; a device that does not answer is left out. Blocks for milliseconds.
+    #[must_use]
+    pub fn sample(&self) -> Vec<Activity> {
+        let count = self.nvml.device_count().unwrap_or_else(|error| {
+            tracing::warn!("the driver does not count its GPUs: {error}");
+            0
+        });
+        let devices = (0..count).filter_map(|index| self.nvml.device_by_index(index).ok());
+        devices.filter_map(|device| activity(&device)).collect()
+    }
+}
+
+fn activity(device: &Device<'_>) -> Option<Activity> {
+    let percent = |busy: u32| u64::from(busy.min(100)) * 10;
+    let mut processes: BTreeMap<u32, ProcessActivity> = BTreeMap::new();
+    for process in device.running_compute_processes().unwrap_or_default() {
+        if let UsedGpuMemory::Used(bytes) = process.used_gpu_memory {
+            let known = processes.entry(process.pid).or_default().memory_bytes.get_or_insert(0);
+            *known = known.saturating_add(bytes);
+        }
+    }
+    // The driver keeps some samples of each process; the newest counts. Not every device tells.
+    let mut samples = device.process_utilization_stats(None).unwrap_or_default();
+    samples.sort_by_key(|sample| sample.timestamp);
+    for sample in samples {
+        processes.entry(sample.pid).or_default().busy_millis = Some(percent(sample.sm_util));
+    }
+    Some(Activity {
+        uuid: device.uuid().ok()?,
+        busy_millis: device.utilization_rates().ok().map(|rates| percent(rates.gpu)),
+        memory_bytes: device.memory_info().ok().map(|memory| memory.used),
+        processes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sampler;
+
+    #[test]
+    fn a_machine_with_or_without_a_driver_gets_an_answer() {
+        // What it is depends on the machine; that it is possible does not.
+        for gpu in Sampler::open().map(|sampler| sampler.sample()).unwrap_or_default() {
+            assert!(!gpu.uuid.is_empty(), "{gpu:?}");
+            assert!(gpu.busy_millis.is_none_or(|busy| busy <= 1000), "{gpu:?}");
+        }
+    }
+}
