@@ -1,7 +1,8 @@
 //! Limits in time: how long a workload may run before it is suspended. Owns: that nobody is stopped
 //! who was not told some time before, also where a rule is made while it runs.
 //!
-//! A limit counts from when a workload last began to run; whoever resumes it begins anew.
+//! A limit counts from when a workload was last given places: starting again in them does not begin
+//! it anew, being evicted or suspended does.
 
 use store::Desired;
 use units::Instant;
@@ -9,12 +10,12 @@ use uuid::Uuid;
 
 use crate::reasons::TIME_LIMIT;
 use crate::state::{News, Project, State, Workload};
-use crate::view::{Phase, Rules};
+use crate::view::Rules;
 
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
 
-/// A running workload with a limit.
+/// A workload that holds places, with a limit.
 struct Limited {
     id: Uuid,
     since: Instant,
@@ -44,16 +45,16 @@ impl State {
         project.rules.and(department.map(|found| found.rules).unwrap_or_default())
     }
 
-    /// Everything that runs and has a limit. Costs nothing where there are no rules.
+    /// Everything that holds places and has a limit. Costs nothing where there are no rules.
     fn limited(&self) -> Vec<Limited> {
         let any = self.projects.values().any(|one| one.rules != Rules::default())
             || self.departments.values().any(|one| one.rules != Rules::default());
         let running = self.by_model.values().filter(|_| any);
         let limited = running.filter_map(|id| {
-            let runs = |w: &&Workload| matches!(w.phase, Phase::Running | Phase::Degraded);
-            let workload = self.workloads.get(id).filter(runs)?;
+            let holds = |w: &&Workload| w.phase.holds();
+            let workload = self.workloads.get(id).filter(holds)?;
             let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
-            let since = workload.phase_since;
+            let since = workload.held_since().unwrap_or(workload.phase_since);
             let told = self.warned.get(id).filter(|(ran, _)| *ran == since);
             Some(Limited {
                 id: *id,

@@ -36,7 +36,7 @@ const fn project_seq(id: u64) -> u64 {
 }
 
 /// What projects have together; without any, nothing.
-fn together<'a>(shares: impl Iterator<Item = &'a Share>) -> Share {
+pub(crate) fn together<'a>(shares: impl Iterator<Item = &'a Share>) -> Share {
     let none = Share {
         cpu_quota_millis: Some(0),
         memory_quota_bytes: Some(0),

@@ -3,7 +3,7 @@
 
 use model::Placement;
 use store::Desired;
-use units::Resources;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::state::{Ended, Pod, State, Workload};
@@ -82,6 +82,20 @@ impl State {
         }
         workload.phase = phase;
         workload.phase_since = now;
+        workload.note_holding(now);
         self.touch(id);
+    }
+}
+
+impl Workload {
+    /// Notes since when it has held places; starting again in them, or in others at once, is no end.
+    fn note_holding(&mut self, now: Instant) {
+        let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));
+        self.pods.iter_mut().for_each(|pod| pod.held_since = since);
+    }
+
+    /// Since when it has held places without a break.
+    pub(crate) fn held_since(&self) -> Option<Instant> {
+        self.pods.iter().filter_map(|pod| pod.held_since).min()
     }
 }

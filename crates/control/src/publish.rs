@@ -9,10 +9,11 @@ use store::Change;
 use units::{Kind, Resources};
 use uuid::Uuid;
 
+use crate::org::together;
 use crate::persist;
 use crate::state::{Action, Department, Ended, Outbox, Pod, Project, State, Workload, pod_name};
 use crate::view::{
-    DepartmentView, Event, NodeView, Phase, PodState, PodView, ProjectView, Standing, View,
+    DepartmentView, Event, NodeView, Phase, PodState, PodView, ProjectView, Share, Standing, View,
     WorkloadView,
 };
 
@@ -128,8 +129,13 @@ impl State {
             let fresh = self.project_view(project);
             (project.id, shared(before.projects.get(&project.id), fresh))
         });
+        let mut shares: BTreeMap<u64, Vec<&Share>> = BTreeMap::new();
+        for project in self.projects.values() {
+            shares.entry(project.department_id).or_default().push(&project.share);
+        }
         let departments = self.departments.values().map(|department| {
-            let fresh = self.department_view(department);
+            let mine = shares.remove(&department.id).unwrap_or_default();
+            let fresh = self.department_view(department, mine.into_iter());
             (department.id, shared(before.departments.get(&department.id), fresh))
         });
         let nodes = self.nodes.values().enumerate();
@@ -146,7 +152,12 @@ impl State {
         }
     }
 
-    fn department_view(&self, department: &Department) -> DepartmentView {
+    /// Given the shares of its projects: looking for them for each department would take squares.
+    fn department_view<'a>(
+        &self,
+        department: &Department,
+        projects: impl Iterator<Item = &'a Share>,
+    ) -> DepartmentView {
         DepartmentView {
             id: department.id,
             name: department.name.clone(),
@@ -155,7 +166,7 @@ impl State {
             created_at: department.created_at,
             updated_by: department.updated_by.clone(),
             updated_at: department.updated_at,
-            share: self.department_share(department),
+            share: department.share.unwrap_or_else(|| together(projects)),
             rules: department.rules,
             standing: self.standing(department.queue),
         }

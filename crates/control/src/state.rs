@@ -93,6 +93,8 @@ pub(crate) struct Pod {
     /// Its place in the model; none once the workload has ended.
     pub(crate) model: Option<PodId>,
     pub(crate) placed_at: Option<Instant>,
+    /// Since when its workload has held places without a break.
+    pub(crate) held_since: Option<Instant>,
     pub(crate) started_at: Option<Instant>,
     pub(crate) resized_at: Option<Instant>,
     /// The run has ended and is to be started again in its place at this time. While this is
@@ -123,6 +125,7 @@ impl Pod {
             generation: 0,
             model: None,
             placed_at: None,
+            held_since: None,
             started_at: None,
             resized_at: None,
             restart_at: None,

@@ -250,6 +250,14 @@ pub enum Phase {
     Failed,
 }
 
+impl Phase {
+    /// Whether a workload in it has been given places.
+    #[must_use]
+    pub const fn holds(self) -> bool {
+        matches!(self, Self::Initializing | Self::Running | Self::Degraded)
+    }
+}
+
 /// A coded reason with its text, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonView {

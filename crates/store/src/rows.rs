@@ -226,6 +226,8 @@ pub struct PodBody {
     pub next: Option<PlacementBody>,
     /// When the run was placed, milliseconds since the epoch.
     pub placed_at_ms: Option<u64>,
+    /// Since when its workload has held places without a break, milliseconds since the epoch.
+    pub held_since_ms: Option<u64>,
     /// When its process started, milliseconds since the epoch.
     pub started_at_ms: Option<u64>,
     /// When it last changed size, milliseconds since the epoch.

@@ -1,6 +1,7 @@
 //! Between the wire and the core, explicitly, in both directions.
 
 mod cluster;
+mod defaults;
 mod department;
 mod event;
 mod explain;
@@ -19,6 +20,7 @@ use units::Instant;
 use uuid::Uuid;
 
 pub(crate) use cluster::{ClusterName, cluster, node, node_pool, node_status};
+pub(crate) use defaults::with_defaults;
 pub(crate) use department::{department, department_creation, department_update};
 pub(crate) use event::{history, kubernetes_event, live_event};
 pub(crate) use explain::{diagnosis, explanation};

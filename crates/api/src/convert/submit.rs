@@ -1,5 +1,5 @@
-//! Wire to command: what a creation of a workload asks for. Owns: the defaults of everything that
-//! is left out, and the texts for values whose type is right and sense is not.
+//! Wire to command: what a creation of a workload asks for. Owns: the texts for values whose type is
+//! right and sense is not.
 //! Names, images, ranges and what needs the state are checked by `control`.
 
 use std::collections::BTreeMap;
@@ -12,18 +12,10 @@ use control::view::WorkloadKind;
 use control::{GpuSpec, PodSpec, Restart, WorkloadSpec};
 use units::GPU_MILLIS;
 
+use super::defaults::with_defaults;
 use super::pods::{check_kind, pods};
 use super::priority::Class;
 use crate::edge::Fault;
-
-/// CPU of a pod that asks for none, thousandths of a core (reference Z.9).
-const CPU_MILLIS_DEFAULT: u64 = 100;
-/// Memory of a pod that asks for none.
-const MEMORY_BYTES_DEFAULT: u64 = 100_000_000;
-/// How often a failed training is started again when it does not say.
-const BACKOFF_LIMIT_DEFAULT: u32 = 6;
-/// SIGTERM to SIGKILL when it is not said, as in Kubernetes.
-const GRACE_S_DEFAULT: u64 = 30;
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +35,7 @@ pub(crate) fn command(
     }
     let project_id = super::project_id("projectId", &request.project_id)?;
     check_kind(kind, &request)?;
-    let spec = request.spec.clone().unwrap_or_default();
+    let spec = with_defaults(kind, request.spec.clone().unwrap_or_default());
     check_spec(&spec)?;
     let class = match spec.priority_class.as_deref() {
         None => Class::default_of(kind),
@@ -61,14 +53,8 @@ pub(crate) fn command(
         elastic: spec.elastic.unwrap_or(false),
         priority: class.value,
         priority_class: class.name.to_owned(),
-        preemptible: match spec.preemptibility {
-            None => class.preemptible(),
-            Some(choice) => choice == Preemptibility::Preemptible,
-        },
-        backoff_limit: spec.backoff_limit.unwrap_or(match kind {
-            WorkloadKind::Workspace => 0,
-            _ => BACKOFF_LIMIT_DEFAULT,
-        }),
+        preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
+        backoff_limit: spec.backoff_limit.unwrap_or_default(),
         command_line: spec.command_line,
         uses: Vec::new(),
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
@@ -82,25 +68,23 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
     if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
         return Err(Fault::not_yet("spec.storage.secretVolume"));
     }
-    let compute = spec.compute.clone().unwrap_or_default();
-    let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S_DEFAULT);
+    let spec = with_defaults(kind, spec.clone());
+    let compute = spec.compute.unwrap_or_default();
+    let grace_s = spec.termination_grace_period_seconds.unwrap_or_default();
     let pod = PodSpec {
-        image: not_empty("spec.image", spec.image.clone())?.unwrap_or_default(),
-        command: words("spec.command", spec.command.clone())?,
-        args: words("spec.args", spec.args.clone())?.unwrap_or_default(),
-        env: environment(spec.environment_variables.clone().unwrap_or_default())?,
+        image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
+        command: words("spec.command", spec.command)?,
+        args: words("spec.args", spec.args)?.unwrap_or_default(),
+        env: environment(spec.environment_variables.unwrap_or_default())?,
         secrets: Vec::new(),
-        working_dir: not_empty("spec.workingDir", spec.working_dir.clone())?,
+        working_dir: not_empty("spec.workingDir", spec.working_dir)?,
         gpu: gpu(&compute)?,
         cpu_millis: cpu_millis(&compute)?,
         memory_bytes: memory_bytes(&compute)?,
         restart: match spec.restart_policy {
             Some(RestartPolicy::Always) => Restart::Always,
             Some(RestartPolicy::OnFailure) => Restart::OnFailure,
-            Some(RestartPolicy::Never) => Restart::Never,
-            // An interactive workload holds its place and is tried again (reference A.5).
-            None if kind == WorkloadKind::Workspace => Restart::OnFailure,
-            None => Restart::Never,
+            Some(RestartPolicy::Never) | None => Restart::Never,
         },
         grace_ms: grace_s.saturating_mul(1000),
     };
@@ -176,13 +160,13 @@ pub(crate) fn check_compute(compute: &Compute) -> Result<(), Fault> {
 }
 
 fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {
-    let Some(cores) = &compute.cpu_core_request else { return Ok(CPU_MILLIS_DEFAULT) };
+    let Some(cores) = &compute.cpu_core_request else { return Ok(0) };
     units::parse_cpu_millis(&super::decimal(cores))
         .map_err(|why| Fault::field("spec.compute.cpuCoreRequest", why))
 }
 
 fn memory_bytes(compute: &Compute) -> Result<u64, Fault> {
-    let Some(size) = &compute.cpu_memory_request else { return Ok(MEMORY_BYTES_DEFAULT) };
+    let Some(size) = &compute.cpu_memory_request else { return Ok(0) };
     units::parse_bytes(size).map_err(|why| Fault::field("spec.compute.cpuMemoryRequest", why))
 }
 

@@ -4,7 +4,9 @@
 
 mod rules;
 
-use api_types::{PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something};
+use api_types::{
+    GpuRequestType, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
+};
 use axum::http::StatusCode;
 use control::view::WorkloadKind;
 use control::{Object, Scope};
@@ -16,7 +18,7 @@ use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes;
 
-use rules::Rules;
+use rules::{Judged, Rules};
 
 /// A policy as it is kept; its object's name is the type of workloads it is for. Its content is
 /// kept as it was given, in the published form.
@@ -57,23 +59,65 @@ pub(crate) fn apply(
     spec: &mut WorkloadSpec,
 ) -> Result<(), Fault> {
     let policies = holding(state, kind, Scope::Project(project))?;
-    for policy in &policies {
-        let defaults = policy.body.body.defaults.clone().unwrap_or_default();
-        *spec = std::mem::take(spec).over(defaults);
-    }
+    let defaults = policies.iter().map(|policy| policy.body.body.defaults.clone());
+    let defaults =
+        defaults.fold(WorkloadSpec::default(), |near, far| near.over(far.unwrap_or_default()));
+    *spec = std::mem::take(spec).over(defaults.clone());
+    let judged =
+        Judged { said: spec, means: &meant(kind, spec), left_alone: &meant(kind, &defaults) };
     let mut broken = Vec::new();
     for policy in &policies {
-        let body = &policy.body.body;
-        let defaults = body.defaults.clone().unwrap_or_default();
-        let whose = scopes::word(scopes::kind_of(policy.object.scope));
-        let by = format!("(policy `{}` of the {whose})", policy.body.name);
-        let all = Rules::read(body.rules.as_ref())?.broken_by(spec, &defaults);
+        let all = Rules::read(policy.body.body.rules.as_ref())?.broken_by(&judged);
+        let by = by(policy);
         broken.extend(all.into_iter().map(|why| format!("{why} {by}")));
     }
+    refuse(broken)
+}
+
+fn refuse(broken: Vec<String>) -> Result<(), Fault> {
     if broken.is_empty() {
         return Ok(());
     }
     Err(Fault::new(StatusCode::BAD_REQUEST, broken.join("; ")))
+}
+
+/// Whose policy, for people.
+fn by(policy: &Item<Policy>) -> String {
+    let whose = scopes::word(scopes::kind_of(policy.object.scope));
+    format!("(policy `{}` of the {whose})", policy.body.name)
+}
+
+/// A specification as it will be taken: with every default, and a whole GPU as all of it.
+fn meant(kind: WorkloadKind, spec: &WorkloadSpec) -> WorkloadSpec {
+    let mut means = convert::with_defaults(kind, spec.clone());
+    if let Some(compute) = &mut means.compute {
+        let none = compute.gpu_devices_request.as_ref().is_some_and(|n| n.as_f64() == Some(0.0));
+        if compute.gpu_request_type.is_none() && !none {
+            compute.gpu_request_type = Some(GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(1.into());
+        }
+    }
+    means
+}
+
+/// Refuses a policy whose defaults those further out do not allow: nobody could submit anything.
+pub(crate) fn check_around(
+    state: &State,
+    kind: WorkloadKind,
+    scope: Scope,
+    body: &PolicyBody,
+) -> Result<(), Fault> {
+    let defaults = body.defaults.clone().unwrap_or_default();
+    let mut broken = Vec::new();
+    for policy in holding(state, kind, scope)?.iter().filter(|policy| policy.object.scope != scope)
+    {
+        let outer = policy.body.body.defaults.clone().unwrap_or_default();
+        let all =
+            Rules::read(policy.body.body.rules.as_ref())?.broken_by_defaults(&defaults, &outer);
+        let by = by(policy);
+        broken.extend(all.into_iter().map(|why| format!("{why} {by}")));
+    }
+    refuse(broken)
 }
 
 /// Refuses a policy that can never be right.
@@ -92,10 +136,7 @@ pub(crate) fn check(body: &PolicyBody) -> Result<(), Fault> {
         let message = fault.message.replacen("spec.", "policy.defaults.", 1);
         Fault { message, ..fault }
     })?;
-    match Rules::read(body.rules.as_ref())?.broken_by_defaults(&defaults).first() {
-        Some(why) => Err(Fault::bad(why.replacen("spec.", "policy.defaults.", 1))),
-        None => Ok(()),
-    }
+    refuse(Rules::read(body.rules.as_ref())?.broken_by_defaults(&defaults, &defaults))
 }
 
 /// A policy as it is shown.

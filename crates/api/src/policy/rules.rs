@@ -84,24 +84,54 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// Which of the policy's own defaults its rules do not allow.
-    pub(crate) fn broken_by_defaults(&self, defaults: &WorkloadSpec) -> Vec<String> {
-        let mut all = Self(self.0.clone());
-        // What has no default is for the submission to say.
-        all.0.values_mut().for_each(|(_, rule)| rule.required = false);
-        all.broken_by(defaults, defaults)
+    /// Which of these defaults the rules do not allow, where `own` are those of the rules' policy.
+    pub(crate) fn broken_by_defaults(
+        &self,
+        defaults: &WorkloadSpec,
+        own: &WorkloadSpec,
+    ) -> Vec<String> {
+        let (defaults, own) = (wire(defaults), wire(own));
+        let broken = |(path, (kind, rule)): (&&str, &(Kind, Rule))| {
+            // What has no default is for the submission to say.
+            let value = at(&defaults, path)?;
+            let why = rule.broken_by(*kind, value, at(&own, path))?;
+            Some(format!("policy.defaults.{path}: {why}"))
+        };
+        self.0.iter().filter_map(broken).collect()
     }
 
-    /// What a specification does that the rules do not allow. `defaults` are the policy's own.
-    pub(crate) fn broken_by(&self, spec: &WorkloadSpec, defaults: &WorkloadSpec) -> Vec<String> {
-        let wire = |spec| serde_json::to_value(spec).unwrap_or_default();
-        let (spec, defaults): (Value, Value) = (wire(spec), wire(defaults));
+    /// What a specification does that the rules do not allow.
+    pub(crate) fn broken_by(&self, judged: &Judged<'_>) -> Vec<String> {
+        let (said, means) = (wire(judged.said), wire(judged.means));
+        let left_alone = wire(judged.left_alone);
+        let no_gpu = means.pointer("/compute/gpuRequestType").is_none();
         let broken = |(path, (kind, rule)): (&&str, &(Kind, Rule))| {
-            let why = rule.broken_by(*kind, at(&spec, path), at(&defaults, path))?;
+            let default = at(&left_alone, path);
+            let why = match at(&means, path) {
+                _ if rule.required && at(&said, path).is_none() => "is required".to_owned(),
+                Some(value) => rule.broken_by(*kind, value, default)?,
+                // Of what is not asked for nothing has to be right.
+                None if no_gpu && path.starts_with("compute.gpu") => return None,
+                None => rule.broken_by_silence(default)?,
+            };
             Some(format!("spec.{path}: {why}"))
         };
         self.0.iter().filter_map(broken).collect()
     }
+}
+
+/// A specification that is judged.
+pub(crate) struct Judged<'a> {
+    /// With the defaults of policies.
+    pub(crate) said: &'a WorkloadSpec,
+    /// As it will be taken.
+    pub(crate) means: &'a WorkloadSpec,
+    /// As one would be taken that says nothing.
+    pub(crate) left_alone: &'a WorkloadSpec,
+}
+
+fn wire(spec: &WorkloadSpec) -> Value {
+    serde_json::to_value(spec).unwrap_or_default()
 }
 
 /// The rules with the path of their field.
@@ -169,17 +199,10 @@ fn check_rule(kind: Kind, rule: &Rule) -> Result<(), String> {
 }
 
 impl Rule {
-    /// Why a value is not allowed; what is not said is allowed unless it is required.
-    fn broken_by(
-        &self,
-        kind: Kind,
-        value: Option<&Value>,
-        default: Option<&Value>,
-    ) -> Option<String> {
-        let Some(value) = value else {
-            return self.required.then(|| "is required".to_owned());
-        };
-        if self.can_edit == Some(false) && Some(value) != default {
+    /// Why a value is not allowed.
+    fn broken_by(&self, kind: Kind, value: &Value, default: Option<&Value>) -> Option<String> {
+        let as_it_is = default.is_some_and(|default| same(kind, default, value));
+        if self.can_edit == Some(false) && !as_it_is {
             let allowed = default
                 .map_or("and has no default; leave it out".to_owned(), |default| {
                     format!("only {default} is allowed")
@@ -189,11 +212,20 @@ impl Rule {
         if let Some(options) = &self.options
             && !options.iter().any(|choice| same(kind, &choice.value, value))
         {
-            let known: Vec<String> =
-                options.iter().map(|choice| choice.value.to_string()).collect();
-            return Some(format!("{value} is not allowed; options are {}", known.join(", ")));
+            return Some(format!("{value} is not allowed; options are {}", shown(options)));
         }
         self.out_of_range(kind, value)
+    }
+
+    /// Why it is not allowed to leave it out, where nothing stands in for it.
+    fn broken_by_silence(&self, default: Option<&Value>) -> Option<String> {
+        match (self.can_edit, default, &self.options) {
+            (Some(false), Some(default), _) => {
+                Some(format!("it cannot be edited, only {default} is allowed"))
+            }
+            (_, _, Some(options)) => Some(format!("is not given; options are {}", shown(options))),
+            _ => None,
+        }
     }
 
     fn out_of_range(&self, kind: Kind, value: &Value) -> Option<String> {
@@ -212,6 +244,11 @@ impl Rule {
         step.is_some_and(off)
             .then(|| format!("{value} is not allowed; step is {}", said(&self.step)))
     }
+}
+
+fn shown(options: &[Choice]) -> String {
+    let known: Vec<String> = options.iter().map(|choice| choice.value.to_string()).collect();
+    known.join(", ")
 }
 
 fn same(kind: Kind, a: &Value, b: &Value) -> bool {

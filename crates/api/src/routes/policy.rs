@@ -17,7 +17,7 @@ use crate::convert;
 use crate::edge::{Body, Caller, Fault, NoContent, flag, parameters, unknown_word};
 use crate::objects::Item;
 use crate::openapi::{Description, Input, Route, delete as del, get, put};
-use crate::policy::{Policy, check, shown, type_word};
+use crate::policy::{Policy, check, check_around, shown, type_word};
 use crate::scopes::{self, NamedScope};
 
 macro_rules! of_kind {
@@ -122,6 +122,10 @@ async fn list(
     let wanted = |item: &Item<Policy>| {
         caller.sees(Resource::Policies, &item.object)
             && scope.is_none_or(|scope| scope == item.object.scope)
+            && query.project.is_none_or(|id| item.object.scope == Scope::Project(id))
+            && query.department.as_ref().is_none_or(
+                |id| matches!(item.object.scope, Scope::Department(own) if own.to_string() == *id),
+            )
             && query.workload_type.as_ref().is_none_or(|word| *word == item.object.name)
     };
     let all = state.all::<Policy>()?;
@@ -169,20 +173,24 @@ async fn write(
     let scope = state.scope("meta.", named)?;
     caller.must(Update, Resource::Policies, scope)?;
     check(&request.policy)?;
+    check_around(&state, kind, scope, &request.policy)?;
     if query.validate_only {
         return Ok(Json(PolicyV2 { meta: None, policy: request.policy }));
     }
     let policy = Policy { name: request.meta.name, body: request.policy };
-    let made = match found(&state, kind, scope)? {
-        None => state.make(&caller, scope, type_word(kind), &policy).await?,
-        Some(before) => {
-            let edit = move |_: &mut String, kept: &mut Policy| {
-                kept.clone_from(&policy);
-                Ok(())
-            };
-            state.change(&caller, &before.object.id, edit).await?
+    if found(&state, kind, scope)?.is_none() {
+        match state.make(&caller, scope, type_word(kind), &policy).await {
+            // Somebody else has just set one: this one comes after it.
+            Err(fault) if fault.status == StatusCode::CONFLICT => {}
+            made => return made.map(|made| Json(shown(&made))),
         }
+    }
+    let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
+    let edit = move |_: &mut String, kept: &mut Policy| {
+        kept.clone_from(&policy);
+        Ok(())
     };
+    let made = state.change(&caller, &before.object.id, edit).await?;
     Ok(Json(shown(&made)))
 }
 

@@ -158,3 +158,116 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         refused(&server, (method, &format!("{PATH}{path}"), &Value::Null), 400, message).await;
     }
 }
+
+#[tokio::test]
+async fn what_is_left_out_is_judged_as_it_will_be_taken() {
+    let server = Server::with_teams().await;
+    let by = "(policy `t` of the tenant)";
+    let options = |values: Value| {
+        json!({"options": values.as_array().unwrap().iter()
+        .map(|value| json!({"value": value})).collect::<Vec<_>>()})
+    };
+    for (rules, spec, message) in [
+        (
+            json!({"backoffLimit": {"max": 3}}),
+            json!({"image": "i"}),
+            format!("spec.backoffLimit: 6 is not allowed; max is 3 {by}"),
+        ),
+        (
+            json!({"priorityClass": options(json!(["low"]))}),
+            json!({"image": "i"}),
+            format!("spec.priorityClass: \"train\" is not allowed; options are \"low\" {by}"),
+        ),
+        (
+            json!({"preemptibility": options(json!(["non-preemptible"]))}),
+            json!({"image": "i"}),
+            format!(
+                "spec.preemptibility: \"preemptible\" is not allowed; options are \
+                 \"non-preemptible\" {by}"
+            ),
+        ),
+        (
+            json!({"compute": {"cpuCoreRequest": {"min": 2}, "cpuMemoryRequest": {"max": "50M"}}}),
+            json!({"image": "i"}),
+            format!(
+                "spec.compute.cpuCoreRequest: 0.1 is not allowed; min is 2 {by}; \
+                 spec.compute.cpuMemoryRequest: \"100M\" is not allowed; max is \"50M\" {by}"
+            ),
+        ),
+        (
+            json!({"image": options(json!(["good"]))}),
+            json!({"command": "true"}),
+            format!("spec.image: is not given; options are \"good\" {by}"),
+        ),
+        (
+            json!({"compute": {"gpuPortionRequest": {"max": 0.5}}}),
+            json!({"image": "i", "compute": {"gpuDevicesRequest": 1}}),
+            format!("spec.compute.gpuPortionRequest: 1 is not allowed; max is 0.5 {by}"),
+        ),
+        (
+            json!({"compute": {"gpuRequestType": options(json!(["portion"]))}}),
+            json!({"image": "i", "compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "16G"}}),
+            format!(
+                "spec.compute.gpuRequestType: \"memory\" is not allowed; options are \
+                 \"portion\" {by}"
+            ),
+        ),
+    ] {
+        set(&server, tenant(), json!({"rules": rules})).await;
+        let job = server.job("x", &spec);
+        refused(&server, ("POST", TRAININGS, &job), 400, &message).await;
+    }
+    let (status, _) = server.post(TRAININGS, server.job("cpu", &json!({"image": "i"}))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "of GPUs nothing is asked for");
+}
+
+#[tokio::test]
+async fn a_share_that_cannot_be_edited_cannot_be_dropped_either() {
+    let server = Server::with_teams().await;
+    let half = json!({"gpuRequestType": "portion", "gpuPortionRequest": 0.5});
+    let rules = json!({"compute": {"gpuPortionRequest": {"canEdit": false}}});
+    set(&server, tenant(), json!({"defaults": {"compute": half}, "rules": rules})).await;
+    let whole =
+        json!({"image": "i", "compute": {"gpuRequestType": "memory", "gpuMemoryRequest": "16G"}});
+    let message = "spec.compute.gpuPortionRequest: it cannot be edited, only 0.5 is allowed \
+                   (policy `t` of the tenant)";
+    refused(&server, ("POST", TRAININGS, &server.job("x", &whole)), 400, message).await;
+    let (status, made) = server.post(TRAININGS, server.job("y", &json!({"image": "i"}))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    assert_eq!(made["spec"]["compute"]["gpuPortionRequest"], 0.5);
+}
+
+#[tokio::test]
+async fn what_cannot_be_edited_is_the_default_that_is_inherited() {
+    let server = Server::with_teams().await;
+    set(&server, tenant(), json!({"defaults": {"backoffLimit": 1}})).await;
+    set(&server, team_a(), json!({"rules": {"backoffLimit": {"canEdit": false}}})).await;
+    let (status, made) = server.post(TRAININGS, server.job("x", &json!({"image": "i"}))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let job = server.job("y", &json!({"image": "i", "backoffLimit": 2}));
+    let message = "spec.backoffLimit: 2 is not allowed: it cannot be edited, only 1 is allowed \
+                   (policy `a` of the project)";
+    refused(&server, ("POST", TRAININGS, &job), 400, message).await;
+}
+
+#[tokio::test]
+async fn a_policy_whose_defaults_outer_rules_refuse_is_refused() {
+    let server = Server::with_teams().await;
+    set(&server, tenant(), json!({"rules": {"backoffLimit": {"max": 2}}})).await;
+    let body = json!({"meta": team_a(), "policy": {"defaults": {"backoffLimit": 5}}});
+    let message =
+        "policy.defaults.backoffLimit: 5 is not allowed; max is 2 (policy `t` of the tenant)";
+    refused(&server, ("PUT", PATH, &body), 400, message).await;
+}
+
+#[tokio::test]
+async fn a_policy_set_by_many_at_once_is_set() {
+    let server = Server::with_teams().await;
+    let body = json!({"meta": tenant(), "policy": {"defaults": {"backoffLimit": 1}}}).to_string();
+    let all = (0..8).map(|_| server.raw("PUT", PATH, &body));
+    for (status, answer) in futures_util::future::join_all(all).await {
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    let path = "/api/v2/policy?projectId=1";
+    assert_eq!(server.get(path).await["policies"], json!([]), "the tenant's is not the project's");
+}

@@ -3,6 +3,8 @@
 use control::OrgChange;
 use control::view::{Phase, Rules};
 
+use engine::Exit;
+
 use crate::world::{World, nodes, training, workspace};
 
 /// The rules of project 1, or of its department.
@@ -95,4 +97,23 @@ async fn without_the_rule_nobody_is_stopped() {
     w.clock.advance_ms(1_000_000);
     w.submit(1, training("a2", 1)).await;
     w.becomes("a1 Running 1/1\na2 Pending 0/1").await;
+}
+
+#[tokio::test]
+async fn starting_again_in_its_place_does_not_begin_the_limit_anew() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    limit(&w, false, 0, 100).await;
+    w.submit(1, workspace("a1", 1)).await;
+    for generation in 1..=3 {
+        w.becomes("a1 Running 1/1").await;
+        let run = w.engine.run_of("a1").key;
+        assert_eq!(run.generation, generation);
+        w.clock.advance_ms(30_000);
+        w.engine.end(run, Exit::Code(1));
+        w.phase("a1", Phase::Initializing).await;
+        w.clock.advance_ms(4_000);
+    }
+    told(&w, "a1", "TimeLimitNear").await;
+    w.clock.advance_ms(10_000);
+    w.becomes("a1 Stopped 0/1").await;
 }
