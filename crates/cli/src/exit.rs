@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use crate::plain::plain;
+
 /// The command was understood and refused, or it failed half-way.
 pub(crate) const FAILED: u8 = 1;
 /// The command line is wrong.
@@ -65,7 +67,8 @@ impl Error {
         let quiet = self.code() == 0 || matches!(self, Self::Said(_));
         if !quiet {
             // Nobody is left to tell when stderr is closed.
-            drop(writeln!(std::io::stderr(), "error: {self}"));
+            let text = plain(&self.to_string());
+            drop(writeln!(std::io::stderr(), "error: {text}"));
         }
         ExitCode::from(self.code())
     }

@@ -11,11 +11,12 @@ use serde_json::Number;
 
 use super::args::{self, Limit, Share};
 use crate::exit::Error;
+use crate::plain::Plain;
 use crate::runai::projects_table;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir))?.client;
-    let mut out = std::io::stdout();
+    let mut out = Plain(std::io::stdout());
     match verb {
         args::Project::Create { name, share } => {
             let request = creation(&name, &share);

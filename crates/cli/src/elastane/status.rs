@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Error;
+use crate::plain::Plain;
 use crate::table::Table;
 
 pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     let found = client::find(None, None, Some(&state_dir))?;
     let status = found.client.status().await?;
-    let mut out = std::io::stdout();
+    let mut out = Plain(std::io::stdout());
     let simulated = if status.simulated { "  *** SIMULATED ***" } else { "" };
     writeln!(out, "elastane {} is running at {}", status.version, found.client.url())?;
     writeln!(out, "  State      {}", state_dir.display())?;

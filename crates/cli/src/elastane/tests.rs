@@ -121,7 +121,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
             "log = \"info\"\nstate-dir = \"x\"",
             "line 2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, database"),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, "),
         ("log = 7", "line 1: `log` takes \"text\""),
         ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
         ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
@@ -243,6 +243,8 @@ fn help_of_up() {
                                                the URL
               --config <FILE>                  Read values from this file (TOML)
               --cluster-name <NAME>            Name of the cluster [default: default]
+              --credentials-key-file <FILE>    File with the keys that credentials are encrypted with
+                                               [default: in the state directory]
               --log <LEVEL>                    What to log: off, error, warn, info, debug, trace [default:
                                                warn]
               --usage-window <SPAN>            Fairness over time: the past that counts, such as 7d or
@@ -270,6 +272,7 @@ fn help_of_the_program() {
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
           backup               Save the state to a file, while the server runs or not
           restore              Bring the state back from such a file, into either database
+          keys                 Keys that credentials are encrypted with
           token                Print the access token of this installation
           version              Print the version
           quickstart-workload  Train a small model on the CPU; the workload of the quickstarts

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::exit::{self, Error};
+use crate::plain::Plain;
 use context::Context;
 use intent::Intent;
 pub(crate) use list::projects_v2 as projects_table;
@@ -61,7 +62,8 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
-async fn run(intent: Intent, context: &mut Context, out: &mut dyn Write) -> Result<(), Error> {
+async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {
+    let out: &mut dyn Write = &mut Plain(&mut *raw);
     match intent {
         Intent::Submit(submit) => submit::run(*submit, context, out).await,
         Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
@@ -74,7 +76,7 @@ async fn run(intent: Intent, context: &mut Context, out: &mut dyn Write) -> Resu
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
         Intent::Logs { of, follow, tail_lines } => {
-            shell::logs(&of, follow, tail_lines, context, out).await
+            shell::logs(&of, follow, tail_lines, context, raw).await
         }
         Intent::Change(request) => change::run(request, context, out).await,
         Intent::Exec { of, command } => shell::exec(&of, &command, context).await,

@@ -1,0 +1,42 @@
+//! Text for a terminal. Owns: that nothing of what others have named or written moves the cursor,
+//! changes the title or hides a line. Output of workloads is theirs and is not passed through here.
+
+use std::io::{self, Write};
+
+/// The text with every control character but line breaks and tabs replaced.
+pub(crate) fn plain(text: &str) -> String {
+    let kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// A writer of text that is shown plain.
+pub(crate) struct Plain<W>(pub(crate) W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // Formatting hands over whole texts.
+        self.0.write_all(plain(&String::from_utf8_lossy(text)).as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::Plain;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_shown_instead() {
+        let mut out = Vec::new();
+        writeln!(Plain(&mut out), "a\u{1b}[2J\tb\u{7}\u{9b}ü\r\nc").unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "a\u{fffd}[2J\tb\u{fffd}\u{fffd}ü\u{fffd}\nc\n"
+        );
+    }
+}
