@@ -23,6 +23,7 @@ mod routes;
 mod scopes;
 mod serve;
 mod templates;
+mod tls;
 mod what_if;
 
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ use units::Instant;
 
 pub use assets::reseal;
 pub use routes::router;
-pub use serve::{Error, Shutdown, serve};
+pub use serve::{Shutdown, serve};
+pub use tls::{Tls, TlsError};
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
 /// Opens what credentials keep, for the dispatcher.

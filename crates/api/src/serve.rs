@@ -1,23 +1,37 @@
-//! Listening and stopping. Owns: a shutdown that answers what has been asked and ends streams.
+//! Listening and stopping. Owns: connections, how many there are and how long they may be silent,
+//! and a shutdown that answers what has been asked and ends streams.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use thiserror::Error;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower::Service as _;
+
+use crate::Tls;
 
 /// How long open connections may take to end.
 const DRAIN_WAIT: Duration = Duration::from_secs(3);
-
-/// Why the server ended.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The listener failed.
-    #[error("cannot accept connections")]
-    Listen(#[source] std::io::Error),
-}
+/// How long a connection may take to be encrypted.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
+/// How long a connection may be silent, or take for the head of a request.
+const HEAD_WAIT: Duration = Duration::from_secs(60);
+/// Most connections at a time; further ones wait.
+const CONNECTIONS_MAX: usize = 8192;
+/// Wait after the machine refused a connection.
+const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
 /// The wish that the server stops; can be triggered and waited for by any number.
 #[derive(Debug, Clone)]
@@ -44,17 +58,85 @@ impl Shutdown {
 }
 
 /// Answers requests until `shutdown` is triggered and what was asked before is answered.
-///
-/// # Errors
-/// The listener failed.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), Error> {
-    let stop = shutdown.clone();
-    let with_address = router.into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, with_address)
-        .with_graceful_shutdown(async move { stop.wait().await })
-        .into_future();
+pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, shutdown: Shutdown) {
+    let connections = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let next = tokio::select! {
+            () = shutdown.wait() => break,
+            next = accept(&listener, &places) => next,
+        };
+        let Some((stream, address, place)) = next else {
+            tokio::time::sleep(REFUSED_PAUSE).await;
+            continue;
+        };
+        let connection =
+            Connection { router: router.clone(), address, watcher: connections.watcher(), place };
+        tokio::spawn(connection.begin(stream, tls.clone()));
+    }
+    drop(listener);
     tokio::select! {
-        ended = server => ended.map_err(Error::Listen),
-        () = async { shutdown.wait().await; tokio::time::sleep(DRAIN_WAIT).await } => Ok(()),
+        () = connections.shutdown() => {}
+        () = tokio::time::sleep(DRAIN_WAIT) => {}
+    }
+}
+
+/// The next connection, once there is a place for it; none if the machine refuses it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.ok()?;
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => return Some((stream, address, place)),
+            // That one went away by itself.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+                ) => {}
+            Err(error) => {
+                tracing::error!("cannot accept connections: {error}; trying again");
+                return None;
+            }
+        }
+    }
+}
+
+/// A connection and what it needs.
+struct Connection {
+    router: Router,
+    address: SocketAddr,
+    watcher: Watcher,
+    place: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    async fn begin(self, stream: TcpStream, tls: Option<Tls>) {
+        let Some(tls) = tls else { return self.answer(stream).await };
+        let address = self.address;
+        match tokio::time::timeout(HANDSHAKE_WAIT, tls.acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => self.answer(stream).await,
+            Ok(Err(error)) => tracing::debug!(%address, "no TLS came about: {error}"),
+            Err(_) => tracing::debug!(%address, "no TLS came about in time"),
+        }
+    }
+
+    async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let Self { router, address, watcher, place } = self;
+        let service = service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(address));
+            router.clone().call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WAIT)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%address, "a connection ended: {error}");
+        }
+        drop(place);
     }
 }

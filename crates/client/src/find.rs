@@ -51,12 +51,16 @@ pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// The local token, and whatever follows from `server.json`, is only ever sent to a program of
 /// the user whom the token file belongs to: the client looks before each request.
 ///
+/// A server elsewhere proves who it is by a certificate of an authority in `ca`, or of one that this
+/// machine trusts.
+///
 /// # Errors
 /// An address that cannot be one, or a state file that cannot be read.
 pub fn find(
     url: Option<&str>,
     token: Option<&str>,
     state_dir: Option<&Path>,
+    ca: Option<&Path>,
 ) -> Result<Found, Error> {
     let file = state_dir.map(read_server_file).transpose()?.flatten();
     let given = token.map(ToOwned::to_owned);
@@ -67,10 +71,10 @@ pub fn find(
             // Another user's server is met without a token, and says so itself.
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
                 (Some(dir), Some(owner)) => {
-                    let client = Client::new(url, read_token(dir)?)?.only_of(owner);
+                    let client = Client::of_user(url, read_token(dir)?, owner)?;
                     Ok(Found { client, local })
                 }
-                _ => Ok(Found { client: Client::new(url, given)?, local }),
+                _ => Ok(Found { client: Client::new(url, given, ca)?, local }),
             }
         }
         // Whatever address it names: the server that wrote it is on this machine.
@@ -78,15 +82,15 @@ pub fn find(
             let client = match owner(dir)? {
                 Some(owner) => {
                     let token = given.map_or_else(|| read_token(dir), |token| Ok(Some(token)))?;
-                    Client::new(&file.url, token)?.only_of(owner)
+                    Client::of_user(&file.url, token, owner)?
                 }
                 // Taken away since the file was read.
-                None => Client::new(&file.url, None)?,
+                None => Client::new(&file.url, None, ca)?,
             };
             Ok(Found { client, local: true })
         }
         // Whoever listens there is not known to be this user's server.
-        (None, ..) => Ok(Found { client: Client::new(DEFAULT_URL, given)?, local: true }),
+        (None, ..) => Ok(Found { client: Client::new(DEFAULT_URL, given, ca)?, local: true }),
     }
 }
 
@@ -198,13 +202,13 @@ mod tests {
         let (_server, port) = listen();
         let token = |host| {
             let url = format!("http://{host}:{port}");
-            find(Some(&url), None, Some(dir.path())).unwrap().client.token
+            find(Some(&url), None, Some(dir.path()), None).unwrap().client.token
         };
         assert_eq!(token("127.0.0.1").as_deref(), Some("secret"));
         assert_eq!(token("localhost").as_deref(), Some("secret"));
         assert_eq!(token("127.0.0.1.example.org"), None);
         assert_eq!(token("gpu.example.org"), None);
-        assert_eq!(find(None, None, Some(dir.path())).unwrap().client.token, None);
+        assert_eq!(find(None, None, Some(dir.path()), None).unwrap().client.token, None);
     }
 
     #[test]
@@ -213,7 +217,7 @@ mod tests {
         let (server, port) = listen();
         let url = format!("http://127.0.0.1:{port}");
         write_server_file(dir.path(), &ServerFile { url: url.clone(), pid: 7 }).unwrap();
-        let found = |url| find(url, None, Some(dir.path())).unwrap().client;
+        let found = |url| find(url, None, Some(dir.path()), None).unwrap().client;
         let living = found(None);
         assert_eq!(living.token.as_deref(), Some("secret"));
         living.check_listener().expect("our own");
@@ -237,18 +241,18 @@ mod tests {
         assert_eq!(read_server_file(dir.path()).unwrap(), Some(file));
         let mode = fs::metadata(dir.path().join(SERVER_FILE)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let found = find(None, None, Some(dir.path())).unwrap();
+        let found = find(None, None, Some(dir.path()), None).unwrap();
         assert_eq!((found.client.base.as_str(), found.local), ("http://127.0.0.1:9", true));
         let wide = ServerFile { url: "http://192.0.2.7:9".into(), pid: 7 };
         write_server_file(dir.path(), &wide).unwrap();
-        assert!(find(None, None, Some(dir.path())).unwrap().local);
+        assert!(find(None, None, Some(dir.path()), None).unwrap().local);
     }
 
     #[test]
     fn a_damaged_server_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(SERVER_FILE), "{").unwrap();
-        let said = find(None, None, Some(dir.path())).unwrap_err().to_string();
+        let said = find(None, None, Some(dir.path()), None).unwrap_err().to_string();
         assert!(said.contains(SERVER_FILE), "{said}");
     }
 }

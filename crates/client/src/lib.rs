@@ -7,6 +7,7 @@ mod find;
 mod listener;
 mod request;
 mod routes;
+mod trust;
 
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
@@ -73,6 +74,28 @@ pub enum Error {
         /// What is wrong.
         fault: &'static str,
     },
+    /// The server's certificate is not believed.
+    #[error(
+        "the certificate of {url} is not trusted ({fault}); if its authority is your own, name the \
+         file with its certificate in ELASTANE_CA"
+    )]
+    Untrusted {
+        /// Which server.
+        url: String,
+        /// What is wrong.
+        fault: String,
+    },
+    /// The file of trusted authorities cannot be used.
+    #[error("cannot use {path} as the authorities of ELASTANE_CA: {fault}")]
+    Authorities {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        fault: String,
+    },
+    /// The library refuses.
+    #[error("cannot set up TLS: {0}")]
+    Tls(String),
     /// A file in the state directory cannot be read or written.
     #[error("failed to use {path}: {fault}")]
     StateFile {

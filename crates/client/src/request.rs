@@ -1,13 +1,14 @@
 //! One request, one answer. Owns headers, time limits and the sorting of failures.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Error, listener};
+use crate::{Client, Error, listener, trust};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,30 +19,26 @@ impl Client {
     /// A client of the server at this address.
     ///
     /// # Errors
-    /// The address is not one of HTTP.
-    pub fn new(url: &str, token: Option<String>) -> Result<Self, Error> {
+    /// The address is not one of HTTP, or the file of authorities cannot be used.
+    pub fn new(url: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self, Error> {
         let base = url.trim_end_matches('/');
         let bad = |fault| Error::BadUrl { url: url.to_owned(), fault };
         let parsed = reqwest::Url::parse(base).map_err(|_| bad("write http://HOST:PORT"))?;
-        match parsed.scheme() {
-            "http" => {}
-            "https" => return Err(bad("https is not supported yet; use http over a safe network")),
-            _ => return Err(bad("write http://HOST:PORT")),
-        }
-        let mut builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
-        if is_loopback(base) {
-            // A proxy cannot reach this machine's loopback for us.
-            builder = builder.no_proxy();
-        }
-        let http = builder
-            .build()
-            .map_err(|error| Error::Protocol { url: base.to_owned(), fault: error.to_string() })?;
+        let trusted = match parsed.scheme() {
+            "http" => trust::nobody()?,
+            "https" => trust::authorities(ca)?,
+            _ => return Err(bad("write http://HOST:PORT or https://HOST:PORT")),
+        };
+        let http = connector(base, trusted)?;
         Ok(Self { http, base: base.to_owned(), token, source: "CLI", owner: None })
     }
 
-    /// The same, but nothing is sent unless a program of this user listens there.
-    pub(crate) fn only_of(self, owner: u32) -> Self {
-        Self { owner: Some(owner), ..self }
+    /// A client that sends nothing unless a program of this user listens there.
+    /// That is proof enough of who it is, so any certificate will do.
+    pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
+        let base = url.trim_end_matches('/');
+        let http = connector(base, trust::anybody()?)?;
+        Ok(Self { http, base: base.to_owned(), token, source: "CLI", owner: Some(owner) })
     }
 
     /// Where the server is.
@@ -128,6 +125,9 @@ impl Client {
     }
 
     pub(crate) fn failed(&self, error: &reqwest::Error) -> Error {
+        if let Some(fault) = certificate_fault(error) {
+            return Error::Untrusted { url: self.base.clone(), fault };
+        }
         if error.is_connect() {
             return Error::NotRunning { url: self.base.clone() };
         }
@@ -138,6 +138,36 @@ impl Client {
         };
         Error::Protocol { url: self.base.clone(), fault }
     }
+}
+
+fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Client, Error> {
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tls_backend_preconfigured(trusted);
+    if is_loopback(base) {
+        // A proxy cannot reach this machine's loopback for us.
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| Error::Protocol { url: base.to_owned(), fault: error.to_string() })
+}
+
+/// What is wrong with the server's certificate, if that is what failed.
+fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(fault @ rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+            return Some(fault.to_string());
+        }
+        // Its source is that of what it wraps, not what it wraps.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match wrapped {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 fn innermost(error: &dyn std::error::Error) -> &dyn std::error::Error {

@@ -24,5 +24,6 @@ mod shapes;
 mod streams;
 mod templates;
 mod tenant;
+mod tls;
 mod walk;
 mod what_if;

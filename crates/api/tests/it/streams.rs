@@ -119,7 +119,7 @@ async fn the_listener_closes_with_readers_still_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut reader = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (router, shutdown) = (server.router.clone(), server.shutdown.clone());
-    let serving = tokio::spawn(api::serve(listener, router, shutdown));
+    let serving = tokio::spawn(api::serve(listener, None, router, shutdown));
     let request = format!(
         "GET /elastane/v1/events?after=0 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
         server.token
@@ -134,7 +134,7 @@ async fn the_listener_closes_with_readers_still_connected() {
     }
     assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
     server.shutdown.trigger();
-    serving.await.unwrap().unwrap();
+    serving.await.unwrap();
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).await.unwrap();
     assert!(rest.ends_with(b"0\r\n\r\n"), "the stream is ended, not cut");

@@ -59,6 +59,12 @@ pub(crate) struct Up {
     /// Where to listen [default: 127.0.0.1:7070]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+    /// Encrypt with the certificate (and its chain) in this file, PEM; needs --tls-key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<String>,
+    /// Key of the certificate, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<String>,
     /// Listen beyond this machine although the traffic is not encrypted
     #[arg(long)]
     pub(crate) insecure_listen: bool,

@@ -17,7 +17,7 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "cluster_name",
     "credentials_key_file",
     "database",
@@ -28,6 +28,8 @@ const KEYS: [&str; 12] = [
     "log",
     "nodes",
     "state_dir",
+    "tls_cert",
+    "tls_key",
     "usage_half_life",
     "usage_window",
 ];
@@ -73,6 +75,8 @@ pub(crate) enum Error {
 pub(crate) struct Config {
     pub(crate) state_dir: PathBuf,
     pub(crate) listen: SocketAddr,
+    /// Files of the certificate and its key.
+    pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) cluster_name: String,
     /// Where the keys of credentials are, if not in the state directory.
     pub(crate) credentials_key_file: Option<PathBuf>,
@@ -135,9 +139,11 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
     let listen = find("listen")
         .unwrap_or_else(|| Given { text: LISTEN_DEFAULT.to_owned(), origin: "default".to_owned() });
     let insecure = find("insecure_listen").map(|given| boolean(&given)).transpose()?;
+    let tls = tls(find("tls_cert"), find("tls_key"))?;
     Ok(Config {
         state_dir,
-        listen: address(&listen, insecure.unwrap_or(false))?,
+        listen: address(&listen, insecure.unwrap_or(false) || tls.is_some())?,
+        tls,
         cluster_name: cluster_name(find("cluster_name"))?,
         credentials_key_file: find("credentials_key_file").map(|given| given.text.into()),
         database: database(find("database"), find("database_password_file"))?,
@@ -168,6 +174,8 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("log", "--log", text(&flags.log)),
         ("nodes", "--nodes", text(&flags.nodes)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
+        ("tls_cert", "--tls-cert", text(&flags.tls_cert)),
+        ("tls_key", "--tls-key", text(&flags.tls_key)),
         ("usage_half_life", "--usage-half-life", text(&flags.usage_half_life)),
         ("usage_window", "--usage-window", text(&flags.usage_window)),
     ];
@@ -243,11 +251,22 @@ fn address(given: &Given, insecure: bool) -> Result<SocketAddr, Error> {
     if !address.ip().is_loopback() && !insecure {
         return Err(given.fault(format!(
             "{address} can be reached from other machines, and the traffic is not encrypted; \
-             listen on 127.0.0.1:{port}, or accept the risk with --insecure-listen",
+             listen on 127.0.0.1:{port}, encrypt it with --tls-cert and --tls-key, or accept the risk \
+             with --insecure-listen",
             port = address.port()
         )));
     }
     Ok(address)
+}
+
+/// Both or none.
+fn tls(cert: Option<Given>, key: Option<Given>) -> Result<Option<(PathBuf, PathBuf)>, Error> {
+    match (cert, key) {
+        (None, None) => Ok(None),
+        (Some(cert), Some(key)) => Ok(Some((cert.text.into(), key.text.into()))),
+        (Some(cert), None) => Err(cert.fault("needs its key; give --tls-key FILE as well")),
+        (None, Some(key)) => Err(key.fault("needs its certificate; give --tls-cert FILE as well")),
+    }
 }
 
 fn cluster_name(given: Option<Given>) -> Result<String, Error> {

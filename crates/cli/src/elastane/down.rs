@@ -18,7 +18,7 @@ const GONE_WAIT_MAX: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
-    let found = client::find(None, None, Some(&state_dir))?;
+    let found = client::find(None, None, Some(&state_dir), None)?;
     let pid = client::read_server_file(&state_dir)?.map(|file| file.pid);
     match found.client.down().await {
         Ok(()) => {}

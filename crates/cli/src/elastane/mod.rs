@@ -2,6 +2,7 @@
 
 mod args;
 mod backup;
+mod certificate;
 mod config;
 mod down;
 mod keys;

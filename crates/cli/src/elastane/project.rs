@@ -15,7 +15,7 @@ use crate::plain::Plain;
 use crate::runai::projects_table;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), Error> {
-    let client = client::find(None, None, Some(&state_dir))?.client;
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
         args::Project::Create { name, share } => {

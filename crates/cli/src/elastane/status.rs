@@ -8,7 +8,7 @@ use crate::plain::Plain;
 use crate::table::Table;
 
 pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
-    let found = client::find(None, None, Some(&state_dir))?;
+    let found = client::find(None, None, Some(&state_dir), None)?;
     let status = found.client.status().await?;
     let mut out = Plain(std::io::stdout());
     let simulated = if status.simulated { "  *** SIMULATED ***" } else { "" };
@@ -33,7 +33,7 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
 }
 
 pub(super) async fn snapshot(state_dir: PathBuf) -> Result<(), Error> {
-    let found = client::find(None, None, Some(&state_dir))?;
+    let found = client::find(None, None, Some(&state_dir), None)?;
     let text = found.client.snapshot().await?;
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -31,6 +31,7 @@ fn without_a_word_everything_has_a_value() {
     let want = Config {
         state_dir: PathBuf::from("/h/.local/state/elastane"),
         listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
+        tls: None,
         cluster_name: "default".to_owned(),
         credentials_key_file: None,
         database: store::Database::Sqlite,
@@ -235,6 +236,9 @@ fn help_of_up() {
                                                ~/.local/state/elastane]
               --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
+              --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
+                                               PEM; needs --tls-key
+              --tls-key <FILE>                 Key of the certificate, PEM
               --insecure-listen                Listen beyond this machine although the traffic is not
                                                encrypted
               --database <URL>                 Where the state is: sqlite, or

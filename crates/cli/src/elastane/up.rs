@@ -22,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Up;
 use super::config::{self, Config};
-use super::machines;
+use super::{certificate, machines};
 use crate::exit::Error;
 
 /// Threads that serve; the rest of the machine belongs to the workloads.
@@ -66,6 +66,7 @@ fn withdraw(state_dir: &Path) -> Result<(), Error> {
 /// A server with everything in place.
 struct Server {
     listener: TcpListener,
+    tls: Option<api::Tls>,
     service: control::Service,
     state: api::State,
 }
@@ -76,35 +77,35 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines, &dir))?;
     let server = open(config, &dir, nodes.clone(), umask).await?;
     let address = server.listener.local_addr()?;
-    let url = format!("http://{}", reachable(address));
+    let scheme = if server.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", reachable(address));
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     say(&banner(&url, &config.state_dir, &nodes, &server.state.control))?;
 
-    let Server { listener, service, state } = server;
+    let Server { listener, tls, service, state } = server;
+    tls.iter().cloned().try_for_each(certificate::follow)?;
     let control = state.control.clone();
     let shutdown = state.shutdown.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
     tokio::spawn(async move { api::reseal(&resealed, &vault).await });
     let by_signal = stop_on_signals(shutdown.clone())?;
-    let interface = api::serve(listener, api::router(state), shutdown.clone());
+    let interface = api::serve(listener, tls, api::router(state), shutdown.clone());
     let deciding = {
         let stop = shutdown.clone();
         service.run(async move { stop.wait().await })
     };
     // Whichever part ends first, by a fault, takes the other with it.
     let interface = async {
-        let ended = interface.await;
+        interface.await;
         shutdown.trigger();
-        ended
     };
     let deciding = async {
         let ended = deciding.await;
         shutdown.trigger();
         ended
     };
-    let (interface, deciding) = tokio::join!(interface, deciding);
-    interface.map_err(|error| Error::Failed(chain(&error)))?;
+    let ((), deciding) = tokio::join!(interface, deciding);
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
     let view = control.view();
     let pods = view.workloads.values().flat_map(|workload| &workload.pods);
@@ -131,6 +132,7 @@ async fn open(
     umask: u32,
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
+    let tls = certificate::open(config)?;
     let store = store::Store::open_in(dir, &config.database).await;
     let store = store.map_err(|error| failed(&error))?;
     let listener = listen(config.listen).await?;
@@ -160,7 +162,7 @@ async fn open(
         client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };
-    Ok(Server { listener, service, state })
+    Ok(Server { listener, tls, service, state })
 }
 
 /// The program `runai` that was installed with this one, to be handed out.

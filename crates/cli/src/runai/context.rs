@@ -26,7 +26,9 @@ impl Context {
         let dir: Option<PathBuf> = global.config_path.clone();
         let settings = Settings::load(dir, global.config_file.as_deref(), env)?;
         let state_dir = client::state_dir(env);
-        let found = client::find(settings.url(), settings.token(), state_dir.as_deref())?;
+        let ca = env("ELASTANE_CA").filter(|file| !file.is_empty()).map(PathBuf::from);
+        let (dir, ca) = (state_dir.as_deref(), ca.as_deref());
+        let found = client::find(settings.url(), settings.token(), dir, ca)?;
         let project_flag = global.project.clone();
         Ok(Self { settings, client: found.client, local: found.local, project_flag })
     }

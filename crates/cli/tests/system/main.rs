@@ -13,4 +13,5 @@ mod matching;
 mod quickstart;
 mod sandbox;
 mod secrets;
+mod tls;
 mod walkthroughs;
