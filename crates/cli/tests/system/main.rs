@@ -7,6 +7,7 @@ mod costs;
 mod crash;
 mod document;
 mod faults;
+mod gang;
 mod install;
 mod load;
 mod matching;

@@ -1,0 +1,104 @@
+//! Pods that work together, as real processes that meet where they were told to.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What each pod runs: all send their ranks to the first, which tells them the sum. The first time
+/// the last of them fails before that. When they have met they stay until the file `go` is there.
+#[test]
+#[ignore = "is the program that the pods of the other test run"]
+fn member() {
+    let told = |name: &str| std::env::var(name).expect(name);
+    let number = |name: &str| told(name).parse::<usize>().expect(name);
+    let (rank, size) = (number("RANK"), number("WORLD_SIZE"));
+    let folder = told("MEETING");
+    let failed = Path::new(&folder).join("failed");
+    if rank + 1 == size && !failed.exists() {
+        std::fs::write(failed, told("MASTER_PORT")).expect("a file");
+        panic!("as it is told to the first time");
+    }
+    let place = (told("MASTER_ADDR"), told("MASTER_PORT").parse::<u16>().expect("a port"));
+    let sum = if rank == 0 { lead(&place, size) } else { follow(&place, rank) };
+    println!("rank {rank} of {size} knows {sum}");
+    assert!(wait_until(PATIENCE * 5, || Path::new(&folder).join("go").exists()));
+}
+
+fn lead(place: &(String, u16), size: usize) -> usize {
+    let door = TcpListener::bind((place.0.as_str(), place.1)).expect("the port is free");
+    let guests: Vec<TcpStream> = (1..size).map(|_| door.accept().expect("a guest").0).collect();
+    let said = |guest: &TcpStream| {
+        let mut line = String::new();
+        BufReader::new(guest).read_line(&mut line).expect("a line");
+        line.trim().parse::<usize>().expect("a rank")
+    };
+    let sum = guests.iter().map(said).sum();
+    guests.into_iter().for_each(|mut guest| writeln!(guest, "{sum}").expect("heard"));
+    sum
+}
+
+fn follow(place: &(String, u16), rank: usize) -> usize {
+    let mut way = None;
+    let found = || {
+        way = TcpStream::connect((place.0.as_str(), place.1)).ok();
+        way.is_some()
+    };
+    assert!(wait_until(PATIENCE, found), "nobody is at {place:?}");
+    let mut way = way.expect("a connection");
+    writeln!(way, "{rank}").expect("heard");
+    let mut line = String::new();
+    BufReader::new(way).read_line(&mut line).expect("a line");
+    line.trim().parse().expect("a sum")
+}
+
+fn phase(sandbox: &Sandbox, id: &str) -> Value {
+    let (_, text) = sandbox.ask("GET", &format!("/api/v1/workloads/{id}"), "").expect("an answer");
+    serde_json::from_str::<Value>(&text).expect("JSON")["phase"].clone()
+}
+
+/// The processes of the pods that have met.
+fn members(sandbox: &Sandbox) -> Vec<u32> {
+    let all = sandbox.processes().into_iter();
+    all.filter(|one| one.command.contains("gang::member")).map(|one| one.pid).collect()
+}
+
+#[test]
+fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    assert_eq!(sandbox.shell("elastane project create team-a --gpu-quota 4").code, Some(0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = std::env::current_exe().expect("this program");
+    let command = format!("{} --exact --ignored --nocapture gang::member", program.display());
+    let body = json!({"name": "d", "projectId": "1", "spec": {
+        "command": command, "distributedFramework": "PyTorch", "numWorkers": 2,
+        "compute": {"gpuDevicesRequest": 1},
+        "environmentVariables": [{"name": "MEETING", "value": folder.path()}],
+    }});
+    let path = "/api/v1/workloads/distributed";
+    let (code, text) = sandbox.ask("POST", path, &body.to_string()).expect("an answer");
+    assert_eq!(code, 202, "{text}");
+    let made: Value = serde_json::from_str(&text).expect("JSON");
+    let id = made["workloadId"].as_str().expect("an id");
+    let output = |pod: &str| sandbox.shell(&format!("runai logs d -p team-a --pod {pod}")).text;
+    let met = || output("d-worker-1").contains("rank 2 of 3 knows 3");
+    assert!(wait_until(PATIENCE, met), "{}", output("d-master-0"));
+    assert!(output("d-master-0").contains("rank 0 of 3 knows 3"));
+    assert!(output("d-worker-0").contains("rank 1 of 3 knows 3"));
+    let port = std::fs::read_to_string(folder.path().join("failed")).expect("the first port");
+    let ports = |pid| crate::sandbox::environment(pid).map(|of| of["MASTER_PORT"].clone());
+    let before = members(&sandbox);
+    assert!(before.iter().all(|pid| ports(*pid).is_some_and(|now| now != port)), "another port");
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    assert_eq!((phase(&sandbox, id), members(&sandbox)), (json!("Running"), before));
+    std::fs::write(folder.path().join("go"), "").expect("a file");
+    assert!(wait_until(PATIENCE, || phase(&sandbox, id) == "Completed"));
+}
