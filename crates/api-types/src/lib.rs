@@ -13,6 +13,7 @@ mod fault;
 mod identity;
 mod metric;
 mod own;
+mod place;
 mod pod;
 mod policy;
 mod project;
@@ -66,6 +67,11 @@ pub use metric::{
 pub use own::{
     Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
     Search, ShellInfo, Status, Stopped, WorkloadExtras,
+};
+pub use place::{
+    ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
+    NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration, TolerationEffect,
+    TolerationOperator,
 };
 pub use pod::{
     Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,

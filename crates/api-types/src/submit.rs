@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
+use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
+
 /// A published field that this server does not act on yet. Accepted when it asks for nothing.
 pub type Later = Option<Value>;
 
@@ -160,7 +162,21 @@ impl Inherit for DistributedFramework {}
 impl Inherit for CleanPodPolicy {}
 impl Inherit for MpiLauncherCreationPolicy {}
 
+impl Inherit for NodeAffinityRequired {}
+impl Inherit for PodAffinity {}
 impl Inherit for EnvironmentVariableSecret {}
+
+impl Inherit for Vec<Toleration> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |one| one.name.as_deref().or(one.key.as_deref()).unwrap_or_default())
+    }
+}
+
+impl Inherit for Vec<ExtendedResource> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |one| &one.resource)
+    }
+}
 
 impl Inherit for Storage {
     fn over(self, below: Self) -> Self {
@@ -277,6 +293,12 @@ with_later! {
         pub category: String,
         /// What it finds in its file system.
         pub storage: Storage,
+        /// What the labels of its nodes must be.
+        pub node_affinity_required: NodeAffinityRequired,
+        /// How close together its pods belong.
+        pub pod_affinity: PodAffinity,
+        /// Taints of nodes that do not matter.
+        pub tolerations: Vec<Toleration>,
         /// Trainings: how many pods are to end well; `parallelism` if it is not said.
         pub completions: u32,
         /// Trainings: most pods that run at a time; 1 if it is not said.
@@ -302,15 +324,13 @@ with_later! {
         /// Our own: assets whose values count where there is none here.
         pub assets: AssetIds,
         ---
-        auto_deletion: "autoDeletionTimeAfterCompletionSeconds",
+        auto_deletion_time_after_completion_seconds: "autoDeletionTimeAfterCompletionSeconds",
         create_home_dir: "createHomeDir",
         exposed_urls: "exposedUrls",
         image_pull_policy: "imagePullPolicy",
         image_pull_secrets: "imagePullSecrets",
-        node_affinity_required: "nodeAffinityRequired",
         node_pools: "nodePools",
         node_type: "nodeType",
-        pod_affinity: "podAffinity",
         ports: "ports",
         probes: "probes",
         related_urls: "relatedUrls",
@@ -318,7 +338,6 @@ with_later! {
         ssh_auth_mount_path: "sshAuthMountPath",
         stdin: "stdin",
         terminate_after_preemption: "terminateAfterPreemption",
-        tolerations: "tolerations",
         tty: "tty",
     }
 }
@@ -342,10 +361,11 @@ with_later! {
         pub cpu_core_request: Number,
         /// Main memory, such as `500M`.
         pub cpu_memory_request: String,
+        /// MIG instances: `nvidia.com/mig-1g.10gb`. They go without other GPUs.
+        pub extended_resources: Vec<ExtendedResource>,
         ---
         cpu_core_limit: "cpuCoreLimit",
         cpu_memory_limit: "cpuMemoryLimit",
-        extended_resources: "extendedResources",
         gpu_memory_limit: "gpuMemoryLimit",
         gpu_portion_limit: "gpuPortionLimit",
         large_shm_request: "largeShmRequest",

@@ -71,6 +71,7 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
         GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
         GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
         GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
+        GpuSpec::Mig(instances) => GpuRequest::Mig(instances),
     })
 }
 

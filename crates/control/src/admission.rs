@@ -258,6 +258,7 @@ fn gpus(spec: &PodSpec) -> Result<(), Error> {
             }
             devices
         }
+        GpuSpec::Mig(instances) => instances.instances(),
     };
     if devices == 0 && !matches!(spec.gpu, GpuSpec::Whole(_)) {
         return bad("a part of a GPU needs at least one device".to_owned());

@@ -13,7 +13,7 @@ use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
 use crate::view::ReasonView;
-use crate::{Error, admission};
+use crate::{Error, admission, demands};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -30,6 +30,7 @@ impl State {
         let set = |set: &PodSet| model::PodSetSpec {
             name: set.role.clone(),
             pods_min: set.pods_min,
+            constraints: demands::constraints(&set.pod.place, workload.id),
             ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
         };
         let model = self.cluster.add_workload(model::WorkloadSpec {

@@ -40,6 +40,10 @@ macro_rules! words {
     };
 }
 
+mod place;
+
+use place::{mig, place_body, place_from_body};
+
 words!(Phase, phase_word, phase, "phase":
     Pending = "pending", Initializing = "initializing", Running = "running",
     Degraded = "degraded",
@@ -300,10 +304,14 @@ fn set_body(set: &PodSet) -> PodSetBody {
         env: pod.env.clone(),
         secrets: pod.secrets.iter().map(secret_body).collect(),
         working_dir: pod.working_dir.clone(),
+        place: place_body(&pod.place),
         gpu: match pod.gpu {
             GpuSpec::Whole(devices) => GpuBody::Whole { devices },
             GpuSpec::Share { devices, millis } => GpuBody::Share { devices, millis },
             GpuSpec::Memory { devices, bytes } => GpuBody::Memory { devices, bytes },
+            GpuSpec::Mig(instances) => GpuBody::Mig {
+                instances: instances.iter().map(|(profile, n)| (profile.to_string(), n)).collect(),
+            },
         },
         cpu_millis: pod.cpu_millis,
         memory_bytes: pod.memory_bytes,
@@ -320,10 +328,12 @@ fn set_from_body(body: PodSetBody) -> Result<PodSet, Error> {
         env: body.env,
         secrets: body.secrets.into_iter().map(secret_from_body).collect::<Result<_, _>>()?,
         working_dir: body.working_dir,
+        place: place_from_body(body.place)?,
         gpu: match body.gpu {
             GpuBody::Whole { devices } => GpuSpec::Whole(devices),
             GpuBody::Share { devices, millis } => GpuSpec::Share { devices, millis },
             GpuBody::Memory { devices, bytes } => GpuSpec::Memory { devices, bytes },
+            GpuBody::Mig { instances } => GpuSpec::Mig(mig(instances)?),
         },
         cpu_millis: body.cpu_millis,
         memory_bytes: body.memory_bytes,

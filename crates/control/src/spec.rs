@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::{Framework, SecretPlace};
+use model::{MigRequest, Term, Toleration};
 
 use crate::command::WorkloadSpec;
 
@@ -51,6 +52,8 @@ pub struct PodSpec {
     pub secrets: Vec<SecretUse>,
     /// Working directory.
     pub working_dir: Option<String>,
+    /// Which nodes it may go to.
+    pub place: Place,
     /// GPUs.
     pub gpu: GpuSpec,
     /// CPU request, thousandths of a core.
@@ -61,6 +64,26 @@ pub struct PodSpec {
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
+}
+
+/// Which nodes a pod may go to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// One of these terms holds for the labels of the node; none = every node will do.
+    pub affinity: Vec<Term>,
+    /// Taints that do not matter.
+    pub tolerations: Vec<Toleration>,
+    /// How close it belongs to the others of its workload.
+    pub near: Option<Near>,
+}
+
+/// How close together the pods of a workload belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Near {
+    /// The label of nodes whose value is the same for all of them.
+    pub key: String,
+    /// Whether they must be.
+    pub required: bool,
 }
 
 /// A value of a credential that a pod gets.
@@ -95,16 +118,19 @@ pub enum GpuSpec {
         /// Bytes on each.
         bytes: u64,
     },
+    /// MIG instances.
+    Mig(MigRequest),
 }
 
 impl GpuSpec {
     /// Devices, whole or in part.
     #[must_use]
-    pub const fn devices(self) -> u32 {
+    pub fn devices(self) -> u32 {
         match self {
             Self::Whole(devices) | Self::Share { devices, .. } | Self::Memory { devices, .. } => {
                 devices
             }
+            Self::Mig(instances) => instances.instances(),
         }
     }
 }

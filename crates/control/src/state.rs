@@ -424,6 +424,7 @@ pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
             GpuSpec::Whole(devices) => model::GpuRequest::Whole(devices),
             GpuSpec::Share { devices, millis } => model::GpuRequest::Share { devices, millis },
             GpuSpec::Memory { devices, bytes } => model::GpuRequest::Memory { devices, bytes },
+            GpuSpec::Mig(instances) => model::GpuRequest::Mig(instances),
         },
         cpu_millis: spec.cpu_millis,
         memory_bytes: spec.memory_bytes,

@@ -34,5 +34,8 @@ pub use rows::{
     ProjectBody, ProjectRow, ReasonBody, RulesBody, SampleFilter, SampleRow, ShareBody, Snapshot,
     UsageRow, WorkloadRow, WorkloadState,
 };
-pub use spec::{GpuBody, PodSetBody, SecretBody, TogetherBody, WorkloadSpecBody};
+pub use spec::{
+    GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,
+    WorkloadSpecBody,
+};
 pub use store::{Database, Store};

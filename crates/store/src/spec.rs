@@ -74,6 +74,9 @@ pub struct PodSetBody {
     pub secrets: Vec<SecretBody>,
     /// Working directory.
     pub working_dir: Option<String>,
+    /// Which nodes they may go to.
+    #[serde(default, skip_serializing_if = "PlaceBody::is_anywhere")]
+    pub place: PlaceBody,
     /// GPUs of each pod.
     pub gpu: GpuBody,
     /// CPU thousandths of each pod.
@@ -154,4 +157,55 @@ pub enum GpuBody {
         /// Bytes on each.
         bytes: u64,
     },
+    /// MIG instances.
+    Mig {
+        /// Profiles and how many of each.
+        instances: Vec<(String, u16)>,
+    },
+}
+
+/// Which nodes pods may go to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlaceBody {
+    /// One of these terms holds for the labels of the node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub affinity: Vec<Vec<RequirementBody>>,
+    /// Taints that do not matter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerations: Vec<TolerationBody>,
+    /// The label whose value is the same for all pods, and whether it must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<(String, bool)>,
+}
+
+impl PlaceBody {
+    /// Whether every node will do.
+    #[must_use]
+    pub fn is_anywhere(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a label must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequirementBody {
+    /// Name of the label.
+    pub key: String,
+    /// `in`, `not-in`, `exists`, `does-not-exist`, `gt` or `lt`.
+    pub operator: String,
+    /// What it is compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+/// A taint that does not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TolerationBody {
+    /// Its name; none = every name.
+    pub key: Option<String>,
+    /// Its value; none = every value.
+    pub value: Option<String>,
+    /// `no-schedule`, `prefer-no-schedule` or `no-execute`; none = every effect.
+    pub effect: Option<String>,
 }

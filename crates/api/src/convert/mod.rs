@@ -5,6 +5,7 @@ mod defaults;
 mod department;
 mod event;
 mod explain;
+mod place;
 mod pod;
 mod pods;
 mod priority;

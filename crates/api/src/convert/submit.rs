@@ -13,6 +13,7 @@ use control::{GpuSpec, PodSpec, Restart, WorkloadSpec};
 use units::GPU_MILLIS;
 
 use super::defaults::with_defaults;
+use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
 use crate::edge::Fault;
@@ -37,6 +38,11 @@ pub(crate) fn command(
     check_kind(kind, &request)?;
     let spec = with_defaults(kind, request.spec.clone().unwrap_or_default());
     check_spec(&spec)?;
+    let category = super::workload::category(kind);
+    if let Some(other) = spec.category.as_deref().filter(|said| *said != category) {
+        let why = format!("`{}` is not {category}, which is that of its kind", units::shown(other));
+        return Err(Fault::field("spec.category", why));
+    }
     let class = match spec.priority_class.as_deref() {
         None => Class::default_of(kind),
         Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
@@ -68,6 +74,7 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
     if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
         return Err(Fault::not_yet("spec.storage.secretVolume"));
     }
+    let place = place(spec)?;
     let spec = with_defaults(kind, spec.clone());
     let compute = spec.compute.unwrap_or_default();
     let grace_s = spec.termination_grace_period_seconds.unwrap_or_default();
@@ -78,6 +85,7 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
         env: environment(spec.environment_variables.unwrap_or_default())?,
         secrets: Vec::new(),
         working_dir: not_empty("spec.workingDir", spec.working_dir)?,
+        place,
         gpu: gpu(&compute)?,
         cpu_millis: cpu_millis(&compute)?,
         memory_bytes: memory_bytes(&compute)?,
@@ -137,6 +145,7 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
 pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;
+    place(spec)?;
     cpu_millis(&compute)?;
     memory_bytes(&compute)?;
     words("spec.command", spec.command.clone())?;
@@ -190,6 +199,15 @@ fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
 fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
     let whole = devices(compute)?;
     let (portion, memory) = (&compute.gpu_portion_request, &compute.gpu_memory_request);
+    if let Some(instances) = mig(compute.extended_resources.as_deref().unwrap_or_default())? {
+        let others = whole.is_some_and(|devices| devices > 0) || compute.gpu_request_type.is_some();
+        if others || portion.is_some() || memory.is_some() {
+            let why = "MIG instances go without other GPUs; leave out gpuDevicesRequest and the \
+                       like";
+            return Err(Fault::field("spec.compute.extendedResources", why));
+        }
+        return Ok(GpuSpec::Mig(instances));
+    }
     match compute.gpu_request_type {
         None => match (portion, memory) {
             (None, None) => Ok(GpuSpec::Whole(whole.unwrap_or(0))),

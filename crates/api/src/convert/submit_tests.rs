@@ -157,3 +157,69 @@ fn other_senseless_values_are_refused_by_name() {
     let later = asked(WorkloadKind::Training, &json!({"tty": true})).unwrap_err();
     assert_eq!(later.message, "spec.tty is not supported yet; leave it out");
 }
+
+#[test]
+fn places_and_mig_instances_are_told_as_they_were_asked_for() {
+    let asked_for = json!({
+        "nodeAffinityRequired": {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "rack", "operator": "In", "values": ["a", "b"]},
+            {"key": "gen", "operator": "Gt", "values": ["7"]},
+            {"key": "old", "operator": "DoesNotExist"},
+        ]}]},
+        "tolerations": [
+            {"operator": "Equal", "key": "dedicated", "value": "x", "effect": "NoSchedule"},
+            {"operator": "Exists"},
+        ],
+        "podAffinity": {"type": "Preferred", "key": "rack"},
+        "compute": {"extendedResources": [{"resource": "nvidia.com/mig-1g.10gb", "quantity": "2"}]},
+    });
+    let spec = training(&asked_for);
+    assert_eq!(spec.pods.pod.gpu.devices(), 2);
+    assert_eq!(spec.pods.pod.place.affinity[0].len(), 3);
+    assert!(spec.pods.pod.place.near.as_ref().is_some_and(|near| !near.required));
+    let told = serde_json::to_value(super::super::typed::of_pod(&spec.pods.pod)).unwrap();
+    for field in ["nodeAffinityRequired", "tolerations", "podAffinity"] {
+        assert_eq!(told[field], asked_for[field], "{field}");
+    }
+    let resources = &told["compute"]["extendedResources"];
+    assert_eq!(*resources, asked_for["compute"]["extendedResources"]);
+}
+
+#[test]
+fn places_that_make_no_sense_are_refused_by_name() {
+    let expression = |of: serde_json::Value| json!({"nodeAffinityRequired": {"nodeSelectorTerms": [{"matchExpressions": [of]}]}});
+    let at = "spec.nodeAffinityRequired.nodeSelectorTerms[0]";
+    let values = format!("{at}.matchExpressions[0].values");
+    let mig = |of: &str, quantity: &str| json!({"compute": {"extendedResources": [{"resource": of, "quantity": quantity}]}});
+    let resources = "spec.compute.extendedResources";
+    for (spec, field, why) in [
+        (expression(json!({"key": "a", "operator": "In"})), &*values, "must name a value"),
+        (
+            expression(json!({"key": "a", "operator": "Gt", "values": ["x"]})),
+            &values,
+            "must be one",
+        ),
+        (
+            json!({"nodeAffinityRequired": {"nodeSelectorTerms": [{}]}}),
+            at,
+            "has no matchExpressions",
+        ),
+        (json!({"tolerations": [{"operator": "Equal"}]}), "spec.tolerations[0].key", "must be set"),
+        (json!({"podAffinity": {"type": "Required"}}), "spec.podAffinity.key", "must be a label"),
+        (mig("example.com/fpga", "1"), &format!("{resources}[0].resource"), "no node has"),
+        (mig("nvidia.com/mig-9g.1gb", "1"), &format!("{resources}[0].resource"), "`9g.1gb` is not"),
+        (
+            mig("nvidia.com/mig-1g.5gb", "0.5"),
+            &format!("{resources}[0].quantity"),
+            "must be a whole",
+        ),
+        (
+            json!({"compute": {"gpuDevicesRequest": 1,
+                "extendedResources": [{"resource": "nvidia.com/mig-1g.5gb", "quantity": "1"}]}}),
+            resources,
+            "MIG instances go without other GPUs",
+        ),
+    ] {
+        refused(&spec, field, why);
+    }
+}

@@ -91,7 +91,7 @@ const fn framework(framework: Framework) -> DistributedFramework {
 }
 
 /// What is asked of one pod.
-fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
+pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
     let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
         name: Some(name.clone()),
         value: Some(value.clone()),
@@ -109,7 +109,7 @@ fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         }),
     });
     let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
-    api_types::WorkloadSpec {
+    let mut told = api_types::WorkloadSpec {
         image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
         command: spec.command.as_ref().and_then(some),
         args: some(&spec.args),
@@ -124,7 +124,9 @@ fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         termination_grace_period_seconds: Some(spec.grace_ms / 1000),
         storage: storage(&spec.secrets),
         ..api_types::WorkloadSpec::default()
-    }
+    };
+    super::place::told(&spec.place, &mut told);
+    told
 }
 
 /// The credentials that are files.
@@ -161,6 +163,10 @@ fn compute(spec: &PodSpec) -> Compute {
             compute.gpu_request_type = Some(GpuRequestType::Memory);
             compute.gpu_memory_request = Some(quantity(bytes));
             devices
+        }
+        GpuSpec::Mig(instances) => {
+            compute.extended_resources = Some(super::place::resources(&instances));
+            return compute;
         }
     };
     compute.gpu_devices_request = Some(devices.into());

@@ -138,6 +138,7 @@ pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
     let gpu_millis = match pod.gpu {
         GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
         GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
+        GpuSpec::Mig(instances) => instances.millis(),
         // In thousandths it depends on the device; the workload's own number is of all its pods.
         GpuSpec::Memory { .. } => {
             let wanted: u32 = view.spec.sets().map(PodSet::wanted).sum();
@@ -247,7 +248,7 @@ pub(super) const fn holds(state: PodState) -> bool {
 /// What was asked for, on the wire.
 pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResources {
     let (kind, memory) = match spec.gpu {
-        GpuSpec::Whole(_) => (None, None),
+        GpuSpec::Whole(_) | GpuSpec::Mig(_) => (None, None),
         GpuSpec::Share { .. } => (Some(GpuRequestType::Portion), None),
         GpuSpec::Memory { bytes, .. } => (Some(GpuRequestType::Memory), Some(quantity(bytes))),
     };

@@ -11,6 +11,7 @@ mod credentials;
 mod departments;
 mod distributed;
 mod engine_double;
+mod fields;
 mod guessing;
 mod identity;
 mod metrics;

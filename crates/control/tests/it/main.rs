@@ -10,6 +10,7 @@ mod limits;
 mod meter;
 mod objects;
 mod org;
+mod places;
 mod postgres;
 mod refusals;
 mod restart;

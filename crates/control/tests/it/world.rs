@@ -7,7 +7,7 @@ use std::sync::Arc;
 use control::view::{Event, Phase, Rules, Share, View, WorkloadKind, WorkloadView};
 use control::{
     CleanPods, Error, EventFilter, Framework, GpuSpec, Handle, MASTER, NodeGpu, NodeSpec, Options,
-    PodSet, PodSpec, ProjectSpec, Restart, Service, Together, WORKER, WorkloadSpec,
+    Place, PodSet, PodSpec, ProjectSpec, Restart, Service, Together, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -63,6 +63,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             env: BTreeMap::new(),
             secrets: Vec::new(),
             working_dir: None,
+            place: Place::default(),
             gpu: GpuSpec::Whole(gpus),
             cpu_millis: 100,
             memory_bytes: 1 << 20,

@@ -93,6 +93,7 @@ fn pods(role: &str, pods: u32) -> PodSetBody {
         env: BTreeMap::from([("K".to_owned(), "ü".to_owned())]),
         secrets: Vec::new(),
         working_dir: None,
+        place: PlaceBody { near: Some(("rack".to_owned(), true)), ..PlaceBody::default() },
         gpu: GpuBody::Share { devices: 1, millis: 500 },
         cpu_millis: 100,
         memory_bytes: 1 << 20,
