@@ -5,6 +5,7 @@
 //! in the address the check is made before the handler; where it is in the body, or there are many,
 //! the handler asks the [`Caller`](crate::edge::Caller).
 
+mod bounds;
 mod guard;
 mod rules;
 
@@ -15,6 +16,7 @@ use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
 use units::Instant;
 
+pub(crate) use bounds::{check_department, check_project};
 pub(crate) use guard::authorise;
 pub(crate) use rules::{AccessRule, RuleIndex};
 

@@ -14,7 +14,7 @@ use control::view::{DepartmentView, View};
 use control::{OrgChange, Scope};
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Where, check_department};
 use crate::convert;
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
 use crate::openapi::{Route, delete as del, get, patch, post, put};
@@ -142,6 +142,8 @@ async fn save(
     id: u64,
     change: OrgChange,
 ) -> Result<Json<DepartmentForList>, Fault> {
+    let now = find(state, &id.to_string())?;
+    check_department(caller, &now, &change)?;
     let saved = state.asked_by(caller).update_department(&caller.subject, id, change).await?;
     Ok(Json(shown(state, &saved)))
 }

@@ -14,7 +14,7 @@ use control::view::{ProjectView, View};
 use control::{OrgChange, Scope};
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Where, check_project};
 use crate::convert;
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
 use crate::openapi::{Route, delete as del, get, patch, post, put};
@@ -150,6 +150,8 @@ async fn save(
     id: u64,
     change: OrgChange,
 ) -> Result<Json<Project>, Fault> {
+    let now = find(state, &id.to_string())?;
+    check_project(caller, &now, &change)?;
     let saved = state.asked_by(caller).update_project(&caller.subject, id, change).await?;
     Ok(Json(convert::project(&saved, &state.context())))
 }

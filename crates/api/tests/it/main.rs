@@ -6,6 +6,7 @@
 mod access;
 mod assets;
 mod audit;
+mod bounds;
 mod compose;
 mod credentials;
 mod departments;

@@ -1,0 +1,51 @@
+//! Who may change what binds a project or a department: whoever has the right one level up. Nobody
+//! raises the quota, or lengthens the time limits, that bind nobody but itself.
+
+use auth::Action::Update;
+use auth::Resource;
+use control::view::{DepartmentView, ProjectView, Rules, Share};
+use control::{OrgChange, Scope};
+
+use crate::edge::{Caller, Fault};
+
+/// Whether a change leaves the bounds as they are.
+fn unbound(change: &OrgChange, share: Share, rules: Rules) -> bool {
+    // All of it, so that whoever adds a field has to say what it is.
+    let OrgChange { name: _, description: _, share: new, rules: new_rules } = change;
+    new.made_to(share) == share && new_rules.is_none_or(|new| new == rules)
+}
+
+/// Refuses a change of a project's bounds by whoever is only this project's.
+pub(crate) fn check_project(
+    caller: &Caller,
+    now: &ProjectView,
+    change: &OrgChange,
+) -> Result<(), Fault> {
+    if unbound(change, now.share, now.rules) {
+        return Ok(());
+    }
+    let around = Scope::Department(now.department_id);
+    refuse(caller, Resource::Project, around, "the shares and time limits of a project")
+}
+
+/// Refuses a change of a department's bounds by whoever is only this department's.
+pub(crate) fn check_department(
+    caller: &Caller,
+    now: &DepartmentView,
+    change: &OrgChange,
+) -> Result<(), Fault> {
+    if unbound(change, now.share, now.rules) {
+        return Ok(());
+    }
+    let what = "the shares and time limits of a department";
+    refuse(caller, Resource::Department, Scope::Cluster, what)
+}
+
+fn refuse(caller: &Caller, resource: Resource, around: Scope, what: &str) -> Result<(), Fault> {
+    if caller.may(Update, resource, around) {
+        return Ok(());
+    }
+    let (who, around) = (&caller.subject, super::in_words(around));
+    let why = format!("{what} are changed by whoever may change all of them in {around}");
+    Err(Fault::forbidden(format!("{who} may not do this: {why}")))
+}
