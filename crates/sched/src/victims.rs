@@ -11,10 +11,11 @@ mod bound;
 mod cost;
 mod near;
 mod price;
+mod refused;
 mod take;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use model::{NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
@@ -27,6 +28,7 @@ use crate::{Cause, WorkloadRef, topology};
 pub(crate) use bound::Lumps;
 use bound::Outlook;
 use cost::Price;
+pub(crate) use refused::Refused;
 pub(crate) use take::{
     Taking, Takings, above_minimum_while_safe, freed, halvings, is_elastic, take, whole_workload,
 };
@@ -97,15 +99,10 @@ pub(crate) trait Rule {
 #[derive(Debug, Default)]
 pub(crate) struct Market {
     nodes: BinaryHeap<Reverse<(Price, NodeId)>>,
-}
-
-/// Who is not asked again in this deal. What a queue could not justly lose once, it cannot lose
-/// later: it only gets less, and the taker more.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Refused {
-    victims: BTreeSet<WorkloadId>,
-    /// The smallest piece each queue could not lose, in GPU thousandths.
-    queues: BTreeMap<QueueId, u64>,
+    /// Nodes that have nothing to offer because something was refused.
+    dropped: Vec<NodeId>,
+    /// Whether that was in an earlier deal.
+    is_used: bool,
 }
 
 /// A workload that needs room.
@@ -199,7 +196,25 @@ impl Market {
             price::node(s, deal.rule, &deal.need, node, &Refused::default())
                 .map(|offer| Reverse((offer.price, node)))
         });
-        Self { nodes: priced.collect() }
+        Self { nodes: priced.collect(), ..Self::default() }
+    }
+
+    /// A node has another price than before, or none.
+    fn put(&mut self, node: NodeId, price: Option<Price>, refused: &Refused) {
+        match price {
+            Some(price) => self.nodes.push(Reverse((price, node))),
+            None if !refused.is_empty() => self.dropped.push(node),
+            None => {}
+        }
+    }
+
+    /// Asks those again who may have something to offer by now; false if nobody may.
+    fn ask_again(&mut self, s: &Session<'_>, need: &Need, refused: &mut Refused) -> bool {
+        if !std::mem::take(&mut self.is_used) && !refused.forgive(s, need) {
+            return false;
+        }
+        self.nodes.extend(self.dropped.drain(..).map(|node| Reverse((Price::NOTHING, node))));
+        !self.nodes.is_empty()
     }
 }
 
@@ -214,7 +229,9 @@ impl Markets {
             self.0.push((deal.need, Market::new(s, deal, s.cluster.nodes().ids())));
             self.0.len() - 1
         });
-        &mut self.0[at].1
+        let market = &mut self.0[at].1;
+        market.is_used = !market.dropped.is_empty();
+        market
     }
 
     /// What was rolled back has its old price again, whichever pod of the workload it was for.
@@ -323,7 +340,7 @@ impl Deal<'_> {
         let refused = &mut Refused::default();
         let done = self.is_clear(s)
             && price::node(s, self.rule, &self.need, node, refused)
-                .is_some_and(|offer| self.accept(s, &offer, refused))
+                .is_some_and(|offer| self.accept(s, node, &offer, refused))
             && self.settle(s, pod, node)
             && self.rule.fair_outcome(s, self.need.id, self.held_before)
             && self.go_on(s);
@@ -351,57 +368,114 @@ impl Deal<'_> {
         pod: PodId,
         refused: &mut Refused,
     ) -> bool {
-        while let Some(Reverse((believed, node))) = market.nodes.pop() {
+        let mut looked = false;
+        loop {
+            let Some(Reverse((believed, node))) = market.nodes.pop() else {
+                if market.ask_again(s, &self.need, refused) {
+                    continue;
+                }
+                return false;
+            };
             if !s.may_try() {
                 return false;
             }
-            let Some(offer) = price::node(s, self.rule, &self.need, node, refused) else {
+            let offer = price::node(s, self.rule, &self.need, node, refused);
+            let price = offer.as_ref().map(|offer| offer.price);
+            let Some(offer) = offer.filter(|offer| offer.price <= believed) else {
+                market.put(node, price, refused);
                 continue;
             };
-            if offer.price > believed {
-                market.nodes.push(Reverse((offer.price, node)));
-                continue;
-            }
-            let accepted = self.accept(s, &offer, refused);
-            if !accepted && self.outlook(s) == Outlook::Hopeless {
+            let accepted = self.accept(s, node, &offer, refused);
+            // What is refused changes nothing, so once is enough.
+            if !accepted
+                && !std::mem::replace(&mut looked, true)
+                && self.outlook(s) == Outlook::Hopeless
+            {
                 debug_assert!(!self.found_anyway(s), "a search would have succeeded");
                 return false;
             }
             let placed = accepted && self.settle(s, pod, node);
             // Whatever came of it, the node has another price now.
-            if let Some(offer) = price::node(s, self.rule, &self.need, node, refused) {
-                market.nodes.push(Reverse((offer.price, node)));
-            }
+            let offer = price::node(s, self.rule, &self.need, node, refused);
+            market.put(node, offer.map(|offer| offer.price), refused);
             if placed {
                 return true;
             }
         }
-        false
     }
 
     /// Takes what a node's price is made of; false when a piece of it turned out to be unjust,
     /// and what was taken was given back.
-    fn accept(&mut self, s: &mut Session<'_>, offer: &price::Offer, refused: &mut Refused) -> bool {
+    fn accept(
+        &mut self,
+        s: &mut Session<'_>,
+        node: NodeId,
+        offer: &price::Offer,
+        refused: &mut Refused,
+    ) -> bool {
+        if let Some((victim, taking)) = self.known_to_fail(s, offer, refused) {
+            refused.here(s, &self.need, (node, victim, taking));
+            return false;
+        }
         let start = s.cluster.checkpoint();
         let before = self.givers.len();
+        let mut taken = Resources::ZERO;
         for &(victim, pieces) in &offer.victims {
             let takings = self.rule.takings(s, victim);
             for &taking in takings.iter().take(pieces) {
-                if !self.take(s, victim, taking) {
-                    s.cluster.rollback(start);
-                    for (victim, _) in self.givers.drain(before..) {
-                        self.causes.remove(&victim);
-                    }
-                    let millis = freed(s, taking).gpu_millis;
-                    let queue = s.queue_of(victim);
-                    let least = refused.queues.entry(queue).or_insert(millis);
-                    *least = millis.min(*least);
-                    refused.victims.insert(victim);
+                let piece = freed(s, taking);
+                if self.take(s, victim, taking) {
+                    taken += piece;
+                    continue;
+                }
+                s.cluster.rollback(start);
+                for (victim, _) in self.givers.drain(before..) {
+                    self.causes.remove(&victim);
+                }
+                let is_new = !self.causes.contains_key(&victim);
+                let most = self.rule.moves_max(s).filter(|_| is_new);
+                if most.is_some_and(|most| self.givers.len() >= most) {
+                    refused.all_but(self.givers.iter().map(|&(giver, _)| giver).collect());
                     return false;
                 }
+                if most.is_none() {
+                    refused.piece(s, &self.need, victim, (taken, piece));
+                }
+                refused.here(s, &self.need, (node, victim, taking));
+                return false;
             }
         }
         true
+    }
+
+    /// The first of these pieces of which it is known that it will be refused. What is taken from less
+    /// important work of its queue does not count, because that changes nothing for it.
+    fn known_to_fail(
+        &self,
+        s: &Session<'_>,
+        offer: &price::Offer,
+        refused: &Refused,
+    ) -> Option<(WorkloadId, Taking)> {
+        if refused.is_empty() {
+            return None;
+        }
+        let mut taken: Vec<(QueueId, u32, Resources)> = Vec::new();
+        for &(victim, pieces) in &offer.victims {
+            let (queue, priority) =
+                (s.queue_of(victim), s.cluster.workloads()[victim].spec.priority);
+            let takings = self.rule.takings(s, victim);
+            // Only of the first piece it is plain how much it frees.
+            let (&first, piece) = takings.first().map(|first| (first, freed(s, *first)))?;
+            let own =
+                taken.iter().filter(|(other, least, _)| *other == queue && *least >= priority);
+            let before = own.map(|&(.., freed)| freed).sum();
+            if refused.knows(s, &self.need, victim, (before, piece)) {
+                return Some((victim, first));
+            }
+            let all = takings.get(pieces - 1).map_or(piece, |&last| freed(s, last));
+            taken.push((queue, priority, all));
+        }
+        None
     }
 
     fn settle(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {

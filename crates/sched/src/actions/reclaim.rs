@@ -173,7 +173,7 @@ pub(super) fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Re
 }
 
 /// A queue and all above it, up to `top`.
-pub(super) fn lineage_below<'a>(
+pub(crate) fn lineage_below<'a>(
     s: &'a Session<'_>,
     leaf: QueueId,
     top: QueueId,
@@ -211,7 +211,7 @@ fn held_below(s: &Session<'_>, id: WorkloadId) -> Resources {
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
 /// share takes its place.
-pub(super) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
+pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
     let mut deserved = row.share.quota;
     for kind in Kind::ALL {

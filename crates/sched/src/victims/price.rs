@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
 use super::cost::{Price, lost};
-use super::{Need, Refused, Rule, Taking, freed};
+use super::{Need, Refused, Rule, Taking};
 use crate::place;
 use crate::session::Session;
 
@@ -321,15 +321,16 @@ fn candidates(
     ids.dedup();
     let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
     for id in ids {
-        if refused.victims.contains(&id) || !rule.may_be_asked(s, need.id, id) {
+        if !rule.may_be_asked(s, need.id, id) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
         let queue = s.queue_of(id);
-        let least_refused = refused.queues.get(&queue).copied().unwrap_or(u64::MAX);
-        let takings = rule.takings(s, id);
-        let first = takings.first().filter(|_| least_refused < u64::MAX);
-        if first.is_some_and(|&first| freed(s, first).gpu_millis >= least_refused) {
+        let mut takings = rule.takings(s, id);
+        if !refused.is_empty() {
+            refused.cut(s, need, (node, id), &mut takings);
+        }
+        if takings.is_empty() {
             continue;
         }
         // Those of one queue often stand side by side.

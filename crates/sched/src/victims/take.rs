@@ -9,7 +9,7 @@ use crate::order;
 use crate::session::Session;
 
 /// One piece taken from a victim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taking {
     /// Shrink an elastic pod to so many GPUs.
     Shrink(PodId, usize),

@@ -1,6 +1,7 @@
 //! Who is stopped: the order of what counts, and that nobody is stopped needlessly.
 
 use expect_test::expect;
+use model::{Share, Weights};
 use testkit::World;
 use units::Resources;
 
@@ -171,4 +172,39 @@ fn the_surplus_of_a_queue_is_its_least_important_work() {
     w.run("submit a/x --cpu 1; submit a/y --cpu 1; submit c/low");
     w.run("submit c/high -g 0.3 --cpu 1 --priority 120");
     assert_eq!(w.waiting(), "y");
+}
+
+/// A share of so many GPUs, and of what is left over by this weight.
+fn share(gpus: u64, weight: u64) -> Share {
+    let quota = Resources { gpu_millis: gpus * 1000, ..Resources::UNLIMITED };
+    Share { over_quota_weight: Weights::all(weight), ..Share::new(quota, Resources::UNLIMITED) }
+}
+
+#[test]
+fn who_could_not_lose_at_first_may_when_the_takers_department_has_less() {
+    let mut w = World::new("n1:2 n2:1", "unused");
+    let above = w.queue("above", None, share(2, 1));
+    w.queue("a", Some(above), share(2, 1));
+    w.queue("sibling", Some(above), share(0, 1));
+    let beside = w.queue("beside", None, share(0, 0));
+    w.queue("b", Some(beside), share(0, 0));
+    w.run("submit sibling/large -g 2; submit b/small -g 1");
+    assert_eq!(w.gpus(), "n1[large large] n2[small]");
+    // `small` is the cheapest, but only without `large` is the gang's department within its quota.
+    w.run("submit a/gang --pods 2 -g 1 --label app=gang --apart app=gang");
+    // It has another place then.
+    assert_eq!(w.gpus(), "n1[gang small] n2[gang]", "{}", w.why("gang"));
+}
+
+#[test]
+fn that_a_queue_keeps_its_important_work_says_nothing_of_the_rest() {
+    let mut w = World::new("n1:3 n2:3 n3:1", "unused");
+    w.queue("a", None, share(0, 1));
+    w.queue("b", None, share(2, 0));
+    w.queue("c", None, share(0, 0));
+    w.run("label n1 n=1; label n2 n=2; label n3 n=3");
+    w.run("submit c/least -g 1 --on n=3; submit c/dear -g 1 --priority 90 --on n=1");
+    w.run("submit b/low -g 2 --on n=1; submit b/high -g 2 --priority 80 --on n=2");
+    w.run("submit a/job -g 3");
+    assert_eq!(w.gpus(), "n1[job job job] n2[high high .] n3[least]", "{}", w.why("job"));
 }

@@ -1,0 +1,158 @@
+//! What need not be tried again in a deal. Owns: how far a refusal reaches, and how long it holds.
+//!
+//! What a queue may not lose, it may not lose in a larger piece or of more important work either, and
+//! that stays so as long as it holds no more and the taker's side no less. The latter does happen: where
+//! others of the taker's department have given, the department may be entitled to more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{NodeId, QueueId, WorkloadId};
+use smallvec::SmallVec;
+use units::{Kind, Resources};
+
+use super::{Need, Taking, Takings, freed};
+use crate::actions::reclaim::{branches, deserved, lineage_below};
+use crate::session::Session;
+
+/// Pieces that were refused.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refused {
+    /// By the queue that would have lost the piece.
+    queues: BTreeMap<QueueId, Vec<Alike>>,
+    /// After others on the same node were taken; that says nothing of any other node.
+    here: BTreeMap<(NodeId, Taking), Standing>,
+    /// The only ones that may be asked, if as many are involved as there may be.
+    only: Option<BTreeSet<WorkloadId>>,
+}
+
+/// All pieces at least so large, of work at least as important, after at least so much was taken.
+#[derive(Debug, Clone)]
+struct Alike {
+    priority: u32,
+    taken: Resources,
+    freed: Resources,
+    standing: Standing,
+}
+
+/// How both sides stood.
+#[derive(Debug, Clone)]
+struct Standing {
+    giver: QueueId,
+    /// What the giver held.
+    held: Resources,
+    /// What the taker's queues would have held, from its own to the one beside the giver.
+    would_hold: SmallVec<[Resources; 2]>,
+}
+
+impl Refused {
+    /// A piece is refused that frees so much, after so much was taken, which was given back.
+    pub(super) fn piece(
+        &mut self,
+        s: &Session<'_>,
+        need: &Need,
+        victim: WorkloadId,
+        (mut taken, mut freed): (Resources, Resources),
+    ) {
+        let standing = Standing::now(s, need, victim);
+        let quota = deserved(s, standing.giver);
+        // Below its quota already, it does not matter how far.
+        for kind in Kind::ALL.into_iter().filter(|&kind| standing.held[kind] <= quota[kind]) {
+            (taken[kind], freed[kind]) = (0, 0);
+        }
+        let priority = s.cluster.workloads()[victim].spec.priority;
+        let alike = self.queues.entry(s.queue_of(victim)).or_default();
+        alike.push(Alike { priority, taken, freed, standing });
+    }
+
+    /// A piece is refused after others on its node were taken.
+    pub(super) fn here(&mut self, s: &Session<'_>, need: &Need, at: (NodeId, WorkloadId, Taking)) {
+        let (node, victim, taking) = at;
+        self.here.insert((node, taking), Standing::now(s, need, victim));
+    }
+
+    /// Whether a piece is known to be refused, after so much was taken from work of its queue that is
+    /// as important.
+    pub(super) fn knows(
+        &self,
+        s: &Session<'_>,
+        need: &Need,
+        victim: WorkloadId,
+        (taken, freed): (Resources, Resources),
+    ) -> bool {
+        let priority = s.cluster.workloads()[victim].spec.priority;
+        let alike = self.queues.get(&s.queue_of(victim)).into_iter().flatten();
+        alike.into_iter().any(|alike| {
+            alike.priority <= priority
+                && alike.freed.fits_in(freed)
+                && alike.taken.fits_in(taken)
+                && alike.standing.holds(s, need)
+        })
+    }
+
+    /// Nobody else may be involved.
+    pub(super) fn all_but(&mut self, givers: BTreeSet<WorkloadId>) {
+        self.only = Some(givers);
+    }
+
+    /// Leaves of a workload's pieces on a node those that come before one that would be refused.
+    pub(super) fn cut(
+        &self,
+        s: &Session<'_>,
+        need: &Need,
+        (node, victim): (NodeId, WorkloadId),
+        takings: &mut Takings,
+    ) {
+        let first = takings.first().map_or(Resources::ZERO, |&first| freed(s, first));
+        let involved = self.only.as_ref().is_none_or(|only| only.contains(&victim));
+        if !involved || self.knows(s, need, victim, (Resources::ZERO, first)) {
+            takings.clear();
+        }
+        if !self.here.is_empty() {
+            let refused = |taking: &Taking| {
+                self.here.get(&(node, *taking)).is_some_and(|standing| standing.holds(s, need))
+            };
+            takings.truncate(takings.iter().position(refused).unwrap_or(takings.len()));
+        }
+    }
+
+    /// Forgets what does not hold any more; says whether that was anything.
+    pub(super) fn forgive(&mut self, s: &Session<'_>, need: &Need) -> bool {
+        let count = |all: &Self| all.here.len() + all.queues.values().map(Vec::len).sum::<usize>();
+        let before = count(self);
+        self.here.retain(|_, standing| standing.holds(s, need));
+        for alike in self.queues.values_mut() {
+            alike.retain(|alike| alike.standing.holds(s, need));
+        }
+        count(self) < before
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.queues.is_empty() && self.only.is_none()
+    }
+}
+
+impl Standing {
+    fn now(s: &Session<'_>, need: &Need, victim: WorkloadId) -> Self {
+        let (taker, giver) = match branches(s, need.id, victim) {
+            Some((taker, giver)) => (Some(taker), giver),
+            None => (None, s.queue_of(victim)),
+        };
+        let held = s.cluster.queues()[giver].held();
+        let own = taker.map(|taker| lineage_below(s, s.queue_of(need.id), taker));
+        let would_hold = own.into_iter().flatten().map(|queue| would_hold(s, need, queue));
+        Self { giver, held, would_hold: would_hold.collect() }
+    }
+
+    fn holds(&self, s: &Session<'_>, need: &Need) -> bool {
+        let own = s.cluster.lineage(s.queue_of(need.id));
+        s.cluster.queues()[self.giver].held().fits_in(self.held)
+            && own
+                .zip(&self.would_hold)
+                .all(|(queue, then)| then.fits_in(would_hold(s, need, queue)))
+    }
+}
+
+/// What a queue would hold if all that is still asked for were placed.
+fn would_hold(s: &Session<'_>, need: &Need, queue: QueueId) -> Resources {
+    s.cluster.queues()[queue].held() + need.asked
+}
