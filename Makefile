@@ -72,7 +72,7 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
-	@cargo bench --locked --quiet --package elastane-sim --bench decide --bench pack --bench loads
+	@cargo bench --locked --quiet --package elastane-sim --bench decide --bench pack --bench exact --bench loads
 
 soak: need ## Kill the server at random, 200 times, and check that nothing is lost
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) cargo test --locked --package elastane-cli --test system \

@@ -7,6 +7,7 @@
 mod diagnosis;
 mod error;
 mod estimate;
+pub mod exact;
 mod expect;
 pub mod faults;
 mod frame;

@@ -2,6 +2,7 @@
 //! submitted when, and how long each pod runs. Owns: the loads and the least time each can take.
 //! Sources: benchmarks reference §2 (K13), §3 (Kueue) and §6 (how long everything else takes).
 
+mod orders;
 mod play;
 
 use model::{GpuRequest, NodeSpec, PodRequest, Share};
@@ -219,6 +220,8 @@ mod tests {
         assert_eq!((played.unfinished, played.stops), (0, 0));
         assert_eq!(played.waits_ms["gang"].1, 90 * 4, "gangs of 1, 2, 4 and 8 pods");
         assert!(played.makespan_ms >= load.bound_ms(), "{played:?}");
+        let ordered_ms = load.best_order_ms(4);
+        assert!((load.bound_ms()..=played.makespan_ms).contains(&ordered_ms), "{ordered_ms}");
     }
 
     #[test]
