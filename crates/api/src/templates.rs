@@ -1,10 +1,10 @@
 //! Workload templates. Owns: how they are kept, checked and shown.
 
 use api_types::{
-    OpenSpec, TENANT_ID, TemplateMetaFields, WorkloadSpec, WorkloadTemplate, WorkloadType,
+    AssetIds, OpenSpec, TENANT_ID, TemplateMetaFields, WorkloadSpec, WorkloadTemplate, WorkloadType,
 };
 use control::Scope;
-use control::view::WorkloadKind;
+use control::view::{View, WorkloadKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use units::Instant;
 use utoipa::ToSchema;
 
 use crate::State;
+use crate::assets;
 use crate::convert;
 use crate::edge::{Fault, Row, Scalar, Type};
 use crate::objects::{Family, Item};
@@ -23,6 +24,9 @@ pub(crate) struct Template {
     pub(crate) description: Option<String>,
     pub(crate) workload_type: WorkloadType,
     pub(crate) spec: Value,
+    /// The assets that its values name, `<kind>/<id>`.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
 }
 
 impl Family for Template {
@@ -37,6 +41,8 @@ pub(crate) trait TemplateSpec:
     fn check(&self) -> Result<(), Fault>;
     /// These values, and where there is none that of `below`.
     fn over(self, below: Self) -> Self;
+    /// The assets it names.
+    fn assets(&self) -> AssetIds;
 }
 
 impl TemplateSpec for WorkloadSpec {
@@ -46,6 +52,10 @@ impl TemplateSpec for WorkloadSpec {
 
     fn over(self, below: Self) -> Self {
         self.over(below)
+    }
+
+    fn assets(&self) -> AssetIds {
+        self.assets.clone().unwrap_or_default()
     }
 }
 
@@ -57,6 +67,12 @@ impl TemplateSpec for OpenSpec {
     fn over(self, mut below: Self) -> Self {
         below.0.extend(self.0);
         below
+    }
+
+    /// Its values are kept as they are; what is under this name says nothing if it is something else.
+    fn assets(&self) -> AssetIds {
+        let named = self.0.get("assets").map(AssetIds::deserialize);
+        named.and_then(Result::ok).unwrap_or_default()
     }
 }
 
@@ -70,17 +86,25 @@ pub(crate) const fn type_of(kind: WorkloadKind) -> WorkloadType {
 }
 
 /// The values of a template.
-pub(crate) fn spec_of<S: TemplateSpec>(item: &Item<Template>) -> Result<S, Fault> {
-    S::deserialize(&item.body.spec).map_err(|error| {
-        let message = format!("template {} cannot be read: {error}", item.object.id);
-        control::Error::Internal { message }.into()
+pub(crate) fn spec_of<S: TemplateSpec>(body: &Template) -> Result<S, control::Error> {
+    S::deserialize(&body.spec).map_err(|error| control::Error::Internal {
+        message: format!("a template cannot be read: {error}"),
     })
 }
 
-/// Values as they are kept.
-pub(crate) fn document<S: TemplateSpec>(spec: &S) -> Value {
-    // Its own type has read it from JSON.
-    serde_json::to_value(spec).unwrap_or_default()
+impl Template {
+    /// Takes these values, whose assets must be there for a template in this scope.
+    pub(crate) fn set<S: TemplateSpec>(
+        &mut self,
+        view: &View,
+        scope: Scope,
+        spec: &S,
+    ) -> Result<(), control::Error> {
+        self.names = assets::keys(view, scope, &spec.assets())?;
+        // Its own type has read it from JSON.
+        self.spec = serde_json::to_value(spec).unwrap_or_default();
+        Ok(())
+    }
 }
 
 /// A template as it is shown.

@@ -47,7 +47,9 @@ pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use meter::{Look, Subject, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration};
-pub use objects::{Edit, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf};
+pub use objects::{
+    Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
+};
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use service::Service;

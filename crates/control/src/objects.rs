@@ -19,10 +19,18 @@ use crate::state::State;
 
 /// Most living objects of a kind.
 const OBJECTS_MAX: usize = 50_000;
+/// Most of a kind that belong to one project, department or owner, so that nobody with a right in
+/// one of these uses up what all have.
+const OBJECTS_OF_ONE_MAX: usize = 1000;
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
+/// Largest body, in bytes of JSON, beside its secrets.
+const BODY_BYTES_MAX: usize = 64 << 10;
 /// The part of a body that ends with the object; what is left of a deleted one is history.
 pub const SECRETS: &str = "secrets";
+/// The part of a body that names other objects, `["<kind>/<id>"]`. They must be there, in a scope
+/// around the object's, and are not deleted as long as it names them.
+pub const NAMES: &str = "names";
 
 /// Whose an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -223,6 +231,12 @@ impl Objects {
 }
 
 impl Object {
+    /// The keys of the objects it names.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.body.get(NAMES).and_then(Value::as_array);
+        names.into_iter().flatten().filter_map(Value::as_str)
+    }
+
     /// The kind and id of it as an owner.
     #[must_use]
     pub fn key(&self) -> String {
@@ -247,14 +261,36 @@ impl Object {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
-    let allowed = !name.trim().is_empty() && !name.chars().any(char::is_control);
+/// Checks the name of an object: text without blanks at its ends.
+///
+/// # Errors
+/// It is empty, too long, or has what cannot be seen.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let allowed = !name.is_empty() && name == name.trim() && !name.chars().any(char::is_control);
     if allowed && name.len() <= NAME_BYTES_MAX {
         return Ok(());
     }
     let shown = units::shown(name);
-    let why = format!("name `{shown}` is not allowed; 1 to {NAME_BYTES_MAX} bytes of text");
+    let why = format!(
+        "name `{shown}` is not allowed; 1 to {NAME_BYTES_MAX} bytes of text, no blank at the ends"
+    );
     Err(Error::invalid("name", why))
+}
+
+fn check_body(kind: &str, body: &Value) -> Result<(), Error> {
+    let beside = |(name, value): (&String, &Value)| {
+        if name == SECRETS { 0 } else { name.len() + value.to_string().len() }
+    };
+    let bytes = match body.as_object() {
+        Some(fields) => fields.iter().map(beside).sum(),
+        None => body.to_string().len(),
+    };
+    if bytes <= BODY_BYTES_MAX {
+        return Ok(());
+    }
+    let why =
+        format!("a {kind} of {bytes} bytes is too large; at most {BODY_BYTES_MAX} are allowed");
+    Err(Error::invalid("body", why))
 }
 
 impl State {
@@ -309,6 +345,69 @@ impl State {
         Ok(())
     }
 
+    /// Whether what is in the one scope can be used in the other.
+    fn reaches(&self, outer: Scope, inner: Scope) -> bool {
+        match (outer, inner) {
+            (Scope::System | Scope::Tenant, _) => true,
+            (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
+            (Scope::Department(department), Scope::Project(project)) => {
+                self.projects.get(&project).is_some_and(|found| found.department_id == department)
+            }
+            (outer, inner) => outer == inner,
+        }
+    }
+
+    /// What an object names must be there, where it can be used.
+    fn named_exist(&self, object: &Object) -> Result<(), Error> {
+        let there = |key: &&str| {
+            let (kind, id) = key.split_once('/').unwrap_or((key, ""));
+            let found = self.objects.get(kind, id);
+            found.is_some_and(|named| self.reaches(named.scope, object.scope))
+        };
+        match object.names().find(|key| !there(key)) {
+            Some(key) => Err(Error::NotFound {
+                what: "object",
+                name: key.to_owned(),
+                hint: format!("{} names it", object.name),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing names what is deleted.
+    fn object_is_not_named(&self, object: &Object) -> Result<(), Error> {
+        let key = object.key();
+        match self.objects.iter().find(|other| other.names().any(|name| name == key)) {
+            Some(other) => Err(Error::conflict(format!(
+                "{} `{}` names it; change or delete the {0} first",
+                other.kind,
+                units::shown(&other.name)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// One more is not too many.
+    fn may_be_one_more(&self, new: &NewObject) -> Result<(), Error> {
+        let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
+        let of_one =
+            !new.owner.is_empty() || matches!(new.scope, Scope::Project(_) | Scope::Department(_));
+        let beside =
+            |other: &&Arc<Object>| of_one && other.scope == new.scope && other.owner == new.owner;
+        for (count, most) in
+            [(all().count(), OBJECTS_MAX), (all().filter(beside).count(), OBJECTS_OF_ONE_MAX)]
+        {
+            if count >= most {
+                return Err(Error::conflict(format!(
+                    "there are {count} of kind {}, and no more than {most} are allowed; delete \
+                     some that are not used",
+                    new.kind
+                )));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn create_object(
         &mut self,
         by: String,
@@ -316,14 +415,8 @@ impl State {
     ) -> Result<Arc<Object>, Error> {
         check_name(&new.name)?;
         self.belongings_exist(&new)?;
-        let count = self.objects.shelf(new.kind).map_or(0, |shelf| shelf.len());
-        if count >= OBJECTS_MAX {
-            return Err(Error::conflict(format!(
-                "there are {count} of kind {}, and no more than {OBJECTS_MAX} are allowed; delete \
-                 some that are not used",
-                new.kind
-            )));
-        }
+        self.may_be_one_more(&new)?;
+        check_body(new.kind, &new.body)?;
         let seq = self.last_object_seq + 1;
         let id = match new.id {
             NewId::Any => Uuid::now_v7().to_string(),
@@ -347,6 +440,7 @@ impl State {
             updated_by: by,
         };
         self.object_name_is_free(&object)?;
+        self.named_exist(&object)?;
         self.last_object_seq = seq;
         Ok(self.put_object(object))
     }
@@ -360,9 +454,11 @@ impl State {
         let before = self.object(kind, id)?;
         let (name, body) = (edit.0)(&before)?;
         check_name(&name)?;
+        check_body(kind, &body)?;
         let object =
             Object { name, body, updated_at: self.now, updated_by: by, ..Object::clone(&before) };
         self.object_name_is_free(&object)?;
+        self.named_exist(&object)?;
         Ok(self.put_object(object))
     }
 
@@ -381,6 +477,7 @@ impl State {
         id: &str,
     ) -> Result<Arc<Object>, Error> {
         let object = self.object(kind, id)?;
+        self.object_is_not_named(&object)?;
         self.end_object(by, &object);
         Ok(object)
     }

@@ -168,8 +168,12 @@ impl Caller {
 
     /// Whether the caller may see an object: where it is, or where it can be used.
     pub(crate) fn sees(&self, resource: Resource, object: &Object) -> bool {
+        self.sees_in(resource, object.scope)
+    }
+
+    fn sees_in(&self, resource: Resource, here: Scope) -> bool {
         let shows = |grant: &Grant| {
-            let (given, here) = (grant.scope, object.scope);
+            let given = grant.scope;
             grant.role.allows(Action::Read, resource)
                 && (contains(&self.view, given, here) || contains(&self.view, here, given))
         };
@@ -178,10 +182,15 @@ impl Caller {
 
     /// Refuses to show an object that the caller may not see.
     pub(crate) fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
-        if self.sees(resource, object) {
+        self.must_see_in(resource, object.scope)
+    }
+
+    /// Refuses to show what is in a scope where the caller may see nothing of the kind.
+    pub(crate) fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
+        if self.sees_in(resource, scope) {
             return Ok(());
         }
-        let place = format!(" in {}", in_words(object.scope));
+        let place = format!(" in {}", in_words(scope));
         Err(self.refused(Action::Read, resource, &place))
     }
 

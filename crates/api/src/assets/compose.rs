@@ -82,7 +82,7 @@ impl Sources<'_> {
             let why = format!("`{name}` is a template of type {own:?}, not {wanted:?}");
             return Err(Fault::field("templateId", why));
         }
-        self.supported("templateId", &item.object, templates::spec_of(&item)?)
+        self.supported("templateId", &item.object, templates::spec_of(&item.body)?)
     }
 
     /// The values of the assets that something names.

@@ -32,7 +32,7 @@ pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
 pub(crate) use secrets::take_secrets;
-pub(crate) use usage::{Usage, ids_of, living};
+pub(crate) use usage::{Usage, ids_of, keys, living};
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;
@@ -110,6 +110,11 @@ pub(crate) fn check_description(text: Option<&str>) -> Result<(), Fault> {
     }
 }
 
+/// The description after a change: an empty one takes it away, none leaves it.
+pub(crate) fn description_after(new: Option<String>, before: Option<String>) -> Option<String> {
+    new.or(before).filter(|text| !text.is_empty())
+}
+
 /// Refuses a specification that can never be right.
 pub(crate) fn check<S: AssetSpec>(spec: &S) -> Result<(), Fault> {
     let wire = serde_json::to_value(spec).unwrap_or_default();
@@ -141,7 +146,7 @@ impl<S: AssetSpec> Stored<S> {
         if let Some(new) = meta.name {
             *name = new;
         }
-        self.description = meta.description.or(self.description.take());
+        self.description = description_after(meta.description, self.description.take());
         self.supports = meta.workload_supported_types.or(self.supports.take());
         self.spec = spec;
         self.updates += 1;

@@ -2,25 +2,49 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{AssetIds, AssetRef, AssetUsageInfo, Compute, EnvironmentAssetSpec};
-use api_types::{WorkloadRefAndStatus, WorkloadSpec};
+use api_types::{
+    AssetIds, AssetRef, AssetUsageInfo, Compute, ConfigMapAssetSpec, EnvironmentAssetSpec,
+    GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+    WorkloadRefAndStatus,
+};
+use auth::{Action, Resource};
 use control::view::{View, WorkloadKind, WorkloadView};
+use control::{Object, Scope};
 
 use super::AssetSpec;
 use crate::State;
+use crate::access::resource_of;
 use crate::convert;
-use crate::edge::Fault;
+use crate::edge::{Caller, Fault};
+use crate::scopes;
 use crate::templates::Template;
+
+/// The kinds of data sources.
+const DATA_SOURCES: [&str; 7] = [
+    NfsAssetSpec::STORED,
+    PvcAssetSpec::STORED,
+    S3AssetSpec::STORED,
+    GitAssetSpec::STORED,
+    HostPathSpec::STORED,
+    ConfigMapAssetSpec::STORED,
+    SecretAssetSpec::STORED,
+];
 
 /// Who uses each asset that is used, by its id.
 pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
-    /// As of now.
-    pub(crate) fn new(state: &State, view: &View) -> Result<Self, Fault> {
+    /// As of now, as far as somebody may see it.
+    pub(crate) fn new(state: &State, view: &View, seen_by: Option<&Caller>) -> Result<Self, Fault> {
         let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
         let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
-        users.retain(|workload| !workload.spec.uses.is_empty());
+        users.retain(|workload| {
+            let may = |caller: &Caller| {
+                let of = resource_of(workload.spec.kind);
+                caller.may(Action::Read, of, Scope::Project(workload.project_id))
+            };
+            !workload.spec.uses.is_empty() && seen_by.is_none_or(may)
+        });
         users.sort_unstable_by_key(|workload| workload.seq);
         for workload in users {
             for (_, id) in workload.spec.uses.iter().filter_map(|key| key.split_once('/')) {
@@ -33,11 +57,13 @@ impl Usage {
                 of_kind.push(reference(workload));
             }
         }
-        for template in state.all::<Template>()? {
+        let sees =
+            |object: &Object| seen_by.is_none_or(|caller| caller.sees(Resource::Templates, object));
+        for template in state.all::<Template>()?.into_iter().filter(|item| sees(&item.object)) {
             let (id, name) = (&template.object.id, &template.object.name);
-            for asset in named_in(template.body.spec) {
+            for (_, asset) in template.body.names.iter().filter_map(|key| key.split_once('/')) {
                 let user = AssetRef { id: id.clone(), name: name.clone() };
-                all.entry(asset).or_default().templates.push(user);
+                all.entry(asset.to_owned()).or_default().templates.push(user);
             }
         }
         Ok(Self(all))
@@ -64,12 +90,36 @@ fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
     }
 }
 
-/// The assets that a template's values name. Those of types that are kept as they are name none.
-fn named_in(spec: serde_json::Value) -> impl Iterator<Item = String> {
-    let spec: WorkloadSpec = serde_json::from_value(spec).unwrap_or_default();
-    let ids = spec.assets.unwrap_or_default();
-    let sources = ids.datasources.unwrap_or_default().into_iter().map(|asset| asset.id);
-    ids.environment.into_iter().chain(ids.compute).chain(sources)
+/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that scope
+/// or around it; one that lies elsewhere looks as if it were not.
+pub(crate) fn keys(
+    view: &View,
+    scope: Scope,
+    ids: &AssetIds,
+) -> Result<Vec<String>, control::Error> {
+    let near = scopes::around(scope, view);
+    let find = |what: &'static str, kinds: &[&str], id: &str| {
+        let found = kinds.iter().find_map(|kind| view.objects.get(kind, id));
+        let found = found.filter(|object| near.contains(&object.scope));
+        found.map(|object| object.key()).ok_or_else(|| control::Error::NotFound {
+            what,
+            name: id.to_owned(),
+            hint: "list them to see those there are".to_owned(),
+        })
+    };
+    let environment = ids.environment.iter().map(|id| {
+        find("spec.assets.environment: environment-asset", &[EnvironmentAssetSpec::STORED], id)
+    });
+    let compute = ids
+        .compute
+        .iter()
+        .map(|id| find("spec.assets.compute: compute-asset", &[Compute::STORED], id));
+    let sources = ids
+        .datasources
+        .iter()
+        .flatten()
+        .map(|one| find("spec.assets.datasources: asset", &DATA_SOURCES, &one.id));
+    environment.chain(compute).chain(sources).collect()
 }
 
 /// The assets among the objects that a workload took values from.

@@ -1,14 +1,21 @@
 //! Reading request bodies. Owns: their size limit, and texts that name the field at fault.
 
+use std::time::Duration;
+
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fault::Fault;
+use super::shape;
 
 /// Largest request body.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How long a body may take to come; shorter than an answer may, so that it is the one to be told.
+const BODY_WAIT: Duration = Duration::from_secs(20);
 
 /// A JSON body. The content type is not looked at: there is only one format.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -23,7 +30,12 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Body<T> {
 
 /// The whole body.
 pub(crate) async fn read(request: Request) -> Result<Bytes, Fault> {
-    to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|fault| {
+    let body = to_bytes(request.into_body(), BODY_BYTES_MAX);
+    let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(|_| {
+        let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+        Fault::new(StatusCode::REQUEST_TIMEOUT, message)
+    })?;
+    body.map_err(|fault| {
         // The limit is wrapped, the connection's own faults are not.
         let text = fault.to_string();
         if text.contains("length limit exceeded") {
@@ -52,15 +64,20 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
 
 fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let parsed: T = serde_path_to_error::deserialize(&mut json).map_err(|fault| {
-        let path = fault.path().to_string();
-        let fault = fault.into_inner();
-        // Where the text stops being JSON, the path is that of the innocent field before it.
-        let innocent = path == "." || !fault.is_data();
-        if innocent { Fault::bad(explain(&fault)) } else { Fault::field(&path, explain(&fault)) }
-    })?;
+    let read = serde_path_to_error::deserialize::<_, T>(&mut json).map_err(|fault| told(&fault))?;
     json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
-    Ok(parsed)
+    drop(read);
+    let value: Value =
+        serde_json::from_slice(bytes).map_err(|fault| Fault::bad(explain(&fault)))?;
+    shape::check_text(&value)?;
+    shape::read(value).map_err(|fault| told(&fault))
+}
+
+fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
+    let (path, fault) = (fault.path().to_string(), fault.inner());
+    // Where the text stops being JSON, the path is that of the innocent field before it.
+    let innocent = path == "." || !fault.is_data();
+    if innocent { Fault::bad(explain(fault)) } else { Fault::field(&path, explain(fault)) }
 }
 
 /// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
@@ -100,6 +117,13 @@ mod tests {
 
     fn fault(body: &str) -> String {
         parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let request = Request::new(axum::body::Body::from_stream(never));
+        assert_eq!(read(request).await.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
     }
 
     #[test]

@@ -4,6 +4,9 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+/// Longest text of a refusal.
+const MESSAGE_CHARS_MAX: usize = 4000;
+
 /// A refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -57,6 +60,11 @@ impl Fault {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed on this request")
     }
 
+    /// What is wrong with a specification, as a change says it.
+    pub(crate) fn into_refusal(self) -> control::Error {
+        control::Error::Invalid { field: "spec", message: self.message }
+    }
+
     /// There is no such thing.
     pub(crate) fn no_such(kind: &str, id: &str) -> Self {
         let id = units::shown(id);
@@ -96,11 +104,13 @@ impl From<control::Error> for Fault {
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        let body = api_types::Error {
-            code: self.status.as_u16(),
-            message: self.message,
-            details: self.details,
-        };
+        let mut message = self.message;
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+            // What was sent may be part of it, and as long as a body.
+            message.truncate(end);
+            message.push('…');
+        }
+        let body = api_types::Error { code: self.status.as_u16(), message, details: self.details };
         let said = Said(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(said);

@@ -5,8 +5,10 @@ mod body;
 mod fault;
 mod guard;
 mod list;
+mod none;
 mod origin;
 mod parameters;
+mod shape;
 
 pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
@@ -15,5 +17,6 @@ pub(crate) use body::{Body, parse as parse_json, read as read_body};
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, flag, parameters, unknown_word};
+pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};
 pub(crate) use parameters::Allowed;

@@ -16,12 +16,13 @@ const BEARER: &str = "bearerAuth";
 /// Where schemas are referred to.
 const SCHEMAS: &str = "#/components/schemas/";
 /// What an operation may refuse with; every one of them with the published error body.
-const REFUSALS: [(u16, &str); 11] = [
+const REFUSALS: [(u16, &str); 12] = [
     (400, "Something in the request is wrong; the message names it"),
     (401, "The token is missing, wrong or expired"),
     (403, "The caller may not do this"),
     (404, "There is no such thing"),
     (405, "The path does not answer this method"),
+    (408, "The body did not come in time"),
     (409, "It exists already, or is in the wrong state"),
     (413, "The body is too large"),
     (422, "Well-formed, and not supported"),

@@ -159,7 +159,7 @@ pub(super) fn wanted<S: AssetSpec>(
             && query.fits(item.body.supports.as_ref())
     };
     let all = state.all::<Stored<S>>()?.into_iter().filter(wanted);
-    let usage = if query.usage { Some(Usage::new(state, &view)?) } else { None };
+    let usage = if query.usage { Some(Usage::new(state, &view, Some(caller))?) } else { None };
     let shown =
         |item: Item<_>| (item.object.seq, assets::shown(state, &view, item, usage.as_ref()));
     Ok(all.map(shown).collect())
@@ -225,7 +225,7 @@ pub(super) async fn read<S: AssetSpec>(
 ) -> Result<Json<Asset<S>>, Fault> {
     let found = find::<S>(&state, &caller, &id)?;
     let view = state.control.view();
-    let usage = if query.usage { Some(Usage::new(&state, &view)?) } else { None };
+    let usage = if query.usage { Some(Usage::new(&state, &view, Some(&caller))?) } else { None };
     Ok(Json(assets::shown(&state, &view, found, usage.as_ref())))
 }
 
@@ -237,7 +237,7 @@ async fn update<S: AssetSpec>(
 ) -> Result<Json<Asset<S>>, Fault> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
-    assets::check_description(request.meta.description.as_deref())?;
+    assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
     assets::check(&request.spec)?;
     let edit = move |name: &mut String, body: &mut Stored<S>| {
         body.change(name, request.meta.clone(), request.spec.clone());
@@ -254,14 +254,9 @@ pub(super) async fn delete<S: AssetSpec>(
 ) -> Result<NoContent, Fault> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Delete, S::RESOURCE, &before.object)?;
-    let usage = Usage::new(&state, &state.control.view())?.of(&id);
-    if let Some(first) = usage.templates.first() {
-        let why =
-            format!("template `{}` names it; change or delete the template first", first.name);
-        return Err(Fault::new(StatusCode::CONFLICT, why));
-    }
     if S::RESOURCE == Resource::Credentials
-        && let Some(user) = assets::living(&usage)
+        && let Some(user) =
+            assets::living(&Usage::new(&state, &state.control.view(), None)?.of(&id))
     {
         let why = format!("workload `{}` uses it; delete the workload first", user.name);
         return Err(Fault::new(StatusCode::CONFLICT, why));

@@ -105,7 +105,7 @@ async fn update<S: Credential>(
 ) -> Result<Json<Asset<S>>, Fault> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
-    assets::check_description(request.meta.description.as_deref())?;
+    assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
     let mut new = Stored { updates: 0, description: None, ..before.body };
     let replaces = request.spec.is_some();
     if let Some(spec) = request.spec {

@@ -172,6 +172,7 @@ async fn write(
     };
     let scope = state.scope("meta.", named)?;
     caller.must(Update, Resource::Policies, scope)?;
+    control::check_name(&request.meta.name).map_err(|why| Fault::field("meta.name", why))?;
     check(&request.policy)?;
     check_around(&state, kind, scope, &request.policy)?;
     if query.validate_only {

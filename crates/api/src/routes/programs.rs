@@ -9,17 +9,21 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource};
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
+use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use super::users::taken;
 use crate::access::Where;
-use crate::edge::{Body, Caller, Created, Fault, NoContent};
+use crate::edge::{
+    Body, Caller, Created, Fault, NoContent, NoParameters, parameters, unknown_word,
+};
 use crate::identity::{AccessKey, ClientSecret, ServiceAccount};
 use crate::objects::Item;
-use crate::openapi::{Route, delete, get, patch, post};
+use crate::openapi::{Description, Input, Route, delete, get, patch, post};
 
 /// Longest name of a service account or key.
 const NAME_BYTES_MAX: usize = 100;
@@ -127,7 +131,10 @@ fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire
     }
 }
 
-async fn accounts(FromState(server): FromState<Shared>) -> Result<Json<Vec<Wire>>, Fault> {
+async fn accounts(
+    FromState(server): FromState<Shared>,
+    _: NoParameters,
+) -> Result<Json<Vec<Wire>>, Fault> {
     let logins = server.logins()?;
     Ok(Json(server.all()?.iter().map(|account| wire(&logins, account)).collect()))
 }
@@ -229,6 +236,7 @@ fn own_key(server: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>
 async fn own_keys(
     FromState(server): FromState<Shared>,
     Extension(caller): Extension<Caller>,
+    _: NoParameters,
 ) -> Result<Json<Vec<AccessKey1>>, Fault> {
     let owner = caller.principal.to_string();
     let (all, logins) = (server.all::<AccessKey>()?, server.logins()?);
@@ -291,9 +299,49 @@ async fn regenerate_key(
 }
 
 /// Everybody's keys, for administrators.
-async fn all_keys(FromState(server): FromState<Shared>) -> Result<Json<Vec<AccessKey1>>, Fault> {
+async fn all_keys(
+    FromState(server): FromState<Shared>,
+    wanted: KeyQuery,
+) -> Result<Json<Vec<AccessKey1>>, Fault> {
     let logins = server.logins()?;
-    Ok(Json(server.all()?.iter().map(|key| key_wire(&logins, key)).collect()))
+    let mut all = server.all()?;
+    all.retain(|key| wanted.fits(key));
+    Ok(Json(all.iter().map(|key| key_wire(&logins, key)).collect()))
+}
+
+/// Which keys are asked for.
+struct KeyQuery(Vec<(String, String)>);
+
+const KEY_PARAMETERS: [(&str, &str); 2] =
+    [("clientId", "Of this client id"), ("createdBy", "Of this user")];
+
+impl KeyQuery {
+    fn fits(&self, key: &Item<AccessKey>) -> bool {
+        self.0.iter().all(|(name, value)| match name.as_str() {
+            "clientId" => key.object.id == *value,
+            _ => key.object.created_by == *value,
+        })
+    }
+}
+
+impl Input for KeyQuery {
+    fn describe(to: &mut Description) {
+        for (name, about) in KEY_PARAMETERS {
+            to.parameter(name, Type::String, about);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for KeyQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let (pairs, known) = (parameters(&parts.uri)?, KEY_PARAMETERS.map(|(name, _)| name));
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => Err(unknown_word("parameter", name, &known)),
+            None => Ok(Self(pairs)),
+        }
+    }
 }
 
 async fn delete_any_key(

@@ -12,7 +12,7 @@ use axum::{Extension, Json};
 use control::Scope;
 
 use super::Shared;
-use crate::edge::{Body, Caller, Fault};
+use crate::edge::{Body, Caller, Fault, NoParameters};
 use crate::openapi::{Route, get, post};
 
 /// The routes of roles and permissions. None of it is a secret.
@@ -64,7 +64,7 @@ fn wire(server: &Shared, role: &Role) -> RoleV1 {
     }
 }
 
-async fn roles(FromState(server): FromState<Shared>) -> Json<Vec<RoleV1>> {
+async fn roles(FromState(server): FromState<Shared>, _: NoParameters) -> Json<Vec<RoleV1>> {
     Json(ROLES.iter().map(|role| wire(&server, role)).collect())
 }
 
@@ -76,7 +76,7 @@ async fn role(
     Ok(Json(wire(&server, found.ok_or_else(|| Fault::no_such("role", &id))?)))
 }
 
-async fn permissions() -> Json<Vec<Permission>> {
+async fn permissions(_: NoParameters) -> Json<Vec<Permission>> {
     Json(Resource::ALL.iter().map(|resource| permission(*resource, |_| true)).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use api_types::{
     CountResponse, NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateList,
-    TemplateUpdate, WorkloadSpec, WorkloadTemplate, WorkloadType,
+    TemplateUpdate, TemplateUpdateMeta, WorkloadSpec, WorkloadTemplate, WorkloadType,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
@@ -13,12 +13,12 @@ use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use crate::access::Where;
-use crate::assets::check_description;
+use crate::assets::{check_description, description_after};
 use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
 use crate::objects::Item;
 use crate::openapi::{Description, Input, Route, delete as del, get, patch, post, put};
 use crate::scopes;
-use crate::templates::{Template, TemplateSpec, document, shown, spec_of};
+use crate::templates::{Template, TemplateSpec, shown, spec_of};
 
 /// The routes that all types of workload have.
 macro_rules! of_type {
@@ -209,7 +209,9 @@ async fn create<S: TemplateSpec>(
     check_description(meta.description.as_deref())?;
     let spec = request.spec.unwrap_or_default();
     spec.check()?;
-    let body = Template { description: meta.description, workload_type, spec: document(&spec) };
+    let (description, kept) = (meta.description, serde_json::Value::Null);
+    let mut body = Template { description, workload_type, spec: kept, names: Vec::new() };
+    body.set(&state.control.view(), scope, &spec)?;
     let made = state.make(&caller, scope, &meta.name, &body).await?;
     Ok(Created(shown(&state, &made)))
 }
@@ -223,9 +225,9 @@ async fn update<S: TemplateSpec>(
     Body(request): Body<TemplateUpdate<S>>,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
     let before = one(&state, &caller, of_type.0, &id)?;
-    caller.must_to_object(Update, Resource::Templates, &before.object)?;
     let spec = request.spec.unwrap_or_default();
-    save(&state, &caller, &id, TemplateUpdate { meta: request.meta, spec: Some(spec) }).await
+    spec.check()?;
+    save(&state, &caller, &before, request.meta, move |_| Ok(Some(spec.clone()))).await
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -237,38 +239,38 @@ async fn change<S: TemplateSpec>(
     Body(request): Body<TemplateUpdate<S>>,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
     let before = one(&state, &caller, of_type.0, &id)?;
-    caller.must_to_object(Update, Resource::Templates, &before.object)?;
-    let before = spec_of::<S>(&before)?;
-    let spec = request.spec.map(|spec| spec.over(before));
-    save(&state, &caller, &id, TemplateUpdate { meta: request.meta, spec }).await
+    let merged = move |body: &Template| {
+        let Some(spec) = request.spec.clone() else { return Ok(None) };
+        let spec = spec.over(spec_of::<S>(body)?);
+        // Also together with what somebody else has changed at this moment.
+        spec.check().map_err(Fault::into_refusal)?;
+        Ok(Some(spec))
+    };
+    save(&state, &caller, &before, request.meta, merged).await
 }
 
+/// Makes a change to the template as it is then; `spec` says the new values, if there are some.
 async fn save<S: TemplateSpec>(
     state: &Shared,
     caller: &Caller,
-    id: &str,
-    request: TemplateUpdate<S>,
+    before: &Item<Template>,
+    meta: TemplateUpdateMeta,
+    spec: impl Fn(&Template) -> Result<Option<S>, control::Error> + Send + Sync + 'static,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
-    check_description(request.meta.description.as_deref())?;
-    let spec = match request.spec {
-        Some(spec) => {
-            spec.check()?;
-            Some(document(&spec))
-        }
-        None => None,
-    };
-    let meta = request.meta;
+    caller.must_to_object(Update, Resource::Templates, &before.object)?;
+    check_description(meta.description.as_deref().filter(|text| !text.is_empty()))?;
+    let (control, scope) = (state.control.clone(), before.object.scope);
     let edit = move |name: &mut String, body: &mut Template| {
         if let Some(new) = &meta.name {
             name.clone_from(new);
         }
-        if let Some(spec) = &spec {
-            body.spec.clone_from(spec);
+        if let Some(spec) = spec(body)? {
+            body.set(&control.view(), scope, &spec)?;
         }
-        body.description = meta.description.clone().or(body.description.take());
+        body.description = description_after(meta.description.clone(), body.description.take());
         Ok(())
     };
-    Ok(Json(shown(state, &state.change(caller, id, edit).await?)))
+    Ok(Json(shown(state, &state.change(caller, &before.object.id, edit).await?)))
 }
 
 async fn delete(
@@ -310,12 +312,14 @@ impl<S: Sync> FromRequestParts<S> for NameQuery {
 
 async fn availability(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     NameQuery(pairs): NameQuery,
 ) -> Result<Json<NameAvailability>, Fault> {
     let value = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, v)| v.as_str());
     let needed = |name: &str| value(name).ok_or_else(|| Fault::field(name, "must be set"));
     let (name, kind) = (needed("templateName")?, needed("scopeType")?);
     let scope = state.scope_by_id("", scopes::named("scopeType", kind)?, value("scopeId"))?;
+    caller.must_see_in(Resource::Templates, scope)?;
     let taken = |item: &Item<Template>| item.object.name == name && item.object.scope == scope;
     Ok(Json(NameAvailability { available: !state.all()?.iter().any(taken) }))
 }

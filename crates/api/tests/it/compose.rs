@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::assets::{keep, of_tenant};
+use crate::people::{get, give, user};
 use crate::refusals::refused;
 use crate::server::Server;
 
@@ -102,6 +103,16 @@ async fn an_asset_says_who_uses_it() {
     assert_eq!(names(&used["trainings"]), ["a", "b"]);
     assert_eq!((names(&used["workspaces"]), names(&used["templates"])), (vec![], vec!["t".into()]));
     assert_eq!(server.get(&one).await["usedBy"], Value::Null);
+    let mut other = server.job("c", &json!({"assets": {"environment": lab}}));
+    other["projectId"] = json!("2");
+    submit(&server, other).await;
+    let (_, ann) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "2")).await;
+    for path in [one.clone(), "/api/v1/asset/environment".to_owned()] {
+        let (_, seen) = get(&server, &ann, &format!("{path}?usageInfo=true")).await;
+        let seen = seen.get("entries").map_or(&seen, |entries| &entries[0]);
+        assert_eq!(names(&seen["usedBy"]["trainings"]), ["c"], "those of team-a are not hers");
+    }
     let message = "template `t` names it; change or delete the template first";
     refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
 }

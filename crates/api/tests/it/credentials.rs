@@ -225,7 +225,7 @@ async fn wrong_credentials_are_refused_by_the_name_of_the_field_and_without_the_
             "generic-secret",
             pairs(json!([{"key": "a", "value": "\0"}])),
             400,
-            "spec: a value holds a zero byte",
+            "spec.keyValuePairs[0].value: has a control character",
         ),
         (
             "generic-secret",

@@ -206,3 +206,51 @@ async fn pages_of_other_hosts_are_not_served() {
         assert_eq!(got.as_u16(), status, "{host:?} {answer}");
     }
 }
+
+#[tokio::test]
+async fn parameters_that_do_nothing_are_refused() {
+    let server = Server::new().await;
+    for path in [
+        "/api/v1/service-accounts",
+        "/api/v1/access-keys",
+        "/api/v1/administration/access-keys",
+        "/api/v1/authorization/roles",
+        "/api/v1/authorization/permissions",
+    ] {
+        let with = format!("{path}?filterBy=name==a");
+        refused(&server, ("GET", &with, &Value::Null), 400, "unknown parameter `filterBy`").await;
+    }
+}
+
+#[tokio::test]
+async fn arrays_are_no_objects_and_text_has_no_control_characters() {
+    let server = Server::with_teams().await;
+    let job = |spec: Value| server.job("a", &spec);
+    let trainings = "/api/v1/workloads/trainings";
+    for (path, body, message) in [
+        ("/api/v1/users", json!(["a@x.org", false]), "invalid type: an array, expected an object"),
+        (
+            trainings,
+            job(json!({"image": "i", "compute": [1]})),
+            "spec.compute: invalid type: an ar",
+        ),
+        (trainings, job(json!({"image": "a\nb"})), "spec.image: has a control character"),
+        (trainings, job(json!({"image": "i", "args": "a\0"})), "spec.args: has a"),
+        (
+            trainings,
+            job(json!({"image": "i", "labels": [{"name": "a", "value": "b\u{1b}"}]})),
+            "spec.labels[0].value: has a control character",
+        ),
+        (
+            trainings,
+            job(json!({"image": "i", "workingDir": "/a\r"})),
+            "spec.workingDir: has a control character",
+        ),
+    ] {
+        refused(&server, ("POST", path, &body), 400, message).await;
+    }
+    let lines = job(json!({"image": "i", "args": "'a\n\tb'",
+        "environmentVariables": [{"name": "A", "value": "b\nc"}]}));
+    let (status, made) = server.post(trainings, lines).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+}

@@ -3,6 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::assets::{keep as asset, of_tenant};
+use crate::people::{get, give, user};
 use crate::refusals::refused;
 use crate::server::Server;
 
@@ -62,6 +64,71 @@ async fn a_template_is_replaced_changed_and_deleted() {
 }
 
 #[tokio::test]
+async fn what_a_template_names_must_be_there_for_it_and_stays() {
+    let server = Server::with_teams().await;
+    let foreign = json!({"name": "x", "scope": "project", "projectId": 2});
+    let foreign = asset(&server, "compute", &foreign, &json!({})).await;
+    let own = json!({"name": "y", "scope": "project", "projectId": 1});
+    let own = asset(&server, "compute", &own, &json!({})).await;
+    let source = json!({"server": "s", "path": "/a", "mountPath": "/b"});
+    let source = asset(&server, "datasource/nfs", &of_tenant("z"), &source).await;
+    let naming = |assets: Value| {
+        json!({"meta": {"name": "t", "scopeType": "project", "scopeId": "1"},
+            "spec": {"assets": assets}})
+    };
+    for path in ["trainings", "distributed"] {
+        let path = format!("{ALL}/{path}");
+        let body = naming(json!({"compute": foreign}));
+        let why = "spec.assets.compute: compute-asset";
+        refused(&server, ("POST", &path, &body), 404, why).await;
+        let body = naming(json!({"datasources": [{"id": "x"}]}));
+        let why = "spec.assets.datasources: asset x was not found";
+        refused(&server, ("POST", &path, &body), 404, why).await;
+        let body = naming(json!({"compute": own, "datasources": [{"id": source}]}));
+        let (status, made) = server.post(&path, body).await;
+        assert_eq!(status, StatusCode::CREATED, "{made}");
+        let why = "template `t` names it; change or delete the template first";
+        for asset in [format!("compute/{own}"), format!("datasource/nfs/{source}")] {
+            let asset = format!("/api/v1/asset/{asset}");
+            refused(&server, ("DELETE", &asset, &Value::Null), 409, why).await;
+        }
+        let one = format!("{path}/{}", made["meta"]["id"].as_str().unwrap());
+        let (status, changed) =
+            server.raw("PATCH", &one, &json!({"spec": {"assets": null}}).to_string()).await;
+        assert_eq!(status, StatusCode::OK, "{changed}");
+        server.raw("DELETE", &one, "").await;
+    }
+    let delete = format!("/api/v1/asset/compute/{own}");
+    assert_eq!(server.raw("DELETE", &delete, "").await.0, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn of_changes_at_once_none_is_lost() {
+    let server = Server::with_teams().await;
+    let id = keep(&server, "trainings", "a", &json!({"image": "i"})).await;
+    let one = format!("{ALL}/trainings/{id}");
+    let parts = [
+        json!({"spec": {"args": "x"}}),
+        json!({"spec": {"command": "c"}}),
+        json!({"spec": {"workingDir": "/w"}}),
+        json!({"spec": {"compute": {"gpuDevicesRequest": 1}}}),
+        json!({"meta": {"description": "d"}}),
+    ];
+    let all = parts.map(|part| part.to_string());
+    let all = all.iter().map(|part| server.raw("PATCH", &one, part));
+    for (status, changed) in futures_util::future::join_all(all).await {
+        assert_eq!(status, StatusCode::OK, "{changed}");
+    }
+    let kept = server.get(&one).await;
+    let want = json!({"image": "i", "args": "x", "command": "c", "workingDir": "/w",
+        "compute": {"gpuDevicesRequest": 1}});
+    assert_eq!((&kept["spec"], &kept["meta"]["description"]), (&want, &json!("d")));
+    let clear = json!({"meta": {"description": ""}}).to_string();
+    let (_, cleared) = server.raw("PATCH", &one, &clear).await;
+    assert_eq!((&cleared["spec"], &cleared["meta"]["description"]), (&want, &Value::Null));
+}
+
+#[tokio::test]
 async fn a_name_is_free_or_not_in_its_scope() {
     let server = Server::with_teams().await;
     keep(&server, "trainings", "a", &json!({})).await;
@@ -73,6 +140,13 @@ async fn a_name_is_free_or_not_in_its_scope() {
     ] {
         let got = server.get(&format!("{ALL}/name-availability?{query}")).await;
         assert_eq!(got["available"], free, "{query}");
+    }
+    let (_, ann) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    for (id, status) in [("1", 200), ("2", 403)] {
+        let query = format!("templateName=a&scopeType=project&scopeId={id}");
+        let (got, _) = get(&server, &ann, &format!("{ALL}/name-availability?{query}")).await;
+        assert_eq!(got, status, "a stranger asks nothing of project {id}");
     }
     let body = json!({"meta": {"name": "a", "scopeType": "project", "scopeId": "1"}});
     let path = format!("{ALL}/workspaces");

@@ -107,7 +107,7 @@ async fn what_an_object_belongs_to_must_be_there_and_ends_with_it() {
 #[tokio::test]
 async fn wrong_names_and_unknown_objects_are_refused() {
     let w = World::new(nodes(1, 1), &[1]).await;
-    for name in ["", "  ", "a\nb", &"x".repeat(1025)] {
+    for name in ["", "  ", "a\nb", " a", "a ", &"x".repeat(1025)] {
         let error = make(&w, name, Scope::Tenant).await.unwrap_err();
         assert!(matches!(error, Error::Invalid { field: "name", .. }), "{name}");
     }
@@ -115,6 +115,57 @@ async fn wrong_names_and_unknown_objects_are_refused() {
     let deleted = w.handle.delete_object("ann", "asset", "x").await.unwrap_err();
     assert_eq!(changed, deleted);
     assert!(matches!(changed, Error::NotFound { what: "asset", .. }));
+}
+
+#[tokio::test]
+async fn what_is_named_must_be_within_reach_and_stays_as_long_as_it_is_named() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    let shared = make(&w, "shared", Scope::Tenant).await.unwrap();
+    let own = make(&w, "own", Scope::Project(1)).await.unwrap();
+    let naming = |name: &str, scope, of: &Object| {
+        let body = json!({"names": [of.key()]});
+        NewObject { kind: "template", body, ..new(name, scope) }
+    };
+    let foreign = naming("t", Scope::Project(2), &own);
+    let error = w.handle.create_object("ann", foreign).await.unwrap_err();
+    assert!(matches!(error, Error::NotFound { what: "object", .. }), "{error}");
+    for (name, of) in [("a", &own), ("b", &shared)] {
+        let made =
+            w.handle.create_object("ann", naming(name, Scope::Project(1), of)).await.unwrap();
+        let error = w.handle.delete_object("ann", "asset", &of.id).await.unwrap_err();
+        let want = format!("template `{name}` names it; change or delete the template first");
+        assert_eq!(error.to_string(), want);
+        let none = Edit::new(|object| Ok((object.name.clone(), json!({}))));
+        w.handle.update_object("ann", "template", &made.id, none).await.unwrap();
+        w.handle.delete_object("ann", "asset", &of.id).await.unwrap();
+        let names = json!({"names": [of.key()]});
+        let again = Edit::new(move |object| Ok((object.name.clone(), names.clone())));
+        let gone = w.handle.update_object("ann", "template", &made.id, again).await.unwrap_err();
+        assert!(matches!(gone, Error::NotFound { what: "object", .. }), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_fills_the_disk_from_one_project() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    let large = |bytes: usize| NewObject {
+        body: json!({"text": "x".repeat(bytes), "secrets": "y".repeat(100_000)}),
+        ..new("large", Scope::Tenant)
+    };
+    let error = w.handle.create_object("ann", large(64 << 10)).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { field: "body", .. }), "{error}");
+    let made = w.handle.create_object("ann", large(60_000)).await.unwrap();
+    let grow = Edit::new(|object| Ok((object.name.clone(), json!({"text": "x".repeat(70_000)}))));
+    let error = w.handle.update_object("ann", "asset", &made.id, grow).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { field: "body", .. }), "{error}");
+    let (w, names) = (&w, (0..1001).map(|n| n.to_string()));
+    let all = names.map(|name| async move { make(w, &name, Scope::Project(1)).await });
+    let all = futures_util::future::join_all(all).await;
+    let refused: Vec<_> = all.into_iter().filter_map(Result::err).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    let why = "there are 1000 of kind asset, and no more than 1000 are allowed";
+    assert!(refused[0].to_string().starts_with(why), "{refused:?}");
+    make(w, "a", Scope::Project(2)).await.unwrap();
 }
 
 #[tokio::test]
