@@ -3,7 +3,7 @@
 //! refused.
 
 use api_types::{
-    CleanPodPolicy, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
+    CleanPodPolicy, Compute, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
     WorkloadSpec as Wire,
 };
 use control::view::WorkloadKind;
@@ -211,6 +211,26 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         let why = "is one for the whole workload; set it in spec and leave it out here";
         return Err(Fault::field(field, why));
     }
-    *master = std::mem::take(master).over(spec.clone());
+    let mut below = spec.clone();
+    if let (Some(own), Some(inherited)) = (&master.compute, &mut below.compute)
+        && asks_for_gpus(own)
+    {
+        // What it says of GPUs is all of it: a launcher of workers with shares may have none.
+        *inherited = Compute {
+            cpu_core_request: inherited.cpu_core_request.take(),
+            cpu_memory_request: inherited.cpu_memory_request.take(),
+            ..Compute::default()
+        };
+    }
+    *master = std::mem::take(master).over(below);
     Ok(())
+}
+
+/// Whether anything is said of GPUs, be it that there are none.
+fn asks_for_gpus(compute: &Compute) -> bool {
+    compute.gpu_devices_request.is_some()
+        || compute.gpu_request_type.is_some()
+        || compute.gpu_portion_request.is_some()
+        || compute.gpu_memory_request.is_some()
+        || compute.extended_resources.is_some()
 }

@@ -85,6 +85,18 @@ async fn a_master_takes_over_what_it_does_not_say() {
 }
 
 #[tokio::test]
+async fn a_master_may_do_without_the_gpus_of_the_workers() {
+    let server = Server::with_teams().await;
+    let mut body = server.job("d", &with(spec(), "distributedFramework", json!("MPI")));
+    body["masterSpec"] = json!({"compute": {"gpuDevicesRequest": 0}});
+    let answer = made(&server, body).await;
+    let compute = &answer["masterSpec"]["compute"];
+    assert_eq!((&compute["gpuDevicesRequest"], compute.get("gpuRequestType")), (&json!(0), None));
+    let shown = server.phase(answer["workloadId"].as_str().unwrap(), "Running").await;
+    assert_eq!(shown["allocatedResources"]["gpu"], json!(1));
+}
+
+#[tokio::test]
 async fn an_elastic_one_says_its_range() {
     let server = Server::with_teams().await;
     let range = with(with(spec(), "minReplicas", json!(1)), "maxReplicas", json!(4));
