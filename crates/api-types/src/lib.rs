@@ -11,6 +11,7 @@ mod cluster;
 mod department;
 mod fault;
 mod identity;
+mod inference;
 mod metric;
 mod own;
 mod place;
@@ -58,6 +59,11 @@ pub use identity::{
     ResetUserPassword200Response, ServiceAccount, ServiceAccountCreationRequest,
     ServiceAccountPatchRequest, ServiceAccountPostResponse, User2, UserChangePasswordRequest,
     UserCreationRequest1, UserPostResponse,
+};
+pub use inference::{
+    AutoScaling, GetInferenceWorkloadRevisions200Response, GetRevisionPods200Response,
+    InferenceUpdateRequest, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, Revision,
+    ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol,
 };
 pub use metric::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMeasurementResponseValuesInner,

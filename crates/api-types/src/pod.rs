@@ -18,6 +18,9 @@ pub struct Pod1 {
     pub workload_id: String,
     /// Workload, by name.
     pub workload_name: String,
+    /// The revision it belongs to, if it is a replica of an inference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision_id: Option<String>,
     /// Project, by id.
     pub project_id: String,
     /// Project, by name.

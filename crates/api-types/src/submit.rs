@@ -184,11 +184,35 @@ impl Inherit for Storage {
     }
 }
 
+impl Inherit for crate::AutoScaling {
+    fn over(self, below: Self) -> Self {
+        Self::over(self, below)
+    }
+}
+
 impl Inherit for Vec<SecretVolume> {
     fn over(self, below: Self) -> Self {
         by_name(self, below, SecretVolume::place)
     }
 }
+
+impl Inherit for crate::ServingConfiguration {
+    fn over(self, below: Self) -> Self {
+        Self::over(self, below)
+    }
+}
+
+impl Inherit for crate::ServingPort {
+    fn over(self, mut below: Self) -> Self {
+        if self.authorization_type.is_some() {
+            // Another audience; the inherited lists belong to the other one.
+            (below.authorized_users, below.authorized_groups) = (None, None);
+        }
+        Self::over(self, below)
+    }
+}
+
+impl Inherit for crate::Probes {}
 
 impl Inherit for Compute {
     fn over(self, mut below: Self) -> Self {
@@ -285,6 +309,14 @@ with_later! {
         pub restart_policy: RestartPolicy,
         /// Seconds between SIGTERM and SIGKILL.
         pub termination_grace_period_seconds: u64,
+        /// Of an inference: how many replicas.
+        pub autoscaling: crate::AutoScaling,
+        /// Of an inference: how long things may take.
+        pub serving_configuration: crate::ServingConfiguration,
+        /// Of an inference: where it serves, and for whom.
+        pub serving_port: crate::ServingPort,
+        /// Of an inference: how a replica shows that it is ready.
+        pub probes: crate::Probes,
         /// Kept and shown.
         pub labels: Vec<NameValue>,
         /// Kept and shown.
@@ -332,7 +364,6 @@ with_later! {
         node_pools: "nodePools",
         node_type: "nodeType",
         ports: "ports",
-        probes: "probes",
         related_urls: "relatedUrls",
         security: "security",
         ssh_auth_mount_path: "sshAuthMountPath",

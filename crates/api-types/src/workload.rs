@@ -86,6 +86,9 @@ pub struct Workload {
     pub requested_node_pools: Vec<String>,
     /// Pools it is in.
     pub current_node_pools: Vec<String>,
+    /// Where it is reached, if it is an inference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
     /// Images.
     pub images: Vec<String>,
     /// By whose rules its pods work together.

@@ -14,6 +14,7 @@ mod assets;
 mod convert;
 mod edge;
 mod forecast;
+mod gateway;
 mod identity;
 mod metrics;
 mod objects;
@@ -65,6 +66,10 @@ pub struct State {
     pub hosts: Option<Vec<String>>,
     /// The researcher's program, to be downloaded; none if there is none beside this one.
     pub client_program: Option<PathBuf>,
+    /// Serves the inferences.
+    pub serving: Arc<serving::Service>,
+    /// Where this server is reached, such as `http://127.0.0.1:7171`.
+    pub url: String,
     /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
 }
@@ -131,6 +136,7 @@ impl State {
         let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
         convert::Context {
             cluster_id: cluster.uuid.to_string(),
+            url: self.url.clone(),
             cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: self.now(),
         }

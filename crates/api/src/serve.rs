@@ -14,7 +14,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -29,7 +28,7 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 /// How long a connection may be silent, or take for the head of a request.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
 /// Most connections at a time; further ones wait.
-const CONNECTIONS_MAX: usize = 8192;
+const CONNECTIONS_MAX: u32 = 8192;
 /// Wait after the machine refused a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -59,8 +58,7 @@ impl Shutdown {
 
 /// Answers requests until `shutdown` is triggered and what was asked before is answered.
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, shutdown: Shutdown) {
-    let connections = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
     loop {
         let next = tokio::select! {
             () = shutdown.wait() => break,
@@ -71,14 +69,12 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, shut
             continue;
         };
         let connection =
-            Connection { router: router.clone(), address, watcher: connections.watcher(), place };
+            Connection { router: router.clone(), address, stop: shutdown.clone(), place };
         tokio::spawn(connection.begin(stream, tls.clone()));
     }
     drop(listener);
-    tokio::select! {
-        () = connections.shutdown() => {}
-        () = tokio::time::sleep(DRAIN_WAIT) => {}
-    }
+    // All have ended when all places are free. What has not ended by then is cut off.
+    drop(tokio::time::timeout(DRAIN_WAIT, places.acquire_many(CONNECTIONS_MAX)).await);
 }
 
 /// The next connection, once there is a place for it; none if the machine refuses it.
@@ -108,7 +104,7 @@ async fn accept(
 struct Connection {
     router: Router,
     address: SocketAddr,
-    watcher: Watcher,
+    stop: Shutdown,
     place: OwnedSemaphorePermit,
 }
 
@@ -124,7 +120,7 @@ impl Connection {
     }
 
     async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let Self { router, address, watcher, place } = self;
+        let Self { router, address, stop, place } = self;
         let service = service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(address));
@@ -133,8 +129,18 @@ impl Connection {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WAIT)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = watcher.watch(connection).await {
+            .serve_connection(TokioIo::new(stream), service)
+            // A request to an inference may go over to another protocol.
+            .with_upgrades();
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.wait() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%address, "a connection ended: {error}");
         }
         drop(place);

@@ -82,6 +82,7 @@ pub(crate) const fn type_of(kind: WorkloadKind) -> WorkloadType {
         WorkloadKind::Training => WorkloadType::Training,
         WorkloadKind::Workspace => WorkloadType::Workspace,
         WorkloadKind::Distributed => WorkloadType::Distributed,
+        WorkloadKind::Inference => WorkloadType::Inference,
     }
 }
 

@@ -154,6 +154,7 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
     };
     amounts(spec)?;
     elastic(spec)?;
+    spec.serving.as_ref().map_or(Ok(()), crate::serving::Serving::check)?;
     ensure(
         spec.backoff_limit <= BACKOFF_LIMIT_MAX,
         "backoff limit",

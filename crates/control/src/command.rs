@@ -1,12 +1,13 @@
 //! What can be asked of the dispatcher. Owns: the shape of requests after authentication and
 //! conversion from the wire. Validation of values happens in `admission`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
+use crate::serving::{Revision, Serving};
 use crate::spec::{PodSet, Together};
 use crate::view::{Rank, Rules, Share, WorkloadKind};
 
@@ -143,6 +144,10 @@ pub struct WorkloadSpec {
     pub more: Vec<PodSet>,
     /// How its pods work together; none where each is on its own.
     pub together: Option<Together>,
+    /// How it serves requests; none if it does not.
+    pub serving: Option<Serving>,
+    /// Whose revision it is; none for what people submit.
+    pub revision: Option<Revision>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
     /// Priority; higher goes first inside the project.
@@ -176,6 +181,10 @@ pub(crate) enum Command {
     Delete { by: String, id: Uuid },
     Suspend { by: String, id: Uuid },
     Resume { by: String, id: Uuid },
+    UpdateInference { by: String, id: Uuid, from: Uuid, spec: Box<WorkloadSpec> },
+    Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
+    Retire { revision: Uuid },
+    GiveUp { revision: Uuid, why: String },
     StopEverything { by: String },
     CreateObject { by: String, new: NewObject },
     UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },

@@ -2,7 +2,6 @@
 //! anything, so that a refused one leaves no trace but its audit row.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use engine::Engine;
 use store::{AuditDetail, AuditRow, Change, Desired};
@@ -10,9 +9,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
-use crate::state::{News, Pod, State, Workload};
-use crate::view::Phase;
-use crate::{Error, admission, persist};
+use crate::state::{News, State, Workload};
+use crate::{Error, admission};
 
 impl State {
     /// Carries out a command and writes it to the audit log.
@@ -28,7 +26,10 @@ impl State {
             self.outbox.changes.push(Change::Audit(row));
             return Ok(Subject::Nothing);
         }
-        let (who, what, target) = self.audited(&command);
+        // What the server asks of itself is told as events.
+        let Some((who, what, target)) = self.audited(&command) else {
+            return self.carry_out(command, engine);
+        };
         let outcome = self.carry_out(command, engine);
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
         let row = AuditRow { at: self.now, who, what: what.into_owned(), target, result, detail };
@@ -36,7 +37,7 @@ impl State {
         outcome
     }
 
-    fn audited(&self, command: &Command) -> (String, Cow<'static, str>, String) {
+    fn audited(&self, command: &Command) -> Option<(String, Cow<'static, str>, String)> {
         let department = |id: &u64| {
             self.departments.get(id).map_or_else(|| id.to_string(), |found| found.name.clone())
         };
@@ -67,23 +68,28 @@ impl State {
             Command::Delete { by, id } => (by, "workload.delete", workload(id)),
             Command::Suspend { by, id } => (by, "workload.suspend", workload(id)),
             Command::Resume { by, id } => (by, "workload.resume", workload(id)),
+            Command::UpdateInference { by, id, .. } => (by, "workload.update", workload(id)),
+            Command::Scale { .. } | Command::Retire { .. } | Command::GiveUp { .. } => {
+                return None;
+            }
             Command::StopEverything { by } => (by, "server.down", String::new()),
             Command::Record(record) => (&record.who, "record", record.target.clone()),
             Command::CreateObject { by, new } => {
-                return (by.clone(), format!("{}.create", new.kind).into(), new.name.clone());
+                return Some((by.clone(), format!("{}.create", new.kind).into(), new.name.clone()));
             }
             Command::UpdateObject { by, kind, id, .. } => {
-                return (by.clone(), format!("{kind}.update").into(), object(kind, id));
+                return Some((by.clone(), format!("{kind}.update").into(), object(kind, id)));
             }
             Command::DeleteObject { by, kind, id } => {
-                return (by.clone(), format!("{kind}.delete").into(), object(kind, id));
+                return Some((by.clone(), format!("{kind}.delete").into(), object(kind, id)));
             }
         };
-        (who.clone(), what.into(), target)
+        Some((who.clone(), what.into(), target))
     }
 
     fn carry_out(&mut self, command: Command, engine: &dyn Engine) -> Result<Subject, Error> {
-        let starts = matches!(command, Command::Submit { .. } | Command::Resume { .. });
+        use Command::{Resume, Submit, UpdateInference};
+        let starts = matches!(command, Submit { .. } | Resume { .. } | UpdateInference { .. });
         if self.halted && starts {
             return Err(Error::stopping());
         }
@@ -105,6 +111,12 @@ impl State {
             Command::DeleteObject { by, kind, id } => {
                 self.delete_object(&by, kind, &id).map(Subject::Object)
             }
+            Command::UpdateInference { by, id, from, spec } => {
+                self.update_inference(&by, id, from, *spec, engine)
+            }
+            Command::Scale { revision, wanted, why } => self.scale(revision, &wanted, &why),
+            Command::Retire { revision } => self.retire(revision),
+            Command::GiveUp { revision, why } => self.give_up(revision, &why),
             Command::Record(_) => Ok(Subject::Nothing),
             Command::StopEverything { .. } => {
                 self.halt();
@@ -126,49 +138,34 @@ impl State {
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.name, being_deleted)?;
-        let id = Uuid::now_v7();
-        let pods = (0..spec.pod_count()).map(Pod::new).collect();
-        let workload = Workload {
-            id,
-            seq: self.last_workload_seq + 1,
-            project_id,
-            spec: Arc::new(spec),
-            created_at: self.now,
-            model: None,
-            phase: Phase::Pending,
-            phase_since: self.now,
-            desired: Desired::Run,
-            restarts: 0,
-            not_before: None,
-            completed_at: None,
-            waited_ms: 0,
-            ran_ms: 0,
-            pending: Vec::new(),
-            last_eviction: None,
-            over_quota: false,
-            requested: units::Resources::ZERO,
-            pods,
-        };
-        self.add(workload, false)?;
-        self.last_workload_seq += 1;
-        let workload = &self.workloads[&id];
-        let message = format!("accepted from {}", workload.spec.submitted_by);
-        self.outbox.changes.push(Change::Workload(Box::new(persist::workload_row(workload))));
-        self.touch(id);
+        let message = format!("accepted from {}", spec.submitted_by);
+        let workload = self.new_workload(project_id, spec);
+        let (id, spec) = (workload.id, workload.spec.clone());
+        self.take_in(workload)?;
         self.say(id, News::new("Submitted", message));
+        if let Some(serving) = &spec.serving {
+            self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
+        }
         Ok(Subject::Workload(id))
     }
 
+    /// A workload that people know; its revisions are not theirs to stop.
     fn known(&self, id: Uuid) -> Result<&Workload, Error> {
-        self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))
+        let found = self.workloads.get(&id).filter(|w| w.spec.revision.is_none());
+        found.ok_or_else(|| Error::no_workload(id))
     }
 
     fn delete(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
         if self.known(id)?.desired != Desired::Delete {
             self.set_desired(id, Desired::Delete);
             self.say(id, News::new("Deleting", format!("{by} asked for its deletion")));
-            self.release_all(id);
-            self.finish_deletion(id);
+            let mut all = self.workloads.get(&id).map(|w| w.revisions.clone()).unwrap_or_default();
+            all.push(id);
+            for id in all {
+                self.set_desired(id, Desired::Delete);
+                self.release_all(id);
+                self.finish_deletion(id);
+            }
         }
         Ok(Subject::Workload(id))
     }
@@ -176,6 +173,13 @@ impl State {
     fn suspend(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
         let workload = self.known(id)?;
         refuse_ended(workload, "suspended")?;
+        if workload.spec.has_revisions() {
+            return Err(Error::conflict(format!(
+                "inference `{}` cannot be suspended; with minReplicas 0 it has no replicas while nobody \
+                 asks, or delete it",
+                workload.spec.name
+            )));
+        }
         if workload.desired == Desired::Run {
             self.set_desired(id, Desired::Suspend);
             self.say(id, News::new("Suspended", format!("{by} asked to suspend it")));

@@ -160,7 +160,7 @@ impl Dispatcher {
             cluster: self.state.cluster.clone(),
             policy: self.policy.clone(),
             now: self.state.now.max(self.clock.now()),
-            workloads: self.state.by_model.iter().map(|(&model, &id)| (id, model)).collect(),
+            workloads: self.state.in_model(),
         };
         // Whoever asked may have gone.
         let _ = look.send(Box::new(state));

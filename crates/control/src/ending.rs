@@ -114,7 +114,7 @@ impl State {
         for pod in due {
             self.restarting.remove(&pod);
             if let Some(&(id, number)) = self.homes.get(&pod) {
-                self.start(id, number);
+                self.again_in_place(id, number);
             }
         }
     }
@@ -195,11 +195,14 @@ impl State {
             .pods
             .iter()
             .any(|pod| self.occupancy(pod).current.is_some() || self.has_stray(pod.id));
-        if workload.desired != Desired::Delete || held {
+        if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
             return;
         }
+        let is_known = workload.spec.revision.is_none();
         self.settle(id);
-        self.say(id, News::new("Deleted", "deleted"));
+        if is_known {
+            self.say(id, News::new("Deleted", "deleted"));
+        }
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(&id) else { return };
         workload.pending.clear();
@@ -207,7 +210,8 @@ impl State {
         self.outbox.changes.push(Change::WorkloadState(id, state));
         self.outbox.workloads.remove(&id);
         self.outbox.projects.insert(workload.project_id);
-        if let Some(project) = self.projects.get_mut(&workload.project_id) {
+        let project = self.projects.get_mut(&workload.project_id);
+        if let Some(project) = project.filter(|_| workload.spec.revision.is_none()) {
             project.names.remove(&workload.spec.name);
         }
         for pod in &workload.pods {
@@ -216,6 +220,10 @@ impl State {
             self.remove_runs(std::slice::from_ref(pod));
             self.outbox.actions.push(Action::Forget(pod.id));
         }
+        let revision = workload.spec.revision;
         self.outbox.deleted.insert(id, workload);
+        if let Some(revision) = revision {
+            self.disown(revision, id);
+        }
     }
 }

@@ -24,7 +24,7 @@ impl Workload {
         for set in self.spec.sets() {
             let mut left = set.wanted();
             for pod in pods.by_ref().take(set.pods as usize) {
-                let turn = pod.ended.is_none() && left > 0;
+                let turn = pod.ended.is_none() && !pod.parked && left > 0;
                 left -= u32::from(turn);
                 turns.push(turn);
             }
@@ -66,6 +66,11 @@ impl Workload {
         self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
     }
 
+    /// Whether its pods are told ports of their own.
+    fn needs_ports(&self) -> bool {
+        self.spec.together.is_some() || self.spec.serving.is_some()
+    }
+
     /// What happens to those that still run when it has ended.
     pub(crate) fn clean(&self) -> CleanPods {
         self.spec.together.map(|together| together.clean).unwrap_or_default()
@@ -76,7 +81,7 @@ impl State {
     /// A pod has got its place: it begins, or waits there for those it works together with.
     pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
         let now = self.now;
-        if self.workloads.get(&id).is_none_or(|workload| workload.spec.together.is_none()) {
+        if self.workloads.get(&id).is_none_or(|workload| !workload.needs_ports()) {
             self.start(id, number);
             return;
         }
@@ -89,10 +94,24 @@ impl State {
         self.touch(id);
     }
 
+    /// A pod that kept its place is to begin there again.
+    pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.spec.serving.is_some()) {
+            // At another port: somebody else may have taken its own.
+            self.placed(id, number);
+        } else {
+            self.start(id, number);
+        }
+    }
+
     /// Begins what waited for others that have their places now.
     pub(crate) fn assemble(&mut self, engine: &dyn Engine) {
         for id in std::mem::take(&mut self.assembling) {
             let Some(workload) = self.workloads.get(&id) else { continue };
+            if workload.spec.serving.is_some() {
+                self.begin_replicas(id, engine);
+                continue;
+            }
             let is_there = |pod: &Pod| {
                 let place = self.occupancy(pod);
                 pod.ended.is_some() || (place.current.is_some() && !place.releasing)
@@ -102,7 +121,8 @@ impl State {
             }
             let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
-                self.give_ports(id, engine);
+                let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
+                self.give_ports(id, &all, engine);
             }
             for number in 0..self.workloads[&id].pods.len() {
                 if self.workloads[&id].may_begin(number) {
@@ -112,29 +132,48 @@ impl State {
         }
     }
 
-    /// Gives each pod a port that no other gang has and nobody listens on. Each time others, so that
-    /// what may be left of the last runs disturbs nobody.
-    fn give_ports(&mut self, id: Uuid, engine: &dyn Engine) {
+    /// Begins the replicas that have their places. Each is on its own.
+    fn begin_replicas(&mut self, id: Uuid, engine: &dyn Engine) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let living = self.by_model.values().filter(|other| **other != id);
-        let others = living.filter_map(|other| self.workloads.get(other));
-        let taken: BTreeSet<u16> =
-            others.flat_map(|other| other.pods.iter().filter_map(|pod| pod.port)).collect();
+        let waiting = workload.pods.iter().enumerate().filter(|(_, pod)| pod.waits_for_others);
+        let waiting: Vec<_> = waiting.map(|(number, _)| number).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        self.give_ports(id, &waiting, engine);
+        for number in waiting {
+            self.start(id, number);
+        }
+    }
+
+    /// Gives some pods ports that no other pod has and nobody listens on. Each time others, so that
+    /// what may be left of the last runs disturbs nobody.
+    fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let living = self.by_model.values().filter_map(|living| self.workloads.get(living));
+        let gets_another = |w: &Workload, number| w.id == id && numbers.contains(&number);
+        let keep = living.flat_map(|w| {
+            let pods = w.pods.iter().enumerate();
+            pods.filter(move |(number, _)| !gets_another(w, *number)).map(|(_, pod)| pod)
+        });
+        let taken: BTreeSet<u16> = keep.filter_map(|pod| pod.port).collect();
         let before = workload.pods.iter().filter_map(|pod| pod.port).max();
         let [.., high, low] = id.into_bytes();
         let start = before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
         let ports: Vec<_> = (0..PORT_COUNT)
             .map(|step| PORT_FIRST + (start % PORT_COUNT + step) % PORT_COUNT)
             .filter(|port| !taken.contains(port) && engine.port_is_free(*port))
-            .take(workload.pods.len())
+            .take(numbers.len())
             .collect();
-        if ports.len() < workload.pods.len() {
+        if ports.len() < numbers.len() {
             tracing::error!(workload = %id, "there are too few free ports for its pods");
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let mut ports = ports.into_iter();
-        for pod in &mut workload.pods {
-            pod.port = ports.next();
+        for &number in numbers {
+            if let Some(pod) = workload.pods.get_mut(number) {
+                pod.port = ports.next();
+            }
         }
         self.touch(id);
     }

@@ -1,7 +1,7 @@
 //! What the rest of the house holds of the dispatcher. Owns: turning calls into messages and
 //! waiting for their answers. Reading never waits for the dispatcher.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -238,6 +238,51 @@ impl Handle {
     /// There is no such workload, or it has ended.
     pub async fn resume(&self, by: &str, id: Uuid) -> Result<Arc<WorkloadView>, Error> {
         self.workload(Command::Resume { by: by.to_owned(), id }).await
+    }
+
+    /// Gives an inference new values, which are its next revision. `from` is the revision they were
+    /// made from.
+    ///
+    /// # Errors
+    /// A value is not allowed, there is no such inference, or it has a newer revision than `from`.
+    pub async fn update_inference(
+        &self,
+        by: &str,
+        id: Uuid,
+        from: Uuid,
+        spec: WorkloadSpec,
+    ) -> Result<Arc<WorkloadView>, Error> {
+        let (by, spec) = (by.to_owned(), Box::new(spec));
+        self.workload(Command::UpdateInference { by, id, from, spec }).await
+    }
+
+    /// Says which replicas of a revision should run, by their numbers, and why.
+    ///
+    /// # Errors
+    /// There is no such revision that serves, or no such replica.
+    pub async fn scale(
+        &self,
+        revision: Uuid,
+        wanted: BTreeSet<u32>,
+        why: String,
+    ) -> Result<(), Error> {
+        self.ask(Command::Scale { revision, wanted, why }).await.map(drop)
+    }
+
+    /// Stops a revision that another has taken the place of.
+    ///
+    /// # Errors
+    /// There is no such revision that serves.
+    pub async fn retire(&self, revision: Uuid) -> Result<(), Error> {
+        self.ask(Command::Retire { revision }).await.map(drop)
+    }
+
+    /// Ends a revision that never got ready.
+    ///
+    /// # Errors
+    /// There is no such revision that serves.
+    pub async fn give_up(&self, revision: Uuid, why: String) -> Result<(), Error> {
+        self.ask(Command::GiveUp { revision, why }).await.map(drop)
     }
 
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay

@@ -34,8 +34,10 @@ mod planned;
 mod publish;
 mod reasons;
 mod recover;
+mod revisions;
 mod secrets;
 mod service;
+mod serving;
 mod spec;
 mod state;
 mod usage;
@@ -53,5 +55,6 @@ pub use objects::{
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use service::Service;
+pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together};
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};

@@ -13,7 +13,7 @@ use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
 use crate::view::ReasonView;
-use crate::{Error, admission, demands};
+use crate::{Error, admission, demands, revisions};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -27,6 +27,11 @@ impl State {
         let project =
             self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         let spec = &workload.spec;
+        if spec.has_revisions() {
+            project.names.insert(spec.name.clone(), workload.id);
+            self.workloads.insert(workload.id, workload);
+            return Ok(());
+        }
         let set = |set: &PodSet| model::PodSetSpec {
             name: set.role.clone(),
             pods_min: set.pods_min,
@@ -60,7 +65,9 @@ impl State {
         for (number, pod) in workload.pods.iter().enumerate() {
             self.homes.insert(pod.id, (workload.id, number));
         }
-        project.names.insert(workload.spec.name.clone(), workload.id);
+        if workload.spec.revision.is_none() {
+            project.names.insert(workload.spec.name.clone(), workload.id);
+        }
         let (id, not_before) = (workload.id, workload.not_before);
         let listed = workload.model.is_some();
         self.workloads.insert(id, workload);
@@ -68,6 +75,7 @@ impl State {
             self.cluster.set_not_before(model, not_before.unwrap_or(Instant(0)));
         }
         self.update_wants(id);
+        self.adopt(id);
         Ok(())
     }
 
@@ -139,10 +147,12 @@ impl State {
         };
         let spec = &workload.spec;
         let (set, _) = spec.set_of(number);
-        let run = RunSpec {
+        let head = self.workloads.get(&self.head_of(id))?;
+        let mut run = RunSpec {
             key: pod.run(),
             pod_name: pod_name(spec, pod),
-            workload_id: id,
+            workload_id: head.id,
+            workload_name: head.spec.name.clone(),
             project_name: self.projects.get(&workload.project_id)?.name.clone(),
             pod_index: pod.index,
             node_name: node.name.clone(),
@@ -150,6 +160,9 @@ impl State {
             gang: self.gang_of(workload, number),
             ..admission::without_place(spec, set)
         };
+        if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
+            revisions::tell_port(&mut run, port);
+        }
         let sealed = set.pod.secrets.iter().map(|of| self.sealed(of)).collect();
         Some(Start { spec: run, sealed })
     }

@@ -41,11 +41,12 @@ macro_rules! words {
 }
 
 mod place;
+mod serving;
 
 use place::{mig, place_body, place_from_body};
 
 words!(Phase, phase_word, phase, "phase":
-    Pending = "pending", Initializing = "initializing", Running = "running",
+    Updating = "updating", Pending = "pending", Initializing = "initializing", Running = "running",
     Degraded = "degraded",
     Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
     Completed = "completed", Failed = "failed");
@@ -53,7 +54,7 @@ words!(Rank, rank_word, rank, "rank":
     VeryLow = "very-low", Low = "low", MediumLow = "medium-low", Medium = "medium",
     MediumHigh = "medium-high", High = "high", VeryHigh = "very-high");
 words!(WorkloadKind, kind_word, kind, "kind of workload":
-    Training = "training", Workspace = "workspace", Distributed = "distributed");
+    Training = "training", Workspace = "workspace", Distributed = "distributed", Inference = "inference");
 words!(Restart, restart_word, restart, "restart policy":
     Never = "never", OnFailure = "on-failure", Always = "always");
 words!(Framework, framework_word, framework, "framework":
@@ -239,6 +240,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         over_quota: false,
         requested: units::Resources::ZERO,
         pods: Vec::new(),
+        revisions: Vec::new(),
     })
 }
 
@@ -256,6 +258,8 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
             first_waits: together.first_waits,
             clean: clean_word(together.clean).to_owned(),
         }),
+        serving: spec.serving.as_ref().map(serving::body),
+        revision: spec.revision.map(serving::revision_body),
         elastic: spec.elastic,
         priority: spec.priority,
         priority_class: spec.priority_class.clone(),
@@ -362,6 +366,8 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         pods: set_from_body(body.pods)?,
         more: body.more.into_iter().map(set_from_body).collect::<Result<_, _>>()?,
         together: body.together.as_ref().map(together_from_body).transpose()?,
+        serving: body.serving.map(serving::from_body).transpose()?,
+        revision: body.revision.map(serving::revision_from_body),
         elastic: body.elastic,
         priority: body.priority,
         priority_class: body.priority_class,
@@ -401,6 +407,7 @@ pub(crate) fn pod_row(
             resized_at_ms: ms(pod.resized_at),
             restart_at_ms: ms(pod.restart_at),
             waits_for_others: pod.waits_for_others,
+            parked: pod.parked,
             port: pod.port,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
@@ -423,6 +430,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         resized_at: at(body.resized_at_ms),
         restart_at: at(body.restart_at_ms),
         waits_for_others: body.waits_for_others,
+        parked: body.parked,
         port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),

@@ -27,6 +27,9 @@ impl State {
     }
 
     fn phase(&self, workload: &Workload) -> Phase {
+        if workload.spec.has_revisions() {
+            return self.phase_of_head(workload);
+        }
         let places: Vec<_> = workload.pods.iter().map(|pod| self.occupancy(pod)).collect();
         match workload.desired {
             Desired::Delete => return Phase::Deleting,
@@ -77,7 +80,7 @@ impl State {
         let span_ms = now.since_ms(workload.phase_since);
         match workload.phase {
             Phase::Pending | Phase::Resuming | Phase::Initializing => workload.waited_ms += span_ms,
-            Phase::Running | Phase::Degraded => workload.ran_ms += span_ms,
+            Phase::Running | Phase::Degraded | Phase::Updating => workload.ran_ms += span_ms,
             _ => {}
         }
         workload.phase = phase;

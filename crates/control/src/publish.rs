@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::QueueId;
-use store::Change;
+use store::{Change, Desired};
 use units::{Kind, Resources};
 use uuid::Uuid;
 
@@ -32,7 +32,11 @@ impl State {
     /// Ends the batch: brings phases and flags up to date and empties the outbox.
     pub(crate) fn finish(&mut self, before: &View) -> Batch {
         let touched: Vec<_> = self.outbox.workloads.iter().copied().collect();
-        for id in touched {
+        // The phase of an inference follows from those of its revisions.
+        let (revisions, others): (Vec<_>, Vec<_>) = touched
+            .into_iter()
+            .partition(|id| self.workloads.get(id).is_some_and(|w| w.spec.revision.is_some()));
+        for id in revisions.into_iter().chain(others) {
             self.settle(id);
         }
         self.plan_run_limits();
@@ -115,13 +119,20 @@ impl State {
     fn view(&self, before: &View, outbox: &Outbox) -> View {
         let mut workloads =
             if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
+        let mut revisions =
+            if outbox.everything { BTreeMap::new() } else { before.revisions.clone() };
         for id in outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys()) {
             match self.workloads.get(id) {
                 Some(workload) => {
-                    workloads.insert(*id, Arc::new(self.workload_view(workload)));
+                    let shelf = match workload.spec.revision {
+                        None => &mut workloads,
+                        Some(_) => &mut revisions,
+                    };
+                    shelf.insert(*id, Arc::new(self.workload_view(workload)));
                 }
                 None => {
                     workloads.remove(id);
+                    revisions.remove(id);
                 }
             }
         }
@@ -146,6 +157,7 @@ impl State {
             departments: departments.collect(),
             projects: projects.collect(),
             workloads,
+            revisions,
             objects: self.objects.clone(),
             nodes: nodes.collect(),
             capacity: self.cluster.capacity(),
@@ -220,6 +232,27 @@ impl State {
     }
 
     fn workload_view(&self, workload: &Workload) -> WorkloadView {
+        let own = self.view_of_one(workload);
+        let revisions = self.revisions_of(workload).map(|revision| self.view_of_one(revision));
+        revisions.fold(own, |mut all, one| {
+            let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
+            let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);
+            all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_live));
+            all.allocated += one.allocated;
+            if is_live {
+                all.requested += one.requested;
+                all.pending.extend(one.pending);
+            }
+            all.over_quota |= one.over_quota;
+            all.restarts += one.restarts;
+            all.last_eviction =
+                all.last_eviction.into_iter().chain(one.last_eviction).max_by_key(|e| e.at);
+            all
+        })
+    }
+
+    /// A workload without what its revisions have.
+    fn view_of_one(&self, workload: &Workload) -> WorkloadView {
         let project = self.projects.get(&workload.project_id);
         let department_id = project.map_or(0, |project| project.department_id);
         WorkloadView {
@@ -238,6 +271,7 @@ impl State {
             requested: workload.requested,
             over_quota: workload.over_quota,
             pods: workload.pods.iter().map(|pod| self.pod_view(workload, pod)).collect(),
+            revisions: workload.revisions.clone(),
             pending: workload.pending.clone(),
             last_eviction: workload.last_eviction.clone(),
             restarts: workload.restarts,
@@ -270,6 +304,9 @@ impl State {
             index: pod.index,
             generation: pod.generation,
             name: pod_name(&workload.spec, pod),
+            revision: workload.spec.revision.map(|_| workload.id),
+            port: pod.port,
+            wanted: !pod.parked && workload.desired == Desired::Run,
             state,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),

@@ -75,6 +75,8 @@ pub(crate) struct Workload {
     /// What all its pods ask for together.
     pub(crate) requested: Resources,
     pub(crate) pods: Vec<Pod>,
+    /// Its revisions, the oldest first, if it is an inference.
+    pub(crate) revisions: Vec<Uuid>,
 }
 
 /// How a pod ended for good.
@@ -103,7 +105,9 @@ pub(crate) struct Pod {
     /// It has its place, and begins when the others of its gang have theirs. Until then it holds
     /// the place without a process, too.
     pub(crate) waits_for_others: bool,
-    /// Its own port, where the pods of its workload work together.
+    /// It is a replica that is not wanted.
+    pub(crate) parked: bool,
+    /// Its own port, where the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
@@ -130,6 +134,7 @@ impl Pod {
             resized_at: None,
             restart_at: None,
             waits_for_others: false,
+            parked: false,
             port: None,
             ended: None,
             last_exit: None,
@@ -271,6 +276,9 @@ impl State {
         if let Some(workload) = self.workloads.get(&id) {
             self.outbox.workloads.insert(id);
             self.outbox.projects.insert(workload.project_id);
+            if let Some(revision) = workload.spec.revision {
+                self.outbox.workloads.insert(revision.of);
+            }
         }
     }
 
@@ -319,7 +327,7 @@ impl State {
             at: self.now,
             kind: news.kind.to_owned(),
             warning: news.warning,
-            workload_id: Some(id),
+            workload_id: Some(self.head_of(id)),
             workload_name: workload.spec.name.clone(),
             pod_name,
             project_id: Some(project_id),

@@ -18,6 +18,8 @@ pub struct View {
     pub projects: BTreeMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id.
     pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
+    /// The revisions of inferences, by id. Each is shown like a workload.
+    pub revisions: BTreeMap<Uuid, Arc<WorkloadView>>,
     /// What the scheduler does not need: users, rules, assets, ….
     pub objects: crate::Objects,
     /// Nodes in their order.
@@ -123,6 +125,7 @@ impl Rules {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => self.training_run_ms_max,
             WorkloadKind::Workspace => self.workspace_run_ms_max,
+            WorkloadKind::Inference => None,
         }
     }
 }
@@ -218,6 +221,8 @@ pub enum WorkloadKind {
     Workspace,
     /// A training of several pods that work together.
     Distributed,
+    /// Answers requests; not preemptible.
+    Inference,
 }
 
 impl WorkloadKind {
@@ -236,6 +241,8 @@ pub enum Phase {
     Running,
     /// Runs with fewer pods than it asks for.
     Degraded,
+    /// Serves, while a newer revision of it is on its way.
+    Updating,
     /// Being suspended.
     Stopping,
     /// Suspended.
@@ -300,8 +307,10 @@ pub struct WorkloadView {
     pub requested: Resources,
     /// Whether any of what it holds is above its project's quota.
     pub over_quota: bool,
-    /// Its pods.
+    /// Its pods; of an inference those of its revisions that are wanted or still there.
     pub pods: Vec<PodView>,
+    /// Its revisions, the oldest first, if it is an inference.
+    pub revisions: Vec<Uuid>,
     /// Why it waits; empty when it does not.
     pub pending: Vec<ReasonView>,
     /// Its last eviction, move or resize, and for whom.
@@ -325,6 +334,12 @@ pub struct PodView {
     pub generation: u32,
     /// Name.
     pub name: String,
+    /// The revision it belongs to, if it is a replica.
+    pub revision: Option<Uuid>,
+    /// The port it was given, if it was.
+    pub port: Option<u16>,
+    /// Whether it is to run: replicas come and go.
+    pub wanted: bool,
     /// State.
     pub state: PodState,
     /// Node it is on, or will be on.

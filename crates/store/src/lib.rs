@@ -14,6 +14,7 @@ mod postgres;
 mod read;
 mod rows;
 mod schema;
+mod serving;
 mod spec;
 mod sqlite;
 mod statement;
@@ -34,6 +35,7 @@ pub use rows::{
     ProjectBody, ProjectRow, ReasonBody, RulesBody, SampleFilter, SampleRow, ShareBody, Snapshot,
     UsageRow, WorkloadRow, WorkloadState,
 };
+pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody};
 pub use spec::{
     GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,
     WorkloadSpecBody,

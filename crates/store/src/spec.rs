@@ -25,6 +25,12 @@ pub struct WorkloadSpecBody {
     /// How its pods work together, if they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<TogetherBody>,
+    /// How it serves, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<crate::ServingBody>,
+    /// Whose revision it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<crate::RevisionBody>,
     /// Whether it may shrink and grow.
     pub elastic: bool,
     /// Priority.

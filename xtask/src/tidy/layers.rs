@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
@@ -26,7 +26,22 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("quickstart", &[]),
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
-    ("api", &["units", "model", "sched", "sim", "store", "engine", "control", "auth", "api-types"]),
+    ("serving", &["units", "control"]),
+    (
+        "api",
+        &[
+            "units",
+            "model",
+            "sched",
+            "sim",
+            "store",
+            "engine",
+            "control",
+            "auth",
+            "serving",
+            "api-types",
+        ],
+    ),
     ("client", &["units", "api-types"]),
     (
         "cli",
@@ -42,6 +57,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "quickstart",
             "control",
             "auth",
+            "serving",
             "api",
             "api-types",
             "client",

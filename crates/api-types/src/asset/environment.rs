@@ -25,7 +25,7 @@ optional! {
         /// `Always`, `IfNotPresent` or `Never`.
         pub image_pull_policy: String,
         /// Probes.
-        pub probes: Value,
+        pub probes: crate::Probes,
         /// Whether a home directory is made.
         pub create_home_dir: bool,
         /// Whether the input is kept open.

@@ -225,6 +225,7 @@ pub(crate) const fn resource_of(kind: WorkloadKind) -> Resource {
         // There is no published resource for distributed workloads alone.
         WorkloadKind::Training | WorkloadKind::Distributed => Resource::Trainings,
         WorkloadKind::Workspace => Resource::Workspaces,
+        WorkloadKind::Inference => Resource::Inferences,
     }
 }
 

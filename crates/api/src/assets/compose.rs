@@ -131,6 +131,7 @@ impl Sources<'_> {
             (None, _) => return Ok(item),
             (Some(types), WorkloadKind::Training) => (types.training, "trainings"),
             (Some(types), WorkloadKind::Workspace) => (types.workspace, "workspaces"),
+            (Some(types), WorkloadKind::Inference) => (types.inference, "inferences"),
             (Some(types), WorkloadKind::Distributed) => {
                 (types.distributed, "distributed workloads")
             }

@@ -53,6 +53,7 @@ impl Usage {
                     WorkloadKind::Training => &mut of_asset.trainings,
                     WorkloadKind::Workspace => &mut of_asset.workspaces,
                     WorkloadKind::Distributed => &mut of_asset.distributed,
+                    WorkloadKind::Inference => &mut of_asset.inferences,
                 };
                 of_kind.push(reference(workload));
             }

@@ -104,6 +104,7 @@ mod tests {
         let context = Context {
             cluster_id: "c".to_owned(),
             cluster_name: "local".to_owned(),
+            url: String::new(),
             now: Instant(0),
         };
         history(&event, &context)

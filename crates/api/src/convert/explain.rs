@@ -68,6 +68,18 @@ fn summary(view: &WorkloadView) -> String {
         }
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
         (Phase::Initializing, _) => format!("{name} is being started on {}", nodes()),
+        (Phase::Running, _) if view.spec.serving.is_some() && view.pods.is_empty() => {
+            format!("{name} has no replicas, because nobody asks; the next request brings one up")
+        }
+        (Phase::Updating, Some(why)) => format!(
+            "{name} serves on {} while its newest revision waits: {} ({})",
+            nodes(),
+            why.message,
+            why.code
+        ),
+        (Phase::Updating, None) => {
+            format!("{name} serves on {} while its newest revision is being started", nodes())
+        }
         (Phase::Running, _) if view.over_quota => {
             format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
         }

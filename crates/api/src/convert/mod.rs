@@ -10,7 +10,9 @@ mod pod;
 mod pods;
 mod priority;
 mod project;
+mod revision;
 mod rules;
+mod serving;
 mod share;
 mod submit;
 mod typed;
@@ -29,9 +31,10 @@ pub(crate) use pod::{PodRow, pod};
 pub(crate) use pods::{fill_master, of_the_master};
 pub(crate) use priority::Class;
 pub(crate) use project::{creation, namespace, parent, project, update};
+pub(crate) use revision::revision;
 pub(crate) use share::{SHARE_DEFAULT, ranks, share_change, shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
-pub(crate) use typed::typed;
+pub(crate) use typed::{asked_for, typed};
 pub(crate) use workload::{category, kind_name, phase_name, workload};
 
 use crate::edge::Fault;
@@ -43,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) cluster_id: String,
     /// Name of the cluster.
     pub(crate) cluster_name: String,
+    /// Where the server is reached.
+    pub(crate) url: String,
     /// The server's clock.
     pub(crate) now: Instant,
 }

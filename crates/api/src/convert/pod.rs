@@ -23,6 +23,11 @@ impl PodRow {
         (0..workload.pods.len()).map(|index| Self { workload: Arc::clone(workload), index })
     }
 
+    /// Whether it is, or is to be: a replica that is neither is not there.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.pod().wanted || self.pod().node_name.is_some()
+    }
+
     fn pod(&self) -> &PodView {
         &self.workload.pods[self.index]
     }
@@ -56,7 +61,8 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
 /// A pod as the wire shows it.
 pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
     let (workload, pod) = (&row.workload, row.pod());
-    let spec = &workload.spec;
+    let revision = pod.revision.and_then(|id| all.revisions.get(&id));
+    let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
     // What one pod holds: its own GPUs, and what every pod asks of the rest.
     let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
     let (set, _) = spec.set_of(row.index);
@@ -67,7 +73,8 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         id: pod.id.to_string(),
         name: pod.name.clone(),
         workload_id: workload.id.to_string(),
-        workload_name: spec.name.clone(),
+        workload_name: workload.spec.name.clone(),
+        revision_id: pod.revision.map(|id| id.to_string()),
         project_id: workload.project_id.to_string(),
         project_name: workload.project_name.clone(),
         cluster_id: context.cluster_id.clone(),

@@ -33,6 +33,17 @@ pub(super) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Resul
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
     ];
+    let inference = [
+        ("spec.autoscaling", spec.autoscaling.is_some()),
+        ("spec.servingPort", spec.serving_port.is_some()),
+        ("spec.servingConfiguration", spec.serving_configuration.is_some()),
+        ("spec.probes", spec.probes.as_ref().is_some_and(|probes| probes.readiness.is_some())),
+    ];
+    let others = [
+        ("spec.backoffLimit", spec.backoff_limit.is_some()),
+        ("spec.restartPolicy", spec.restart_policy.is_some()),
+        ("spec.elastic", spec.elastic == Some(true)),
+    ];
     let refuse = |fields: &[(&str, bool)], whose: &str| {
         fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
             Err(Fault::field(field, format!("goes with {whose} only; leave it out")))
@@ -44,7 +55,11 @@ pub(super) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Resul
     if kind != WorkloadKind::Distributed {
         refuse(&distributed, "distributed workloads")?;
     }
-    Ok(())
+    if kind == WorkloadKind::Inference {
+        refuse(&others, "workloads that end")
+    } else {
+        refuse(&inference, "inferences")
+    }
 }
 
 pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods, Fault> {
@@ -53,7 +68,14 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
         WorkloadKind::Workspace => Ok((PodSet::one(pod(kind, &spec)?), Vec::new(), None)),
         WorkloadKind::Training => Ok((runs(kind, &spec)?, Vec::new(), None)),
         WorkloadKind::Distributed => distributed(request, &spec),
+        WorkloadKind::Inference => Ok((replica(kind, &spec)?, Vec::new(), None)),
     }
+}
+
+/// One replica, which begins anew whenever it ends.
+fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+    let one = PodSet::one(pod(kind, spec)?);
+    Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })
 }
 
 /// The pods of a training, which know nothing of each other.

@@ -34,6 +34,7 @@ impl Class {
     pub(crate) const fn default_of(kind: WorkloadKind) -> Self {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => Self { name: "train", value: 50 },
+            WorkloadKind::Inference => Self { name: "inference", value: 125 },
             WorkloadKind::Workspace => Self { name: "build", value: 100 },
         }
     }
@@ -64,7 +65,8 @@ mod tests {
 
     #[test]
     fn defaults_are_classes_themselves() {
-        for kind in [WorkloadKind::Training, WorkloadKind::Workspace, WorkloadKind::Distributed] {
+        use WorkloadKind::{Distributed, Inference, Training, Workspace};
+        for kind in [Training, Workspace, Distributed, Inference] {
             let class = Class::default_of(kind);
             assert_eq!(Class::named(class.name), Ok(class));
         }

@@ -48,6 +48,10 @@ pub(crate) fn command(
         Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
     };
     let (pods, more, together) = pods(kind, &request)?;
+    let serving = match kind {
+        WorkloadKind::Inference => Some(super::serving::serving(&spec)?),
+        _ => None,
+    };
     let spec = WorkloadSpec {
         name: request.name,
         kind,
@@ -56,6 +60,8 @@ pub(crate) fn command(
         pods,
         more,
         together,
+        serving,
+        revision: None,
         elastic: spec.elastic.unwrap_or(false),
         priority: class.value,
         priority_class: class.name.to_owned(),

@@ -37,13 +37,17 @@ pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
             _ => DesiredPhase::Running,
         },
         actual_phase: phase_name(view.phase).to_owned(),
-        spec: specification(&view.spec, shown(&view.spec)),
+        spec: asked_for(&view.spec),
         master_spec_same_as_worker: view.spec.together.map(|_| master.is_some_and(is_same)),
         master_spec: master.filter(|set| !is_same(set)).map(|set| of_pod(&set.pod)),
     }
 }
 
 /// What was asked for, in the fields it could have been asked with.
+pub(crate) fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+    super::serving::shown(spec, specification(spec, shown(spec)))
+}
+
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
     let range = spec.together.filter(|_| set.pods_min < set.pods);
     api_types::WorkloadSpec {

@@ -21,6 +21,7 @@ pub(crate) const fn phase_name(phase: Phase) -> &'static str {
         Phase::Initializing => "Initializing",
         Phase::Running => "Running",
         Phase::Degraded => "Degraded",
+        Phase::Updating => "Updating",
         Phase::Stopping => "Stopping",
         Phase::Stopped => "Stopped",
         Phase::Resuming => "Resuming",
@@ -34,7 +35,7 @@ pub(crate) const fn phase_name(phase: Phase) -> &'static str {
 const fn kubernetes_phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending | Phase::Initializing | Phase::Resuming => "Pending",
-        Phase::Running | Phase::Degraded => "Running",
+        Phase::Running | Phase::Degraded | Phase::Updating => "Running",
         Phase::Stopping | Phase::Deleting => "Terminating",
         Phase::Stopped => "Suspended",
         Phase::Completed => "Succeeded",
@@ -47,6 +48,7 @@ pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
         WorkloadKind::Training => "Training",
         WorkloadKind::Workspace => "Workspace",
         WorkloadKind::Distributed => "Distributed",
+        WorkloadKind::Inference => "Inference",
     }
 }
 
@@ -54,6 +56,7 @@ pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
 pub(crate) const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training | WorkloadKind::Distributed => "Train",
+        WorkloadKind::Inference => "Deploy",
         WorkloadKind::Workspace => "Build",
     }
 }
@@ -109,13 +112,17 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         k8s_phase_updated_at: view.phase_since.into(),
         conditions: conditions(view),
         running_pods: running,
-        requested_pods: requested_pods(spec),
+        requested_pods: requested_pods(view),
         workload_requested_resources: requested,
         pods_requested_resources: of_each,
         allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
-        actions_support: ActionsSupport { delete: view.phase != Phase::Deleting, suspend: !ended },
+        actions_support: ActionsSupport {
+            delete: view.phase != Phase::Deleting,
+            suspend: !ended && spec.serving.is_none(),
+        },
         requested_node_pools: vec![NODE_POOL_NAME.to_owned()],
         current_node_pools: if placed { vec![NODE_POOL_NAME.to_owned()] } else { vec![] },
+        urls: serving_url(view, context).into_iter().collect(),
         images: images(spec),
         distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
         environment_variables: shown.pod.env.clone(),
@@ -140,15 +147,29 @@ pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
         GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
         GpuSpec::Mig(instances) => instances.millis(),
         // In thousandths it depends on the device; the workload's own number is of all its pods.
-        GpuSpec::Memory { .. } => {
-            let wanted: u32 = view.spec.sets().map(PodSet::wanted).sum();
-            view.requested.gpu_millis / u64::from(wanted.max(1))
-        }
+        GpuSpec::Memory { .. } => view.requested.gpu_millis / wanted(view).max(1),
     };
     Resources { gpu_millis, cpu_millis: pod.cpu_millis, memory_bytes: pod.memory_bytes }
 }
 
-fn requested_pods(spec: &WorkloadSpec) -> RequestedPods {
+/// How many pods are to run: of an inference as many as there are to be replicas now.
+fn wanted(view: &WorkloadView) -> u64 {
+    match &view.spec.serving {
+        Some(_) => view.pods.iter().filter(|pod| pod.wanted).count() as u64,
+        None => view.spec.sets().map(|set| u64::from(set.wanted())).sum(),
+    }
+}
+
+fn requested_pods(view: &WorkloadView) -> RequestedPods {
+    let spec = &*view.spec;
+    if let Some(serving) = &spec.serving {
+        return RequestedPods {
+            number: wanted(view),
+            min: Some(serving.scaling.replicas_min.into()),
+            max: Some(serving.scaling.replicas_max.into()),
+            ..RequestedPods::default()
+        };
+    }
     let sum = |of: fn(&PodSet) -> u32| spec.sets().map(|set| u64::from(of(set))).sum();
     let (min, max): (u64, u64) = (sum(|set| set.pods_min), sum(|set| set.pods));
     let range = spec.together.is_some().then_some((min, max)).filter(|(min, max)| min < max);
@@ -181,6 +202,13 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
         Framework::XgBoost => "XGBoost",
         Framework::Jax => "JAX",
     }
+}
+
+/// Where an inference is reached.
+pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<String> {
+    view.spec.serving.as_ref()?;
+    let path = crate::gateway::path(&view.project_name, &view.spec.name);
+    Some(format!("{}{path}", context.url))
 }
 
 /// Why it is in its phase, in words: what it waits for, or how it ended.

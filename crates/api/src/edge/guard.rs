@@ -99,7 +99,8 @@ pub(crate) async fn authenticate(
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The token of a request.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = text.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

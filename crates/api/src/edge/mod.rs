@@ -15,7 +15,7 @@ pub(crate) use answer::{
 };
 pub(crate) use body::{Body, parse as parse_json, read as read_body};
 pub(crate) use fault::Fault;
-pub(crate) use guard::{Caller, authenticate, check_host, limit_time, panicked};
+pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, flag, parameters, unknown_word};
 pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};

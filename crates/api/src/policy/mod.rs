@@ -38,6 +38,7 @@ pub(crate) const fn type_word(kind: WorkloadKind) -> &'static str {
         WorkloadKind::Training => "training",
         WorkloadKind::Workspace => "workspace",
         WorkloadKind::Distributed => "distributed",
+        WorkloadKind::Inference => "inference",
     }
 }
 

@@ -247,15 +247,6 @@ GET /api/v1/cli/installer/windows/commands get_installer_windows_commands_deprec
 ",
     },
     Missing {
-        family: "Revisions",
-        instead: "revisions of a served model are not kept; use /api/v1/workloads/inferences",
-        operations: "
-GET /api/v1/workloads/inferences/revisions/{revisionId} get_revision
-GET /api/v1/workloads/inferences/{workloadId}/revisions get_inference_workload_revisions
-GET /api/v1/workloads/inferences/{workloadId}/revisions/count count_inference_workload_revisions
-",
-    },
-    Missing {
         family: "Settings",
         instead: "security is a matter of the server's settings; see `elastane up --help`",
         operations: "

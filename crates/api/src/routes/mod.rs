@@ -6,6 +6,7 @@ mod credentials;
 mod departments;
 mod download;
 mod events;
+mod inferences;
 mod metrics;
 mod missing;
 mod org;
@@ -37,7 +38,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::access::{Access, Where, authorise};
 use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
 use crate::openapi::{self, Route, delete as del, get, post, put};
-use crate::{Server, State};
+use crate::{Server, State, gateway};
 
 type Shared = Arc<Server>;
 
@@ -61,9 +62,14 @@ pub fn router(state: State) -> Router {
         .merge(patient)
         .method_not_allowed_fallback(wrong_method)
         .route_layer(from_fn_with_state(Arc::clone(&state), authenticate));
+    let mut inferences = Router::new();
+    for path in gateway::ROUTES {
+        inferences = inferences.route(path, axum::routing::any(gateway::forward));
+    }
     open.layer(from_fn(limit_time))
         .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
+        .merge(inferences)
         .fallback(wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
         .layer(from_fn(note_origin))
@@ -78,6 +84,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(departments::routes());
     all.extend(projects::routes());
     all.extend(typed::routes());
+    all.extend(inferences::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());
     all.extend(credentials::routes());

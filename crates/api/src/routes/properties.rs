@@ -110,7 +110,7 @@ impl Family for External {
 }
 
 /// The program's own types.
-fn own_types() -> [WorkloadTypeConfig; 3] {
+fn own_types() -> [WorkloadTypeConfig; 4] {
     let own = |id, name, kind, category| {
         shown(id, name, "run.ai", category, Class::default_of(kind).name)
     };
@@ -118,6 +118,7 @@ fn own_types() -> [WorkloadTypeConfig; 3] {
         own("training", "TrainingWorkload", WorkloadKind::Training, "train"),
         own("workspace", "InteractiveWorkload", WorkloadKind::Workspace, "build"),
         own("distributed", "DistributedWorkload", WorkloadKind::Distributed, "train"),
+        own("inference", "InferenceWorkload", WorkloadKind::Inference, "inference"),
     ]
 }
 

@@ -18,7 +18,7 @@ use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
 use crate::policy;
 
-type Answer = Result<Accepted<Training1>, Fault>;
+pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 
 /// The routes of one kind.
 macro_rules! routes {
@@ -85,13 +85,13 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 /// The source a client says it is.
-fn source(headers: &HeaderMap) -> String {
+pub(super) fn source(headers: &HeaderMap) -> String {
     let said = headers.get(SOURCE_HEADER).and_then(|value| value.to_str().ok());
     let known = said.filter(|said| matches!(*said, "CLI" | "Other"));
     known.unwrap_or("Control-plane").to_owned()
 }
 
-async fn create(
+pub(super) async fn create(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
@@ -109,12 +109,23 @@ pub(super) fn asked_for(
     state: &Shared,
     caller: &Caller,
     kind: WorkloadKind,
-    mut request: CreationRequest,
+    request: CreationRequest,
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
     convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
     let project_id = convert::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
+    comes_to(state, kind, request, asker)
+}
+
+/// The same for a caller that may have it.
+pub(super) fn comes_to(
+    state: &Shared,
+    kind: WorkloadKind,
+    mut request: CreationRequest,
+    asker: convert::Asker,
+) -> Result<(u64, WorkloadSpec), Fault> {
+    let project_id = convert::project_id("projectId", &request.project_id)?;
     let uses = compose(state, kind, &mut request)?;
     policy::apply(state, kind, project_id, request.spec.get_or_insert_default())?;
     convert::fill_master(&mut request)?;
@@ -138,23 +149,28 @@ pub(super) fn asked_for(
     Ok((project_id, spec))
 }
 
-fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
+pub(super) fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
     Ok(Accepted(convert::typed(view, &state.context())))
 }
 
 /// The workload with this id, if it is of this kind.
-fn find(state: &Shared, kind: WorkloadKind, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+pub(super) fn find(
+    state: &Shared,
+    kind: WorkloadKind,
+    id: &str,
+) -> Result<Arc<WorkloadView>, Fault> {
     let name = match kind {
         WorkloadKind::Training => "training",
         WorkloadKind::Workspace => "workspace",
         WorkloadKind::Distributed => "distributed workload",
+        WorkloadKind::Inference => "inference",
     };
     let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
     let found = state.control.view().workloads.get(&parsed).cloned();
     found.filter(|view| view.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
 }
 
-async fn read(
+pub(super) async fn read(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
@@ -162,7 +178,7 @@ async fn read(
     Ok(Json(convert::typed(&*find(&state, kind, &id)?, &state.context())))
 }
 
-async fn delete(
+pub(super) async fn delete(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,

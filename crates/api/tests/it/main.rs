@@ -15,6 +15,7 @@ mod engine_double;
 mod fields;
 mod guessing;
 mod identity;
+mod inferences;
 mod metrics;
 mod openapi;
 mod people;

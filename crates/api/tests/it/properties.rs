@@ -21,7 +21,8 @@ async fn the_programs_own_are_listed() {
     let all = server.get("/api/v1/workload-priorities?filterBy=value%3E%3D125&sortBy=name").await;
     assert_eq!(names(&all["priorities"]), ["high", "inference", "very-high"]);
     let all = server.get(TYPES).await;
-    let own = ["TrainingWorkload", "InteractiveWorkload", "DistributedWorkload"];
+    let own =
+        ["TrainingWorkload", "InteractiveWorkload", "DistributedWorkload", "InferenceWorkload"];
     assert_eq!(names(&all["types"]), own);
     let training = server.get(&format!("{TYPES}/training")).await;
     let said = (&training["priorityName"], &training["categoryName"]);

@@ -58,7 +58,11 @@ impl Server {
         let shutdown = Shutdown::default();
         let stop = shutdown.clone();
         tokio::spawn(service.run(async move { stop.wait().await }));
+        let serving = serving::Service::new(control.clone());
+        tokio::spawn(serving.clone().run());
         let router = api::router(State {
+            serving,
+            url: "http://elastane.test".into(),
             control: control.clone(),
             authority: Arc::new(authority),
             vault,

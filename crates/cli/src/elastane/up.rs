@@ -76,15 +76,14 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let dir = state_dir(&config.state_dir)?;
     let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines, &dir))?;
     let server = open(config, &dir, nodes.clone(), umask).await?;
-    let address = server.listener.local_addr()?;
-    let scheme = if server.tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", reachable(address));
+    let url = server.state.url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     say(&banner(&url, &config.state_dir, &nodes, &server.state.control))?;
 
     let Server { listener, tls, service, state } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
+    let serving = tokio::spawn(state.serving.clone().run());
     let control = state.control.clone();
     let shutdown = state.shutdown.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
@@ -106,6 +105,8 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
         ended
     };
     let ((), deciding) = tokio::join!(interface, deciding);
+    // Requests that are still answered have had their time; replicas go on.
+    serving.abort();
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
     let view = control.view();
     let pods = view.workloads.values().flat_map(|workload| &workload.pods);
@@ -153,7 +154,11 @@ async fn open(
     };
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", reachable(listener.local_addr()?));
     let state = api::State {
+        serving: serving::Service::new(control.clone()),
+        url,
         control,
         authority: Arc::new(authority),
         vault,

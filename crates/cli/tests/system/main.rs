@@ -8,6 +8,7 @@ mod crash;
 mod document;
 mod faults;
 mod gang;
+mod inference;
 mod install;
 mod load;
 mod matching;

@@ -5,6 +5,7 @@
 mod chaos;
 mod fake;
 mod gang;
+mod inference;
 mod life;
 mod limits;
 mod meter;

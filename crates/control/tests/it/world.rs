@@ -72,6 +72,8 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         }),
         more: Vec::new(),
         together: None,
+        serving: None,
+        revision: None,
         elastic: false,
         priority: 50,
         priority_class: "train".to_owned(),

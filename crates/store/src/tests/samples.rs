@@ -56,6 +56,8 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
                 first_waits: true,
                 clean: "running".to_owned(),
             }),
+            serving: Some(serving()),
+            revision: Some(RevisionBody { of: Uuid::from_u128(9), number: 2 }),
             elastic: true,
             priority: 50,
             priority_class: "train".to_owned(),
@@ -111,6 +113,7 @@ pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
         body: PodBody {
             current: Some(PlacementBody { node: "n1".to_owned(), devices: vec![(0, 500)] }),
             placed_at_ms: Some(7),
+            parked: true,
             port: Some(20_000),
             ..PodBody::default()
         },
@@ -161,5 +164,37 @@ pub(crate) fn object(seq: u64, name: &str) -> ObjectRow {
         updated_at: Instant(2),
         updated_by: "bob".to_owned(),
         deleted_at: None,
+    }
+}
+
+fn serving() -> ServingBody {
+    ServingBody {
+        container_port: 8000,
+        scaling: ScalingBody {
+            replicas_min: 0,
+            replicas_max: 3,
+            replicas_initial: 1,
+            replicas_activation: 1,
+            metric: Some("concurrency".to_owned()),
+            threshold: 10,
+            percent_millis: 70_000,
+            window_ms: 60_000,
+            down_delay_ms: 1000,
+            zero_retention_ms: 2000,
+        },
+        concurrency_max: Some(4),
+        start_ms_max: 600_000,
+        request_ms_max: 300_000,
+        local_only: true,
+        audience: "users".to_owned(),
+        users: vec!["ada".to_owned()],
+        probe: ProbeBody {
+            path: Some("/ready".to_owned()),
+            first_ms: 0,
+            period_ms: 1000,
+            wait_ms_max: 1000,
+            successes: 1,
+            failures: 3,
+        },
     }
 }

@@ -1,0 +1,250 @@
+//! What only inferences are asked with (reference C.4, `InferenceSpecSpec`): how many replicas, at
+//! which port they serve, and for whom. Refuses to know: what every workload has (`submit`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+use utoipa::ToSchema;
+
+use crate::{
+    AllocatedResources, Condition1, Pod1, RequestResources, RequestedPods, Time, WorkloadExtras,
+    WorkloadSpec,
+};
+
+/// Declares a struct of values that may all be left out, and how it goes over another.
+macro_rules! optional_values {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$doc])*
+               #[serde(default, skip_serializing_if = "Option::is_none")]
+               pub $field: Option<$kind>, )*
+        }
+
+        impl $name {
+            /// These values, and where there is none that of `below`.
+            #[must_use]
+            pub fn over(self, below: Self) -> Self {
+                Self { $( $field: self.$field.or(below.$field), )* }
+            }
+        }
+    };
+}
+
+optional_values! {
+    /// How many replicas, and by what that is decided.
+    pub struct AutoScaling {
+        /// The part of the threshold that is aimed at, 1 to 100; 70 if it is left out.
+        #[schema(value_type = Option<f64>)]
+        pub metric_threshold_percentage: Number,
+        /// Never fewer; 1 if it is left out. 0 = none while nobody asks.
+        pub min_replicas: u32,
+        /// Never more; if it is left out as many as `minReplicas`, at least 1.
+        pub max_replicas: u32,
+        /// How many a new revision begins with; as many as `minReplicas`, at least 1.
+        pub initial_replicas: u32,
+        /// How many the first request after a rest brings up; as many as `minReplicas`, at least 1.
+        pub activation_replicas: u32,
+        /// Most requests at a replica at a time; 0 = any number.
+        pub concurrency_hard_limit: u32,
+        /// How much longer the last replica stays, 0 to 3600 s.
+        pub scale_to_zero_retention_seconds: u32,
+        /// How much longer a replica stays that is no longer needed, 0 to 3600 s.
+        pub scale_down_delay_seconds: u32,
+        /// The older place of `servingConfiguration.initializationTimeoutSeconds`, which counts
+        /// before it.
+        pub initialization_timeout_seconds: u32,
+        /// `concurrency`, `throughput` or `latency`.
+        pub metric: String,
+        /// Requests at a time, requests per second, or milliseconds.
+        pub metric_threshold: u32,
+    }
+}
+
+optional_values! {
+    /// How long things may take.
+    pub struct ServingConfiguration {
+        /// Until the first replica is ready; 600 s if it is left out.
+        pub initialization_timeout_seconds: u32,
+        /// Until an answer begins; 300 s if it is left out.
+        pub request_timeout_seconds: u32,
+    }
+}
+
+optional_values! {
+    /// Where an inference serves, and for whom.
+    pub struct ServingPort {
+        /// The port of the container. Replicas are told the one to listen at in `PORT`.
+        pub container: u16,
+        /// `http`.
+        pub protocol: ServingPortProtocol,
+        /// Who may send requests; `public` if it is left out.
+        pub authorization_type: ServingPortAccessAuthorizationTypeEnum,
+        /// These users and service accounts, by name.
+        pub authorized_users: Vec<String>,
+        /// These groups.
+        pub authorized_groups: Vec<String>,
+        /// Whether it is reached from inside the cluster only.
+        pub cluster_local_access_only: bool,
+    }
+}
+
+optional_values! {
+    /// How a replica shows that it is ready.
+    pub struct Probes {
+        /// Before this succeeds a replica gets no requests.
+        pub readiness: Probe,
+    }
+}
+
+optional_values! {
+    /// A look at a replica.
+    pub struct Probe {
+        /// Seconds from its start to the first look.
+        pub initial_delay_seconds: u32,
+        /// Seconds from one look to the next.
+        pub period_seconds: u32,
+        /// Seconds a look may take.
+        pub timeout_seconds: u32,
+        /// So many in a row make it ready.
+        pub success_threshold: u32,
+        /// So many failures in a row make it not ready.
+        pub failure_threshold: u32,
+        /// What is looked at; without it, whether it accepts connections.
+        pub handler: ProbeHandler,
+    }
+}
+
+optional_values! {
+    /// What is looked at.
+    pub struct ProbeHandler {
+        /// The answer to a GET.
+        pub http_get: ProbeHandlerHttpGet,
+    }
+}
+
+optional_values! {
+    /// A GET that is to be answered with a status of 200 to 399.
+    pub struct ProbeHandlerHttpGet {
+        /// Path; `/` if it is left out.
+        pub path: String,
+        /// Port; that of `servingPort`.
+        pub port: u16,
+        /// Host; the replica.
+        pub host: String,
+        /// `HTTP`.
+        pub scheme: String,
+    }
+}
+
+/// What is spoken at a serving port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ServingPortProtocol {
+    /// HTTP/1.1.
+    Http,
+    /// gRPC.
+    Grpc,
+}
+
+/// Who may send requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ServingPortAccessAuthorizationTypeEnum {
+    /// Whoever reaches the server.
+    Public,
+    /// Whoever has a token.
+    AuthenticatedUsers,
+    /// Those in `authorizedUsers`.
+    AuthorizedUsers,
+    /// Those in `authorizedGroups`.
+    AuthorizedGroups,
+    /// One of both lists.
+    AuthorizedUsersOrGroups,
+}
+
+/// Body of `PATCH /api/v1/workloads/inferences/{workloadId}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceUpdateRequest {
+    /// The values to change; what is left out stays.
+    pub spec: WorkloadSpec,
+}
+
+/// A revision of an inference: what it was asked for at one time, and how that stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// `runai-revision`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Name: that of the inference and the number of the revision.
+    pub name: String,
+    /// Id.
+    pub id: String,
+    /// The inference.
+    pub workload_id: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Project, by id.
+    pub project_id: String,
+    /// Department, by id.
+    pub department_id: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// Asked for, all replicas together.
+    pub revision_requested_resources: RequestResources,
+    /// Asked for by each replica.
+    pub pods_requested_resources: RequestResources,
+    /// Replicas asked for.
+    pub requested_pods: RequestedPods,
+    /// Pools asked for.
+    pub requested_node_pools: Vec<String>,
+    /// Held now.
+    pub allocated_resources: AllocatedResources,
+    /// Pools it is in.
+    pub current_node_pools: Vec<String>,
+    /// Replicas that run.
+    pub running_pods: u64,
+    /// Images.
+    pub images: Vec<String>,
+    /// Environment.
+    pub environment_variables: BTreeMap<String, String>,
+    /// Command.
+    pub command: String,
+    /// Arguments.
+    pub arguments: String,
+    /// Nothing lies below a revision but its pods.
+    pub children_ids: Vec<Value>,
+    /// Conditions.
+    pub conditions: Vec<Condition1>,
+    /// Phase.
+    pub phase: String,
+    /// Why, in words.
+    pub phase_message: String,
+    /// When it entered the phase.
+    pub phase_updated_at: Time,
+    /// Our own additions.
+    pub additional_fields: WorkloadExtras,
+}
+
+/// The revisions of an inference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GetInferenceWorkloadRevisions200Response {
+    /// The oldest first.
+    pub revisions: Vec<Revision>,
+}
+
+/// The pods of a revision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GetRevisionPods200Response {
+    /// Its pods.
+    pub pods: Vec<Pod1>,
+}

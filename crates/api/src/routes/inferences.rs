@@ -1,0 +1,241 @@
+//! Inferences and their revisions.
+
+use std::sync::Arc;
+
+use api_types::{
+    CreationRequest, EventsPage, GetInferenceWorkloadRevisions200Response,
+    GetRevisionPods200Response, HistoryPage, InferenceUpdateRequest, Revision,
+};
+use auth::Action::{Create, Delete, Read, Update};
+use axum::extract::{Path, State as FromState};
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use control::view::{Event, WorkloadKind, WorkloadView};
+use control::{EventFilter, WorkloadSpec};
+
+use super::Shared;
+use super::typed::{Answer, accepted, comes_to, create, delete, find, read, source};
+use crate::access::{Where, resource_of};
+use crate::convert::{self, PodRow};
+use crate::edge::{Body, Caller, Fault, ListQuery};
+use crate::openapi::{Route, delete as del, get, patch, post};
+
+const KIND: WorkloadKind = WorkloadKind::Inference;
+
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let of = resource_of(KIND);
+    let all = "/api/v1/workloads/inferences";
+    let one = "/api/v1/workloads/inferences/{workloadId}";
+    let about_update =
+        "Gives an inference new values: its next revision, which takes over when it is ready";
+    let inferences = [
+        post(all, "create_inference1", "Submits an inference", create)
+            .needs(Create, of, Where::Anywhere)
+            .naming("CreationRequest", "InferenceCreationRequest"),
+        get(one, "get_inference", "An inference as it was asked for", read).needs(
+            Read,
+            of,
+            Where::Workload,
+        ),
+        patch(one, "update_inference_spec", about_update, update).needs(
+            Update,
+            of,
+            Where::Workload,
+        ),
+        del(one, "delete_inference", "Stops an inference for good", delete).needs(
+            Delete,
+            of,
+            Where::Workload,
+        ),
+    ]
+    .map(|route| route.of("Inferences").with(KIND).naming("Training1", "Inference1"));
+    let (list, number) = (
+        "/api/v1/workloads/inferences/{workloadId}/revisions",
+        "/api/v1/workloads/inferences/{workloadId}/revisions/count",
+    );
+    let of_one = "/api/v1/workloads/inferences/revisions/{revisionId}";
+    let revisions = [
+        get(list, "get_inference_workload_revisions", "The revisions of an inference", revisions)
+            .needs(Read, of, Where::Workload),
+        get(number, "count_inference_workload_revisions", "How many revisions", count).needs(
+            Read,
+            of,
+            Where::Workload,
+        ),
+        get(of_one, "get_revision", "A revision", revision).needs(Read, of, Where::Anywhere),
+    ]
+    .map(|route| route.of("Revisions"));
+    let (told, changes, pods_of) = (
+        "/api/v1/workloads/inferences/revisions/{revisionId}/events",
+        "/api/v1/workloads/inferences/revisions/{revisionId}/history",
+        "/api/v1/workloads/inferences/revisions/{revisionId}/pods",
+    );
+    let about = "Events and changes of phase of a revision";
+    let happened = [
+        get(told, "get_revision_events", "What happened to a revision", events).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(changes, "get_revision_history", about, history).needs(Read, of, Where::Anywhere),
+    ]
+    .map(|route| route.of("Events"));
+    let pods = get(pods_of, "get_revision_pods", "The pods of a revision", pods)
+        .needs(Read, of, Where::Anywhere)
+        .of("Pods");
+    inferences.into_iter().chain(revisions).chain(happened).chain([pods])
+}
+
+async fn update(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(request): Body<InferenceUpdateRequest>,
+) -> Answer {
+    let view = find(&state, KIND, &id)?;
+    let from = *view.revisions.last().ok_or_else(|| Fault::no_such("inference", &id))?;
+    let spec = changed(&state, &view, request.spec, &caller, &headers)?;
+    let control = state.asked_by(&caller);
+    let made = control.update_inference(&caller.subject, view.id, from, spec).await?;
+    accepted(&state, &made)
+}
+
+/// What an inference is with some values changed.
+fn changed(
+    state: &Shared,
+    view: &WorkloadView,
+    change: api_types::WorkloadSpec,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<WorkloadSpec, Fault> {
+    if change.assets.is_some() {
+        let why = "cannot be changed; give the values, or submit another inference";
+        return Err(Fault::field("spec.assets", why));
+    }
+    let now = api_types::WorkloadSpec { assets: None, ..convert::asked_for(&view.spec) };
+    let request = CreationRequest {
+        name: view.spec.name.clone(),
+        project_id: view.project_id.to_string(),
+        spec: Some(change.over(now)),
+        ..CreationRequest::default()
+    };
+    let asker = convert::Asker { subject: caller.subject.clone(), source: source(headers) };
+    let (_, mut spec) = comes_to(state, KIND, request, asker)?;
+    // Credentials are named anew; what values were taken from once is still where they are from.
+    let named = &view.spec.pods.pod.secrets;
+    let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
+    let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();
+    uses.append(&mut spec.uses);
+    // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
+    Ok(WorkloadSpec {
+        uses,
+        submitted_by: view.spec.submitted_by.clone(),
+        source: view.spec.source.clone(),
+        ..spec
+    })
+}
+
+/// The revisions of an inference that are listed. Those that have served are still known, so a list
+/// of the deleted is a list of none.
+fn of_inference(state: &Shared, id: &str, deleted: bool) -> Result<Vec<Arc<WorkloadView>>, Fault> {
+    let head = find(state, KIND, id)?;
+    if deleted {
+        return Ok(Vec::new());
+    }
+    let view = state.control.view();
+    Ok(head.revisions.iter().filter_map(|id| view.revisions.get(id)).cloned().collect())
+}
+
+async fn revisions(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<GetInferenceWorkloadRevisions200Response>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    let all = of_inference(&state, &id, query.deleted)?;
+    let revisions = all.iter().map(|one| convert::revision(one, &view, &context)).collect();
+    Ok(Json(GetInferenceWorkloadRevisions200Response { revisions }))
+}
+
+async fn count(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<api_types::CountResponse>, Fault> {
+    let count = of_inference(&state, &id, query.deleted)?.len() as u64;
+    Ok(Json(api_types::CountResponse { count }))
+}
+
+/// The revision with this id, if the caller may see its inference.
+fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+    let missing = || Fault::no_such("revision", id);
+    let parsed = id.parse().map_err(|_| missing())?;
+    let found = state.control.view().revisions.get(&parsed).cloned().ok_or_else(missing)?;
+    caller.must_to_workload(Read, resource_of(KIND), &found)?;
+    Ok(found)
+}
+
+async fn revision(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Revision>, Fault> {
+    let found = known(&state, &caller, &id)?;
+    Ok(Json(convert::revision(&found, &state.control.view(), &state.context())))
+}
+
+async fn pods(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<GetRevisionPods200Response>, Fault> {
+    let found = known(&state, &caller, &id)?;
+    let (view, context) = (state.control.view(), state.context());
+    let shown = |row: &PodRow| row.is_shown();
+    let rows = PodRow::of(&found).filter(shown);
+    let pods = rows.map(|row| convert::pod(&row, &view, &context)).collect();
+    Ok(Json(GetRevisionPods200Response { pods }))
+}
+
+/// The events of a revision, which are kept with those of its inference.
+async fn log_page(
+    state: &Shared,
+    revision: &WorkloadView,
+    query: &ListQuery,
+) -> Result<(Vec<Event>, Option<u64>), Fault> {
+    let (offset, length, newest_first) = query.window();
+    let head = revision.spec.revision.map(|revision| revision.of);
+    let filter = EventFilter { workload: head, newest_first, ..EventFilter::default() };
+    let events = state.control.events(filter).await?;
+    let own = events.into_iter().filter(|event| event.workload_name == revision.spec.name);
+    let page = own.skip(usize::try_from(offset).unwrap_or(usize::MAX));
+    let one_more = usize::try_from(length.saturating_add(1)).unwrap_or(usize::MAX);
+    Ok(query.page_at_once(page.take(one_more).collect()))
+}
+
+async fn events(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<EventsPage>, Fault> {
+    let revision = known(&state, &caller, &id)?;
+    let (events, next) = log_page(&state, &revision, &query).await?;
+    let context = state.context();
+    let one = |event| convert::kubernetes_event(event, &context);
+    Ok(Json(EventsPage { events: events.iter().map(one).collect(), next }))
+}
+
+async fn history(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<HistoryPage>, Fault> {
+    let revision = known(&state, &caller, &id)?;
+    let (events, next) = log_page(&state, &revision, &query).await?;
+    let context = state.context();
+    let one = |event| convert::history(event, &context);
+    Ok(Json(HistoryPage { records: events.iter().map(one).collect(), next }))
+}

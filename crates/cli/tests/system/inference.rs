@@ -1,0 +1,276 @@
+//! An inference with real replicas behind a real server: none while nobody asks, more under load, a
+//! new revision without a request lost, a server that is killed, and none again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, wait_until};
+
+/// Long, because a loaded machine is no fault.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Not a scenario: what a replica runs. The test program serves when Elastane has started it.
+#[test]
+fn replica() {
+    let (Ok(port), Ok(name)) = (std::env::var("PORT"), std::env::var("POD_NAME")) else { return };
+    let version = std::env::var("V").unwrap_or_default();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
+    for stream in listener.expect("its port").incoming() {
+        let (stream, name, version) =
+            (stream.expect("a connection"), name.clone(), version.clone());
+        std::thread::spawn(move || answer_all(&stream, &name, &version));
+    }
+}
+
+/// Answers the requests of a connection; returns at its end.
+fn answer_all(stream: &TcpStream, name: &str, version: &str) -> Option<()> {
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    loop {
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            head.push(line.trim().to_lowercase());
+        }
+        let header = |name: &str| head.iter().find_map(|line| line.strip_prefix(name));
+        let number = |name: &str| header(name).and_then(|text| text.trim().parse::<u64>().ok());
+        let mut body = (&mut reader).take(number("content-length:").unwrap_or(0));
+        let length = std::io::copy(&mut body, &mut std::io::sink()).ok()?;
+        std::thread::sleep(Duration::from_millis(number("x-sleep-ms:").unwrap_or(0)));
+        if header("upgrade:").is_some() {
+            writer
+                .write_all(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")
+                .ok()?;
+            std::io::copy(&mut reader, &mut writer).ok()?;
+            return None;
+        }
+        let user = header("x-forwarded-user:").unwrap_or_default().trim();
+        let token = header("authorization:").is_some();
+        let text = json!({
+            "pod": name, "version": version, "target": head[0], "length": length, "user": user,
+            "token": token,
+        })
+        .to_string();
+        write!(writer, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).ok()?;
+    }
+}
+
+struct Client {
+    port: u16,
+    token: String,
+}
+
+impl Client {
+    fn new(sandbox: &Sandbox) -> Self {
+        let token = fs::read_to_string(sandbox.state_dir().join("token")).expect("a token");
+        Self { port: sandbox.port(), token: token.trim().to_owned() }
+    }
+
+    /// Status, head and body; none if there was no connection.
+    fn send(&self, line: &str, headers: &str, body: &[u8]) -> Option<(u16, String, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let length = body.len();
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             {headers}\r\n"
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(body).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let code = head.split_whitespace().nth(1)?.parse().ok()?;
+        Some((code, head.to_owned(), body.to_owned()))
+    }
+
+    fn api(&self, line: &str, body: &Value) -> Value {
+        let headers =
+            format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", self.token);
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (code, _, answer) = self.send(line, &headers, body.as_bytes()).expect("an answer");
+        assert!(code < 300, "{line}: {code} {answer}");
+        serde_json::from_str(&answer).unwrap_or_default()
+    }
+
+    /// What a replica says of a request, which takes so long.
+    fn ask(&self, path: &str, sleep_ms: u64) -> Value {
+        let sleep = format!("X-Sleep-Ms: {sleep_ms}\r\n");
+        let line = format!("GET /serve/team-a/svc/{path}");
+        let (code, _, body) = self.send(&line, &sleep, b"").expect("an answer");
+        assert_eq!(code, 200, "{body}");
+        serde_json::from_str(&body).expect("what the replica says")
+    }
+
+    fn shown(&self, id: &str) -> Value {
+        self.api(&format!("GET /api/v1/workloads/{id}"), &Value::Null)
+    }
+}
+
+/// An inference whose replicas are this program.
+fn inference(client: &Client) -> String {
+    let cluster = client.api("GET /api/v1/clusters", &Value::Null)[0]["uuid"].clone();
+    client.api(
+        "POST /api/v1/org-unit/projects",
+        &json!({"name": "team-a", "clusterId": cluster, "resources": [{"gpu": {"deserved": 4}}]}),
+    );
+    let own = std::env::current_exe().expect("this program");
+    let command = format!("{} inference::replica --exact --nocapture", own.display());
+    let made = client.api(
+        "POST /api/v1/workloads/inferences",
+        &json!({
+            "name": "svc", "projectId": "1", "clusterId": cluster,
+            "spec": {
+                "command": command,
+                "compute": {"gpuDevicesRequest": 1},
+                "environmentVariables": [{"name": "V", "value": "1"}],
+                "servingPort": {"container": 8000},
+                "autoscaling": {
+                    "minReplicas": 0, "maxReplicas": 3, "initialReplicas": 0,
+                    "metric": "concurrency", "metricThreshold": 2,
+                },
+                "annotations": [{"name": "autoscaling.knative.dev/window", "value": "6s"}],
+            }
+        }),
+    );
+    made["workloadId"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn replicas_come_with_requests_and_go_without() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x16GiB");
+    let client = Client::new(&sandbox);
+    let id = inference(&client);
+    let wanted = || client.shown(&id)["requestedPods"]["number"].as_u64();
+    assert_eq!(wanted(), Some(0), "nobody has asked yet");
+    assert_eq!(replicas(&sandbox), 0);
+
+    // The first request is held until the first replica is there.
+    let first = client.ask("some/path?q=1", 0);
+    assert_eq!(first["target"], "get /some/path?q=1 http/1.1");
+    let me = client.shown(&id)["submittedBy"].as_str().expect("a name").to_owned();
+    what_passes_through(&client, &me);
+
+    a_revision_takes_over_under_load(&client, &id);
+
+    // A server that is killed finds its replicas again.
+    let before = client.ask("", 0)["pod"].clone();
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --gpus 4x16GiB");
+    assert_eq!(client.ask("", 0)["version"], "2");
+    assert!(before.as_str().is_some_and(|pod| pod.starts_with("svc.2")));
+
+    assert!(wait_until(PATIENCE, || wanted() == Some(0) && replicas(&sandbox) == 0));
+    let path = format!("GET /api/v1/workloads/{id}/events?limit=500");
+    let events = client.api(&path, &Value::Null);
+    let told = |reason: &str| {
+        let events = events["events"].as_array().expect("a list").iter();
+        let of = events.filter(|event| event["reason"] == reason);
+        of.map(|event| event["message"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+    let scaled = told("Scaled");
+    assert!(scaled[0].contains("came while there was no replica"), "{scaled:?}");
+    assert!(scaled.iter().any(|text| text.contains("requests at a time")), "{scaled:?}");
+    assert!(scaled.iter().any(|text| text.contains("nobody asked for")), "{scaled:?}");
+    assert_eq!(told("RevisionRetired").len(), 1);
+    client.api(&format!("DELETE /api/v1/workloads/inferences/{id}"), &Value::Null);
+    let gone = || client.send("GET /serve/team-a/svc/", "", b"").is_some_and(|it| it.0 == 404);
+    assert!(wait_until(PATIENCE, gone));
+}
+
+/// Under load there are three, and a new revision takes over without a request lost.
+fn a_revision_takes_over_under_load(client: &Client, id: &str) {
+    let over = AtomicBool::new(false);
+    let pods: BTreeSet<String> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..6)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut pods = BTreeSet::new();
+                    while !over.load(Ordering::Relaxed) {
+                        let said = client.ask("", 200);
+                        pods.insert(said["pod"].as_str().expect("a name").to_owned());
+                    }
+                    pods
+                })
+            })
+            .collect();
+        let mut answered = BTreeSet::new();
+        let all_answer = wait_until(PATIENCE, || {
+            answered.insert(client.ask("", 0)["pod"].to_string());
+            answered.len() == 3
+        });
+        assert!(all_answer, "{answered:?}");
+        assert_eq!(client.shown(id)["requestedPods"]["number"], 3);
+        client.api(
+            &format!("PATCH /api/v1/workloads/inferences/{id}"),
+            &json!({"spec": {"environmentVariables": [{"name": "V", "value": "2"}]}}),
+        );
+        let phases = || -> Vec<String> {
+            let path = format!("GET /api/v1/workloads/inferences/{id}/revisions");
+            let all = client.api(&path, &Value::Null);
+            let all = all["revisions"].as_array().expect("a list").iter();
+            all.map(|one| one["phase"].as_str().expect("a phase").to_owned()).collect()
+        };
+        let taken_over = wait_until(PATIENCE, || phases() == ["Stopped", "Running"]);
+        assert!(taken_over, "{:?}\n{}", phases(), client.shown(id));
+        assert_eq!(client.ask("", 0)["version"], "2");
+        over.store(true, Ordering::Relaxed);
+        asking.into_iter().flat_map(|one| one.join().expect("every request is answered")).collect()
+    });
+    let of = |revision: &str| pods.iter().filter(|pod| pod.starts_with(revision)).count();
+    assert!(of("svc.1") >= 1 && of("svc.2") >= 2, "{pods:?}");
+}
+
+/// Processes that serve.
+fn replicas(sandbox: &Sandbox) -> usize {
+    let serves =
+        |command: &str| command.contains("inference::replica") && !command.contains("elastane");
+    let all = sandbox.processes();
+    all.iter().filter(|process| serves(&process.command)).count()
+}
+
+/// Large bodies, tokens, and connections that go over to something else.
+fn what_passes_through(client: &Client, me: &str) {
+    let large = vec![7; 30_000_000];
+    let (code, _, body) = client.send("POST /serve/team-a/svc/", "", &large).expect("an answer");
+    assert_eq!(code, 200, "{body}");
+    assert!(body.contains("\"length\":30000000"), "{body}");
+
+    // A token of this server is worth something here only; the replica is told whose it is.
+    let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token);
+    let foreign = "Authorization: Bearer sk-1\r\nX-Forwarded-User: mallory\r\n".to_owned();
+    for (headers, user, token) in [(own, me, false), (foreign, "", true)] {
+        let (_, _, body) = client.send("GET /serve/team-a/svc/", &headers, b"").expect("an answer");
+        let said: Value = serde_json::from_str(&body).expect("what the replica says");
+        assert_eq!((said["user"].as_str(), said["token"].as_bool()), (Some(user), Some(token)));
+    }
+
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, client.port)).expect("the server");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    let head = "GET /serve/team-a/svc/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                Upgrade: echo\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("an answer");
+    assert!(line.starts_with("HTTP/1.1 101"), "{line}");
+    while line.trim() != "" {
+        line.clear();
+        reader.read_line(&mut line).expect("the rest of the head");
+    }
+    stream.write_all(b"both ways\n").expect("sent");
+    reader.read_line(&mut line).expect("it back");
+    assert_eq!(line.trim(), "both ways");
+}

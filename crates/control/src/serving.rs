@@ -1,0 +1,186 @@
+//! What a workload that serves requests asks for. Owns: the values, complete and checked. Refuses to
+//! know: how requests reach a replica and how many replicas there should be (`serving`).
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use crate::Error;
+
+/// Most replicas of one revision: each is kept in the books, running or not.
+pub const REPLICAS_MAX: u32 = 100;
+
+/// Most revisions of an inference that are remembered; the oldest of those that are over go first.
+pub(crate) const REVISIONS_KEPT: usize = 10;
+
+/// Whose revision a workload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision {
+    /// The inference.
+    pub of: Uuid,
+    /// Counts its revisions from 1.
+    pub number: u32,
+}
+
+/// How an inference serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serving {
+    /// The port that was asked for. Replicas share one machine, so each is told another one in
+    /// `PORT`.
+    pub container_port: u16,
+    /// How many replicas.
+    pub scaling: Scaling,
+    /// Most requests at one replica at a time; none = any number.
+    pub concurrency_max: Option<u32>,
+    /// The first replica of a revision is ready in this time, or the revision has failed.
+    pub start_ms_max: u64,
+    /// An answer begins in this time, waiting for a replica included.
+    pub request_ms_max: u64,
+    /// Whether only this machine may send requests.
+    pub local_only: bool,
+    /// Who may send requests.
+    pub audience: Audience,
+    /// How a replica shows that it is ready.
+    pub probe: Probe,
+}
+
+/// How many replicas, and by what that is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scaling {
+    /// Never fewer; 0 = none while nobody asks.
+    pub replicas_min: u32,
+    /// Never more.
+    pub replicas_max: u32,
+    /// How many a new revision begins with.
+    pub replicas_initial: u32,
+    /// How many the first request after a rest brings up.
+    pub replicas_activation: u32,
+    /// What one replica can take; none if there is nothing to decide but whether there is one.
+    pub target: Option<Target>,
+    /// What was not needed for so long is given up.
+    pub window_ms: u64,
+    /// How much longer than `window_ms` what is no longer needed stays.
+    pub down_delay_ms: u64,
+    /// The same for the last replica.
+    pub zero_retention_ms: u64,
+}
+
+/// What one replica can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// What is measured.
+    pub metric: Metric,
+    /// Requests at a time, requests per second, or milliseconds.
+    pub threshold: u32,
+    /// The part of the threshold that is aimed at, thousandths of a percent.
+    pub percent_millis: u32,
+}
+
+/// What is measured to decide about replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Requests at a time.
+    Concurrency,
+    /// Requests per second.
+    Throughput,
+    /// Mean time until a request is answered whole.
+    Latency,
+}
+
+impl Metric {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Concurrency => "concurrency",
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+/// Who may send requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    /// Whoever reaches the server.
+    Everyone,
+    /// Whoever has a token of this server.
+    Authenticated,
+    /// These users and service accounts, by name.
+    Users(BTreeSet<String>),
+}
+
+/// How a replica shows that it is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// A path that answers a GET with a status of 200 to 399; none = it accepts connections.
+    pub path: Option<String>,
+    /// From the start of its process to the first look.
+    pub first_ms: u64,
+    /// From one look to the next.
+    pub period_ms: u64,
+    /// Longest time a look may take.
+    pub wait_ms_max: u64,
+    /// So many looks in a row make it ready.
+    pub successes: u32,
+    /// So many failures in a row make it not ready any more.
+    pub failures: u32,
+}
+
+/// As in Kubernetes, but more often: here a look costs next to nothing, and somebody waits for it.
+impl Default for Probe {
+    fn default() -> Self {
+        Self {
+            path: None,
+            first_ms: 0,
+            period_ms: 1000,
+            wait_ms_max: 1000,
+            successes: 1,
+            failures: 3,
+        }
+    }
+}
+
+impl Serving {
+    /// Checks that the values go together.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Scaling { replicas_min: min, replicas_max: max, .. } = self.scaling;
+        let refuse = |field, text: String| Err(Error::invalid(field, text));
+        if max == 0 || max > REPLICAS_MAX {
+            let text = format!("maxReplicas {max} is not allowed; use 1 to {REPLICAS_MAX}");
+            return refuse("maxReplicas", text);
+        }
+        if min > max {
+            let text = format!("minReplicas {min} is above maxReplicas {max}; lower it");
+            return refuse("minReplicas", text);
+        }
+        for (field, count) in [
+            ("initialReplicas", self.scaling.replicas_initial),
+            ("activationReplicas", self.scaling.replicas_activation),
+        ] {
+            if !(min..=max).contains(&count) {
+                let text = format!("{field} {count} is not allowed; use {min} to {max}");
+                return refuse(field, text);
+            }
+        }
+        match self.scaling.target {
+            None if min < max && (min, max) != (0, 1) => refuse(
+                "metric",
+                format!(
+                    "{min} to {max} replicas need a metric to decide by; set metric to \
+                     concurrency, throughput or latency, and metricThreshold"
+                ),
+            ),
+            Some(Target { threshold: 0, .. }) => {
+                refuse("metricThreshold", "metricThreshold 0 is not allowed; use 1 or more".into())
+            }
+            Some(Target { metric: Metric::Latency, .. }) if min == 0 => refuse(
+                "metric",
+                "latency cannot tell that nobody asks; use concurrency or throughput, or \
+                 minReplicas 1"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+}

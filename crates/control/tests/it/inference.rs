@@ -1,0 +1,298 @@
+//! Inferences: replicas that come and go, and one revision after another.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use control::view::{Phase, PodState, View, WorkloadKind, WorkloadView};
+use control::{Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadSpec};
+use engine::Exit;
+use uuid::Uuid;
+
+use crate::world::{World, nodes, training, with};
+
+fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSpec {
+    let target = Target { metric: Metric::Concurrency, threshold: 10, percent_millis: 70_000 };
+    let serving = Serving {
+        container_port: 8000,
+        scaling: Scaling {
+            replicas_min: min,
+            replicas_max: max,
+            replicas_initial: min,
+            replicas_activation: min.max(1),
+            target: Some(target),
+            window_ms: 60_000,
+            down_delay_ms: 0,
+            zero_retention_ms: 0,
+        },
+        concurrency_max: None,
+        start_ms_max: 600_000,
+        request_ms_max: 300_000,
+        local_only: false,
+        audience: Audience::Everyone,
+        probe: Probe::default(),
+    };
+    let spec = WorkloadSpec {
+        kind: WorkloadKind::Inference,
+        serving: Some(serving),
+        priority: 125,
+        preemptible: false,
+        ..training(name, gpus)
+    };
+    with(spec, |pod| {
+        pod.restart = Restart::Always;
+        pod.args = vec!["--port=$(PORT)".to_owned()];
+    })
+}
+
+/// The revisions of an inference, the oldest first.
+fn revisions(w: &World, name: &str) -> Vec<Arc<WorkloadView>> {
+    let (view, head) = (w.handle.view(), w.get(name).unwrap());
+    head.revisions.iter().map(|id| view.revisions[id].clone()).collect()
+}
+
+fn newest(w: &World, name: &str) -> Uuid {
+    *w.get(name).unwrap().revisions.last().unwrap()
+}
+
+async fn scale(w: &World, revision: Uuid, wanted: &[u32]) {
+    let wanted: BTreeSet<u32> = wanted.iter().copied().collect();
+    w.handle.scale(revision, wanted, "as the test wants".to_owned()).await.unwrap();
+}
+
+fn numbers(w: &World, name: &str) -> Vec<u32> {
+    w.engine.runs_of(name).iter().map(|run| run.pod_index).collect()
+}
+
+async fn update(w: &World, name: &str, image: &str) {
+    let head = w.get(name).unwrap();
+    let spec = with((*head.spec).clone(), |pod| pod.image = image.to_owned());
+    w.handle.update_inference("bob", head.id, newest(w, name), spec).await.unwrap();
+}
+
+#[tokio::test]
+async fn replicas_come_one_by_one_and_each_has_its_port() {
+    let w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 2, 4)).await;
+    w.becomes("svc Running 2/2").await;
+    scale(&w, newest(&w, "svc"), &[0, 1, 2, 3]).await;
+    w.becomes("svc Running 4/4").await;
+    let runs = w.engine.runs_of("svc");
+    let ports: BTreeSet<_> = runs.iter().map(|run| run.env["PORT"].clone()).collect();
+    assert_eq!(ports.len(), 4, "each has its own");
+    for run in &runs {
+        assert_eq!(run.args, [format!("--port={}", run.env["PORT"])]);
+        assert_eq!(run.workload_id, w.id("svc"), "it is known by the inference");
+    }
+    let shown: BTreeSet<_> = w
+        .get("svc")
+        .unwrap()
+        .pods
+        .iter()
+        .filter_map(|pod| pod.port)
+        .map(|p| p.to_string())
+        .collect();
+    assert_eq!(shown, ports);
+}
+
+#[tokio::test]
+async fn what_finds_no_place_waits_and_the_others_serve() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 3, 3)).await;
+    w.becomes("svc Degraded 2/3").await;
+    let pending = &w.get("svc").unwrap().pending;
+    assert!(!pending.is_empty(), "the third says why it waits");
+    let found = w.handle.diagnose(w.id("svc")).await.unwrap();
+    assert!(found.is_some(), "and at length");
+}
+
+#[tokio::test]
+async fn down_to_zero_and_up_again() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 0, 3)).await;
+    w.becomes("svc Running 0/0").await;
+    let revision = newest(&w, "svc");
+    scale(&w, revision, &[0, 1, 2]).await;
+    w.becomes("svc Running 3/3").await;
+    scale(&w, revision, &[1]).await;
+    w.becomes("svc Running 1/1").await;
+    assert_eq!(numbers(&w, "svc"), [1], "the one that was to stay");
+    w.restart().await;
+    w.becomes("svc Running 1/1").await;
+    assert_eq!(numbers(&w, "svc"), [1], "also after a restart");
+    scale(&w, revision, &[]).await;
+    w.becomes("svc Running 0/0").await;
+    // What is not wanted is not shown.
+    w.until("no pods", |_| w.get("svc").unwrap().pods.is_empty()).await;
+    let events = w.events(w.id("svc")).await;
+    let told: Vec<_> = events.iter().filter(|e| e.kind == "Scaled").map(|e| &e.message).collect();
+    assert_eq!(told[0], "from 0 to 3 replicas: as the test wants");
+    assert_eq!(told[1], "from 3 to 1 replica: as the test wants");
+}
+
+#[tokio::test]
+async fn a_replica_that_ends_is_started_again_at_another_port() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.phase("svc", Phase::Running).await;
+    let first = w.engine.run_of("svc");
+    w.engine.end(first.key, Exit::Code(0));
+    w.becomes("svc Initializing 1/1").await;
+    w.clock.advance_ms(2000);
+    w.until("runs again", |_| !w.engine.runs_of("svc").is_empty()).await;
+    let second = w.engine.run_of("svc");
+    assert_eq!(second.key.generation, 2);
+    assert_ne!(second.env["PORT"], first.env["PORT"]);
+    w.becomes("svc Running 1/1").await;
+}
+
+#[tokio::test]
+async fn a_change_is_a_revision_that_takes_over() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 1, 2)).await;
+    w.phase("svc", Phase::Running).await;
+    let old = newest(&w, "svc");
+    scale(&w, old, &[0, 1]).await;
+    w.becomes("svc Running 2/2").await;
+    update(&w, "svc", "better").await;
+    w.becomes("svc Running 4/4").await;
+    let head = w.get("svc").unwrap();
+    assert_eq!(head.spec.pods.pod.image, "better");
+    assert_eq!(head.spec.name, "svc");
+    let images: BTreeSet<_> = w.engine.runs_of("svc").iter().map(|r| r.image.clone()).collect();
+    assert_eq!(images.len(), 2, "both run until the old one is retired");
+    w.restart().await;
+    w.becomes("svc Running 4/4").await;
+    assert_eq!(w.get("svc").unwrap().spec.pods.pod.image, "better", "also after a restart");
+    w.handle.retire(old).await.unwrap();
+    w.becomes("svc Running 2/2").await;
+    let shown: Vec<_> = revisions(&w, "svc")
+        .iter()
+        .map(|r| (r.spec.revision.unwrap().number, r.phase, r.spec.pods.pod.image.clone()))
+        .collect();
+    let want = [(1, Phase::Stopped, "quickstart"), (2, Phase::Running, "better")];
+    assert_eq!(shown, want.map(|(number, phase, image)| (number, phase, image.to_owned())));
+    let again = w.handle.retire(old).await.unwrap_err().to_string();
+    assert!(again.contains("not a revision that serves"), "{again}");
+}
+
+#[tokio::test]
+async fn a_change_that_finds_no_room_takes_nothing_away() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.phase("svc", Phase::Running).await;
+    update(&w, "svc", "better").await;
+    w.becomes("svc Updating 1/2").await;
+    assert_eq!(w.engine.run_of("svc").image, "quickstart");
+    // Whoever changed it can see why, and take it back.
+    assert!(!w.get("svc").unwrap().pending.is_empty());
+    w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
+    w.becomes("svc Running 1/1").await;
+}
+
+#[tokio::test]
+async fn changing_what_somebody_else_has_changed_is_refused() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    let (head, first) = (w.get("svc").unwrap(), newest(&w, "svc"));
+    update(&w, "svc", "better").await;
+    let spec = with((*head.spec).clone(), |pod| pod.image = "other".to_owned());
+    let refused = w.handle.update_inference("carol", head.id, first, spec).await.unwrap_err();
+    assert!(refused.to_string().contains("changed by somebody else"), "{refused}");
+    // Without a difference there is nothing to do.
+    let head = w.get("svc").unwrap();
+    let same = (*head.spec).clone();
+    w.handle.update_inference("carol", head.id, newest(&w, "svc"), same).await.unwrap();
+    assert_eq!(revisions(&w, "svc").len(), 2);
+}
+
+#[tokio::test]
+async fn old_revisions_are_forgotten() {
+    let w = World::new(nodes(1, 0), &[0]).await;
+    w.submit(1, inference("svc", 0, 0, 1)).await;
+    for number in 0..15 {
+        let old = newest(&w, "svc");
+        update(&w, "svc", &format!("image-{number}")).await;
+        w.handle.retire(old).await.unwrap();
+    }
+    let numbers: Vec<_> =
+        revisions(&w, "svc").iter().map(|r| r.spec.revision.unwrap().number).collect();
+    assert_eq!(numbers, (7..=16).collect::<Vec<_>>());
+    assert_eq!(w.handle.view().revisions.len(), 10);
+}
+
+#[tokio::test]
+async fn what_never_got_ready_has_failed_and_can_be_changed() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.phase("svc", Phase::Running).await;
+    w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
+    w.becomes("svc Failed 0/0").await;
+    update(&w, "svc", "better").await;
+    w.becomes("svc Running 1/1").await;
+}
+
+#[tokio::test]
+async fn deleting_it_deletes_all_of_it() {
+    let w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 1, 2)).await;
+    w.phase("svc", Phase::Running).await;
+    update(&w, "svc", "better").await;
+    w.becomes("svc Running 2/2").await;
+    w.engine.stubborn(true);
+    w.delete("svc").await;
+    w.phase("svc", Phase::Deleting).await;
+    let taken = w.handle.submit(1, inference("svc", 1, 1, 1)).await.unwrap_err().to_string();
+    assert!(taken.contains("still being deleted"), "{taken}");
+    w.engine.let_go();
+    w.until("gone", |v: &View| v.workloads.is_empty() && v.revisions.is_empty()).await;
+    assert_eq!(w.engine.known(), 0, "nothing is left of its runs");
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.becomes("svc Running 1/1").await;
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_what_is_allowed() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let scaled = |change: fn(&mut Scaling)| {
+        let mut spec = inference("svc", 1, 1, 2);
+        change(&mut spec.serving.as_mut().unwrap().scaling);
+        spec
+    };
+    for (spec, why) in [
+        (scaled(|s| s.replicas_max = 101), "maxReplicas 101 is not allowed; use 1 to 100"),
+        (scaled(|s| s.replicas_min = 3), "minReplicas 3 is above maxReplicas 2"),
+        (scaled(|s| s.replicas_initial = 5), "initialReplicas 5 is not allowed; use 1 to 2"),
+        (scaled(|s| s.target = None), "1 to 2 replicas need a metric"),
+        (
+            scaled(|s| {
+                (s.replicas_min, s.replicas_initial) = (0, 0);
+                s.target.as_mut().unwrap().metric = Metric::Latency;
+            }),
+            "latency cannot tell that nobody asks",
+        ),
+    ] {
+        let refused = w.handle.submit(1, spec).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    let (id, revision) = (w.id("svc"), newest(&w, "svc"));
+    let refused = w.handle.suspend("alice", id).await.unwrap_err().to_string();
+    assert!(refused.contains("minReplicas 0"), "{refused}");
+    let refused = w.handle.delete_workload("alice", revision).await.unwrap_err();
+    assert!(refused.to_string().contains("no workload"), "{refused}");
+    let beyond = w.handle.scale(revision, BTreeSet::from([7]), String::new()).await.unwrap_err();
+    assert!(beyond.to_string().contains("there is no replica 7"), "{beyond}");
+}
+
+#[tokio::test]
+async fn the_quota_holds_for_replicas() {
+    let w = World::new(nodes(1, 4), &[1]).await;
+    w.submit(1, inference("svc", 1, 1, 3)).await;
+    w.phase("svc", Phase::Running).await;
+    scale(&w, newest(&w, "svc"), &[0, 1, 2]).await;
+    w.becomes("svc Degraded 1/3").await;
+    let view = w.get("svc").unwrap();
+    assert_eq!(view.pending[0].code, "P202", "it may not be preempted, so it stays in quota");
+    let waiting = view.pods.iter().filter(|pod| pod.state == PodState::Pending).count();
+    assert_eq!(waiting, 2);
+}

@@ -1,0 +1,334 @@
+//! A request, to a replica and back. Owns: the connections to replicas, which headers belong to one
+//! connection only, trying another replica, and bodies that pass through as they come. Refuses to
+//! know: who asks, and under which address the inference is found.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, StatusCode, Uri, Version};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
+use hyper::body::{Bytes, Incoming};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use thiserror::Error;
+
+use crate::endpoint::{Endpoint, NoReplica, Ticket};
+
+/// Any error of a body.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// A body that passes through.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Longest time a connection to a replica may take to be made.
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// Connections to a replica that are kept for the next request.
+const IDLE_MAX: usize = 64;
+/// How often another replica is tried when one cannot be reached.
+const TRIES_MAX: u32 = 3;
+/// What belongs to one connection, beside what `Connection` names.
+const HOP_BY_HOP: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Why a request was not answered by a replica.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There was none.
+    #[error(transparent)]
+    NoReplica(#[from] NoReplica),
+    /// Its answer did not begin in time.
+    #[error("the replica did not begin to answer within {0} s")]
+    TooSlow(u64),
+    /// It could not be reached, or broke off.
+    #[error("the replica did not answer: {0}")]
+    Broken(String),
+}
+
+/// The way to all replicas.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    client: Client<HttpConnector, Lent>,
+}
+
+impl Default for Proxy {
+    fn default() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_WAIT));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(IDLE_MAX)
+            .retry_canceled_requests(true)
+            .build(connector);
+        Self { client }
+    }
+}
+
+impl Proxy {
+    /// Has a request answered by a replica, within `most` until its answer begins. The path is
+    /// the one the replica knows.
+    ///
+    /// # Errors
+    /// No replica answered.
+    pub async fn forward(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        mut request: Request<Body>,
+        most: Duration,
+    ) -> Result<Response<Body>, Error> {
+        let wanted = upgrade_of(request.headers());
+        let client_side = wanted.as_ref().map(|_| hyper::upgrade::on(&mut request));
+        let (mut head, body) = request.into_parts();
+        strip(&mut head.headers);
+        head.version = Version::HTTP_11;
+        if let Some(protocol) = wanted {
+            head.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+            head.headers.insert(header::UPGRADE, protocol);
+        }
+        let lender = Lender::new(body);
+        let mut ticket = endpoint.admit(most).await?;
+        let mut tries = 1;
+        let response = loop {
+            let Some(address) = ticket.address() else {
+                return Err(NoReplica::Closed("its replica is gone".to_owned()).into());
+            };
+            let mut request = Request::new(lender.lend());
+            *request.method_mut() = head.method.clone();
+            *request.uri_mut() = at(address, &head.uri)?;
+            *request.headers_mut() = head.headers.clone();
+            let left = most.saturating_sub(ticket.age());
+            let answer = tokio::time::timeout(left, self.client.request(request)).await;
+            match answer.map_err(|_| Error::TooSlow(most.as_secs()))? {
+                Ok(response) => break response,
+                Err(error) if error.is_connect() && tries < TRIES_MAX && !lender.touched() => {
+                    tries += 1;
+                    tracing::debug!(%address, %error, "a replica cannot be reached");
+                    ticket.try_another(most.saturating_sub(ticket.age())).await?;
+                }
+                Err(error) => return Err(Error::Broken(in_words(&error))),
+            }
+        };
+        Ok(answer(response, client_side, ticket))
+    }
+
+    /// Whether a replica answers a GET of this path with 200 to 399.
+    pub(crate) async fn is_well(&self, address: SocketAddr, path: &str) -> bool {
+        let Ok(path) = path.parse::<Uri>() else { return false };
+        let Ok(uri) = at(address, &path) else { return false };
+        let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
+        let mut request = Request::new(Lender::new(nothing).lend());
+        *request.uri_mut() = uri;
+        let answer = self.client.request(request).await;
+        answer.is_ok_and(|answer| (200..400).contains(&answer.status().as_u16()))
+    }
+}
+
+/// The error with its causes.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// The same path at a replica.
+fn at(address: SocketAddr, uri: &Uri) -> Result<Uri, Error> {
+    let broken = |error: &dyn std::error::Error| Error::Broken(error.to_string());
+    let authority: Authority = address.to_string().parse().map_err(|e| broken(&e))?;
+    let mut parts = http::uri::Parts::default();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.authority = Some(authority);
+    parts.path_and_query = uri.path_and_query().cloned();
+    if parts.path_and_query.is_none() {
+        parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
+    }
+    Uri::from_parts(parts).map_err(|e| broken(&e))
+}
+
+/// The protocol a request wants to go over to.
+fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
+    let asked = connection_words(headers).any(|word| word.eq_ignore_ascii_case("upgrade"));
+    headers.get(header::UPGRADE).filter(|_| asked).cloned()
+}
+
+fn connection_words(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(header::CONNECTION).into_iter();
+    values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).map(str::trim)
+}
+
+/// Takes away what belongs to one connection only.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> =
+        connection_words(headers).filter_map(|word| word.parse().ok()).collect();
+    for name in HOP_BY_HOP.iter().chain(&named) {
+        headers.remove(name);
+    }
+}
+
+/// The answer, as it comes. The ticket lasts until its end.
+fn answer(
+    mut response: Response<Incoming>,
+    client_side: Option<OnUpgrade>,
+    ticket: Ticket,
+) -> Response<Body> {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let protocol = response.headers().get(header::UPGRADE).cloned();
+        let replica_side = hyper::upgrade::on(&mut response);
+        strip(response.headers_mut());
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        if let Some(protocol) = protocol {
+            response.headers_mut().insert(header::UPGRADE, protocol);
+        }
+        if let Some(client_side) = client_side {
+            tokio::spawn(connect(client_side, replica_side, ticket));
+        }
+        return response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
+    }
+    strip(response.headers_mut());
+    response.map(|body| Held { body, ticket }.boxed_unsync())
+}
+
+/// Passes on what either side says, until both are done.
+async fn connect(client: OnUpgrade, replica: OnUpgrade, ticket: Ticket) {
+    let (client, replica) = tokio::join!(client, replica);
+    if let (Ok(client), Ok(replica)) = (client, replica) {
+        let (mut client, mut replica) = (TokioIo::new(client), TokioIo::new(replica));
+        let ended = tokio::io::copy_bidirectional(&mut client, &mut replica).await;
+        tracing::debug!(?ended, "an upgraded connection ended");
+    }
+    drop(ticket);
+}
+
+/// An answer's body, and the ticket that ends with it.
+struct Held {
+    body: Incoming,
+    ticket: Ticket,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None)) {
+            self.ticket.answered();
+        }
+        frame.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Of a body of known length the end is not asked for.
+        if self.body.is_end_stream() {
+            self.ticket.answered();
+        }
+    }
+}
+
+/// A request's body that can be lent again as long as nothing of it was read.
+struct Lender {
+    body: Arc<Mutex<Body>>,
+    touched: Arc<AtomicBool>,
+}
+
+impl Lender {
+    fn new(body: Body) -> Self {
+        Self { body: Arc::new(Mutex::new(body)), touched: Arc::default() }
+    }
+
+    fn lend(&self) -> Lent {
+        Lent { body: self.body.clone(), touched: self.touched.clone() }
+    }
+
+    fn touched(&self) -> bool {
+        self.touched.load(Ordering::Relaxed)
+    }
+}
+
+struct Lent {
+    body: Arc<Mutex<Body>>,
+    touched: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Lent {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.touched.store(true, Ordering::Relaxed);
+        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        Pin::new(&mut *body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner).is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner).size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_one_connection_is_not_passed_on() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Mine"),
+            ("x-mine", "1"),
+            ("keep-alive", "timeout=5"),
+            ("transfer-encoding", "chunked"),
+            ("te", "trailers"),
+            ("x-other", "2"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        strip(&mut headers);
+        let left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(left, ["x-other"]);
+    }
+
+    #[test]
+    fn going_over_to_another_protocol_takes_both_headers() {
+        let asked = |connection: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::CONNECTION, HeaderValue::from_static(connection));
+            upgrade_of(&headers).is_some()
+        };
+        assert!(asked("keep-alive, Upgrade"));
+        assert!(!asked("keep-alive"));
+    }
+}

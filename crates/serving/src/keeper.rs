@@ -1,0 +1,263 @@
+//! One inference: what its replicas are, and what is to be done about them. Owns: carrying what the
+//! state shows over to the endpoint, asking the rule for the number, letting replicas finish before
+//! they go, and giving up a revision that never gets ready. Refuses to know: how orders are carried
+//! out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::Serving;
+use control::view::{Phase, PodState, PodView, View, WorkloadView};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::endpoint::{Endpoint, Place};
+use crate::forward::Proxy;
+use crate::probe::{Watch, Watched};
+use crate::roll::{Fate, Replica, roll};
+use crate::{Sample, Scaler, Standing};
+
+/// What is to be asked of the dispatcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// These replicas of a revision should run, and no others.
+    Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
+    /// A revision has served.
+    Retire { revision: Uuid },
+    /// A revision never got ready.
+    GiveUp { revision: Uuid, why: String },
+}
+
+/// The revision that is scaled: the newest that lives.
+struct Active {
+    revision: Uuid,
+    scaler: Scaler,
+    /// How many replicas there should be, and why.
+    replicas: u32,
+    why: String,
+    /// Since when it has had a place and was never ready.
+    starting_since: Option<Instant>,
+    was_ready: bool,
+}
+
+/// What is remembered of one inference from one look to the next.
+pub(crate) struct Keeper {
+    endpoint: Arc<Endpoint>,
+    began: Instant,
+    watches: BTreeMap<(Uuid, u32), Watch>,
+    /// Replicas that get no more requests, and since when.
+    leaving: BTreeMap<Uuid, Instant>,
+    active: Option<Active>,
+    seen: Sample,
+}
+
+impl Keeper {
+    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+        Self {
+            endpoint,
+            began: Instant::now(),
+            watches: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            active: None,
+            seen: Sample::default(),
+        }
+    }
+
+    /// Looks at the inference as it is shown, and says what is to be done. `measure`: time has
+    /// passed, so the number of replicas is decided anew.
+    pub(crate) fn look(
+        &mut self,
+        head: &WorkloadView,
+        view: &View,
+        proxy: &Proxy,
+        measure: bool,
+    ) -> Vec<Order> {
+        let revisions = head.revisions.iter().rev().filter_map(|id| view.revisions.get(id));
+        let live: Vec<_> = revisions.filter(|revision| lives(revision.phase)).collect();
+        let Some((newest, serving)) =
+            live.first().and_then(|first| Some((*first, first.spec.serving.as_ref()?)))
+        else {
+            self.stand_down(head);
+            return Vec::new();
+        };
+        // Everything that can answer is known before anything is decided about it.
+        self.show(&live, serving, proxy);
+        let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
+        let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
+        self.decide(newest.id, serving, &replicas[0], measure);
+        let Some(active) = &self.active else { return orders };
+        let fates = roll(&replicas, active.replicas);
+        let now = Instant::now();
+        self.leaving.retain(|pod, _| fates.iter().any(|f| f.leave.iter().any(|r| r.pod == *pod)));
+        for replica in fates.iter().flat_map(|fate| &fate.leave) {
+            self.leaving.entry(replica.pod).or_insert(now);
+        }
+        // From here on those that leave get nothing new, so what they are busy with only shrinks.
+        self.show(&live, serving, proxy);
+        for (age, (revision, fate)) in live.iter().zip(fates).enumerate() {
+            orders.extend(self.order(revision, fate, age > 0, serving));
+        }
+        orders
+    }
+
+    /// What one revision is to be told, if anything.
+    fn order(
+        &self,
+        revision: &WorkloadView,
+        fate: Fate,
+        is_old: bool,
+        serving: &Serving,
+    ) -> Option<Order> {
+        let most = Duration::from_millis(serving.request_ms_max);
+        let done = |replica: &&Replica| {
+            let since = self.leaving.get(&replica.pod);
+            let waited = since.is_none_or(|since| since.elapsed() >= most);
+            waited || self.endpoint.busy(replica.pod) == 0
+        };
+        let stay_to_finish = fate.leave.iter().filter(|replica| !done(replica));
+        let mut wanted = fate.stay;
+        wanted.extend(stay_to_finish.map(|replica| replica.number));
+        if is_old && wanted.is_empty() {
+            return Some(Order::Retire { revision: revision.id });
+        }
+        let now: BTreeSet<u32> =
+            revision.pods.iter().filter(|pod| pod.wanted).map(|pod| pod.index).collect();
+        let why = match &self.active {
+            _ if is_old => "a newer revision takes over".to_owned(),
+            Some(active) => active.why.clone(),
+            None => String::new(),
+        };
+        (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
+    }
+
+    /// Nothing serves: requests are told so.
+    fn stand_down(&mut self, head: &WorkloadView) {
+        self.watches.clear();
+        self.leaving.clear();
+        self.active = None;
+        let name = &head.spec.name;
+        self.endpoint.close(&match head.phase {
+            Phase::Deleting => format!("inference `{name}` is being deleted"),
+            Phase::Failed => {
+                format!(
+                    "inference `{name}` has failed; its events say why, a change starts it anew"
+                )
+            }
+            _ => format!("inference `{name}` is stopped"),
+        });
+    }
+
+    /// Brings the endpoint and the looks at replicas up to date.
+    fn show(&mut self, live: &[&Arc<WorkloadView>], serving: &Serving, proxy: &Proxy) {
+        let mut places = Vec::new();
+        for revision in live {
+            for pod in &revision.pods {
+                let Some(address) = address_of(pod) else { continue };
+                let leaving = self.leaving.contains_key(&pod.id) || !pod.wanted;
+                let (pod, generation) = (pod.id, pod.generation);
+                places.push(Place { pod, generation, address, leaving });
+            }
+        }
+        self.endpoint.set_places(&places, serving.concurrency_max);
+        let there: BTreeSet<_> = places.iter().map(|place| (place.pod, place.generation)).collect();
+        self.watches.retain(|run, _| there.contains(run));
+        for place in places {
+            let watched = || Watched {
+                endpoint: self.endpoint.clone(),
+                pod: place.pod,
+                generation: place.generation,
+                address: place.address,
+                probe: serving.probe.clone(),
+            };
+            self.watches
+                .entry((place.pod, place.generation))
+                .or_insert_with(|| Watch::begin(watched(), proxy.clone()));
+        }
+    }
+
+    fn replicas(&self, revision: &WorkloadView) -> Vec<Replica> {
+        let one = |pod: &PodView| Replica {
+            pod: pod.id,
+            number: pod.index,
+            wanted: pod.wanted,
+            placed: address_of(pod).is_some(),
+            ready: self.endpoint.is_ready(pod.id),
+        };
+        revision.pods.iter().map(one).collect()
+    }
+
+    /// Brings the number of replicas up to date.
+    fn decide(&mut self, newest: Uuid, serving: &Serving, replicas: &[Replica], measure: bool) {
+        let wanted = count(replicas, |replica| replica.wanted);
+        let now = units::Instant(self.now_ms());
+        if self.active.as_ref().is_none_or(|active| active.revision != newest) {
+            self.active = Some(Active {
+                revision: newest,
+                scaler: Scaler::new(serving.scaling.clone(), now, wanted),
+                replicas: wanted,
+                why: String::new(),
+                starting_since: None,
+                was_ready: false,
+            });
+        }
+        let Some(active) = &mut self.active else { return };
+        let ready = count(replicas, |replica| replica.wanted && replica.ready);
+        active.was_ready |= ready > 0;
+        let awaited = active.replicas == 0 && self.endpoint.waiting() > 0;
+        if !measure && !awaited {
+            return;
+        }
+        let (total, _) = self.endpoint.totals();
+        let sample = Sample { at: now, ..total.since(self.seen) };
+        self.seen = total;
+        let decision = active.scaler.step(sample, Standing { wanted: active.replicas, ready });
+        if decision.replicas != active.replicas {
+            active.replicas = decision.replicas;
+            active.why = decision.why;
+        }
+    }
+
+    /// A revision that has its place and is not ready for too long has failed.
+    fn check_start(&mut self, newest: &WorkloadView, serving: &Serving) -> Option<Order> {
+        let active = self.active.as_mut().filter(|active| active.revision == newest.id)?;
+        let placed = newest.pods.iter().any(|pod| pod.wanted && address_of(pod).is_some());
+        if active.was_ready || !(placed || active.starting_since.is_some()) {
+            return None;
+        }
+        let since = *active.starting_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < Duration::from_millis(serving.start_ms_max) {
+            return None;
+        }
+        let seconds = serving.start_ms_max / 1000;
+        let last = newest.pods.iter().find_map(|pod| pod.last_exit.as_ref());
+        let last = last.map(|exit| format!("; a replica ended with {exit}")).unwrap_or_default();
+        let why = format!(
+            "no replica was ready within {seconds} s of its start (initializationTimeoutSeconds){last}"
+        );
+        Some(Order::GiveUp { revision: newest.id, why })
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether a revision in this phase serves or may.
+const fn lives(phase: Phase) -> bool {
+    !matches!(
+        phase,
+        Phase::Stopping | Phase::Stopped | Phase::Deleting | Phase::Completed | Phase::Failed
+    )
+}
+
+/// Where a replica listens, if its process runs.
+fn address_of(pod: &PodView) -> Option<SocketAddr> {
+    let port = pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))?;
+    Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn count(replicas: &[Replica], are: impl Fn(&Replica) -> bool) -> u32 {
+    u32::try_from(replicas.iter().filter(|replica| are(replica)).count()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,129 @@
+//! All inferences. Owns: looking at each of them when something happens and once a second, and
+//! asking the dispatcher for what follows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use control::view::WorkloadView;
+use http::{Request, Response};
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+use uuid::Uuid;
+
+use crate::endpoint::Endpoint;
+use crate::forward::{Body, Error, Proxy};
+use crate::keeper::{Keeper, Order};
+
+/// How often is measured and decided.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Serves all inferences.
+pub struct Service {
+    control: control::Handle,
+    proxy: Proxy,
+    wake: Arc<Notify>,
+    endpoints: Mutex<BTreeMap<Uuid, Arc<Endpoint>>>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// For the inferences of this dispatcher. Requests can be forwarded at once; replicas come and
+    /// go while [`Service::run`] does.
+    #[must_use]
+    pub fn new(control: control::Handle) -> Arc<Self> {
+        let (proxy, wake, endpoints) = (Proxy::default(), Arc::default(), Mutex::default());
+        Arc::new(Self { control, proxy, wake, endpoints })
+    }
+
+    /// Has a request answered by a replica of an inference. The path is the one it knows.
+    ///
+    /// # Errors
+    /// No replica answered.
+    pub async fn forward(
+        &self,
+        inference: &WorkloadView,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Error> {
+        let most = inference.spec.serving.as_ref().map_or(0, |serving| serving.request_ms_max);
+        let endpoint = self.endpoint(inference.id);
+        self.proxy.forward(&endpoint, request, Duration::from_millis(most)).await
+    }
+
+    /// Looks after the inferences until the dispatcher is gone.
+    pub async fn run(self: Arc<Self>) {
+        let mut news = self.control.subscribe();
+        let mut ticks = tokio::time::interval(PERIOD);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut keepers = BTreeMap::new();
+        loop {
+            let measure = tokio::select! {
+                biased;
+                _ = ticks.tick() => true,
+                () = self.wake.notified() => false,
+                told = news.recv() => match told {
+                    Err(RecvError::Closed) => return,
+                    // What was missed is in the state, too.
+                    Ok(_) | Err(RecvError::Lagged(_)) => false,
+                },
+            };
+            // One look is enough for all that has happened.
+            while news.try_recv().is_ok() {}
+            self.look(&mut keepers, measure).await;
+        }
+    }
+
+    async fn look(&self, keepers: &mut BTreeMap<Uuid, Keeper>, measure: bool) {
+        let view = {
+            let mut endpoints = self.lock();
+            // Looked at after the lock was had: every endpoint there is was shown before.
+            let view = self.control.view();
+            endpoints.retain(|id, endpoint| {
+                let there = view.workloads.contains_key(id);
+                if !there {
+                    endpoint.close("the inference was deleted");
+                }
+                there
+            });
+            view
+        };
+        keepers.retain(|id, _| view.workloads.contains_key(id));
+        let inferences = view.workloads.values().filter(|w| w.spec.serving.is_some());
+        for inference in inferences {
+            let keeper = keepers
+                .entry(inference.id)
+                .or_insert_with(|| Keeper::new(self.endpoint(inference.id)));
+            for order in keeper.look(inference, &view, &self.proxy, measure) {
+                self.carry_out(order).await;
+            }
+        }
+    }
+
+    async fn carry_out(&self, order: Order) {
+        let told = match order.clone() {
+            Order::Scale { revision, wanted, why } => {
+                self.control.scale(revision, wanted, why).await
+            }
+            Order::Retire { revision } => self.control.retire(revision).await,
+            Order::GiveUp { revision, why } => self.control.give_up(revision, why).await,
+        };
+        if let Err(error) = told {
+            // Most likely the inference was changed or deleted meanwhile; else it is tried again.
+            tracing::info!(?order, %error, "an order about replicas was refused");
+        }
+    }
+
+    fn endpoint(&self, id: Uuid) -> Arc<Endpoint> {
+        let wake = &self.wake;
+        self.lock().entry(id).or_insert_with(|| Endpoint::new(wake.clone())).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, Arc<Endpoint>>> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
