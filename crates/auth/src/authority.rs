@@ -150,8 +150,15 @@ impl Authority {
     /// A token for somebody who has proved who it is.
     #[must_use]
     pub fn issue(&self, identity: Identity, now: Instant) -> Granted {
-        let token = self.keys.issue(&identity, now, GRANT_S);
-        Granted { identity, token, expires_in_s: GRANT_S }
+        self.issue_until(identity, now, now.plus_ms(GRANT_S * 1000))
+    }
+
+    /// The same, for a session that may end before the token would.
+    #[must_use]
+    pub fn issue_until(&self, identity: Identity, now: Instant, end: Instant) -> Granted {
+        let expires_in_s = GRANT_S.min(end.since_ms(now) / 1000);
+        let token = self.keys.issue(&identity, now, expires_in_s);
+        Granted { identity, token, expires_in_s }
     }
 
     /// Whether a name is that of the program or of an administrator who comes with it. What others do
@@ -271,6 +278,21 @@ mod tests {
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&key, b"short").unwrap();
         assert!(matches!(open(dir.path()).await, Err(Error::BadKey { .. })));
+    }
+
+    #[test]
+    fn a_token_does_not_outlast_its_session_and_says_so() {
+        let authority = Authority::new(Keys::from_bytes([1; 32]));
+        let identity =
+            Identity { name: "a".into(), principal: "user/1".into(), proof: String::new() };
+        for (left_ms, valid_s) in [(90_000, 90), (1 << 40, GRANT_S), (0, 0)] {
+            let end = NOW.plus_ms(left_ms);
+            let granted = authority.issue_until(identity.clone(), NOW, end);
+            assert_eq!(granted.expires_in_s, valid_s);
+            let almost = NOW.plus_ms((valid_s * 1000).saturating_sub(1));
+            assert_eq!(authority.verify(&granted.token, almost).is_ok(), valid_s > 0);
+            assert!(authority.verify(&granted.token, NOW.plus_ms(valid_s * 1000)).is_err());
+        }
     }
 
     #[test]

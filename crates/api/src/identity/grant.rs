@@ -4,6 +4,7 @@ use api_types::{TokenRequest, TokenResponse};
 use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, hash_secret, secret_matches};
 use axum::http::StatusCode;
 use control::Scope;
+use units::Instant;
 
 use super::{AccessKey, Login, ServiceAccount, Session, SessionSecrets, User, Who};
 use crate::Server;
@@ -12,6 +13,8 @@ use crate::objects::{Family, Item};
 
 /// How long a session lasts after its last refresh.
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
+/// How long it lasts at most, refreshed or not.
+const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;
 
@@ -179,7 +182,8 @@ async fn refresh(server: &Server, token: &str, origin: &Origin) -> Result<TokenR
     }
     let used = secrets.current_sha256.clone();
     let (next, secrets) = next_secrets(own)?;
-    let expires_at_ms = server.now().plus_ms(SESSION_MS).0;
+    let end = session_end(session.object.created_at, server.now());
+    let expires_at_ms = end.0;
     let renew = move |_: &mut String, session: &mut Session| {
         // Of two refreshes at once the second is refused here.
         if session.secrets.current_sha256 != used {
@@ -195,7 +199,13 @@ async fn refresh(server: &Server, token: &str, origin: &Origin) -> Result<TokenR
     })?;
     let identity = Identity { name, principal: owner, proof: id.to_owned() };
     let refresh = format!("{id}.{next}");
-    Ok(response(server.authority.issue(identity, server.now()), Some(refresh)))
+    let granted = server.authority.issue_until(identity, server.now(), end);
+    Ok(response(granted, Some(refresh)))
+}
+
+/// When a session ends that is used now.
+fn session_end(begun: Instant, now: Instant) -> Instant {
+    now.plus_ms(SESSION_MS).min(begun.plus_ms(SESSION_MS_MAX))
 }
 
 /// Remembers when somebody got a token; the audit log has it with that.
@@ -240,5 +250,20 @@ impl Server {
         let view = self.control.view();
         let mut logins = view.objects.shelf(Login::KIND)?.values();
         Item::of(logins.find(|login| login.owner == owner)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_used_lasts_and_not_for_ever() {
+        const DAY: u64 = 24 * 3600 * 1000;
+        let begun = Instant(1_000 * DAY);
+        for (day, end) in [(0, 30), (59, 89), (60, 90), (75, 90), (200, 90)] {
+            let end = begun.plus_ms(end * DAY);
+            assert_eq!(session_end(begun, begun.plus_ms(day * DAY)), end, "used on day {day}");
+        }
     }
 }
