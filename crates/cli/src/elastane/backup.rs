@@ -16,6 +16,11 @@ use crate::exit::Error;
 
 pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<(), Error> {
     let Backup { file, place } = flags;
+    if file == Path::new("-") {
+        let why = "a backup is written to a file, not to the output; name one that only you can \
+                   read, or write ./- for one of that name";
+        return Err(Error::Usage(why.to_owned()));
+    }
     let config = resolve(state_dir.as_deref(), place)?;
     if file.symlink_metadata().is_ok() {
         return Err(Error::Failed(format!("{} exists already; name another file", file.display())));
@@ -64,15 +69,12 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     umask(Mode::RWXG | Mode::RWXO);
     let (dir, database) = (&config.state_dir, &config.database);
     let restored = store::restore(dir, database, BufReader::new(input), replace).await;
-    let contents = restored.map_err(|error| match error {
+    let (contents, kept) = restored.map_err(|error| match error {
         store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
         other => Error::Failed(up::chain(&other)),
     })?;
-    let kept = dir.join("elastane.db.replaced");
-    let kept = match replace && *database == store::Database::Sqlite && kept.exists() {
-        true => format!("; what was there is in {}", kept.display()),
-        false => String::new(),
-    };
+    let kept =
+        kept.map_or(String::new(), |kept| format!("; what was there is in {}", kept.display()));
     writeln!(
         std::io::stdout(),
         "restored cluster {} ({} rows){kept}; start it with `elastane up`",

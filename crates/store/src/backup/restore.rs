@@ -2,7 +2,7 @@
 //! lost by mistake.
 
 use std::io::{BufRead, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 use sqlx::{PgConnection, SqliteConnection};
@@ -16,7 +16,7 @@ use crate::statement::Statement;
 use crate::{Database, postgres, sqlite};
 
 /// Puts the rows of a backup into a database, which no server may use meanwhile. `replace` says that
-/// a state that is there may go.
+/// a state that is there may go. Answers what it held, and where a file that was there is kept.
 ///
 /// # Errors
 /// The file is not a whole backup or a newer one, there is a state already, a server runs, or the
@@ -26,11 +26,11 @@ pub async fn restore(
     database: &Database,
     mut file: impl BufRead + Seek,
     replace: bool,
-) -> Result<Contents, BackupError> {
+) -> Result<(Contents, Option<PathBuf>), BackupError> {
     let found = verify(&mut file)?;
     file.seek(SeekFrom::Start(0)).map_err(|cause| BackupError::File { what: "read", cause })?;
     let _lock = Lock::take(dir)?;
-    match database {
+    let kept = match database {
         Database::Sqlite => {
             let path = dir.join(sqlite::FILE_NAME);
             if path.exists() && !replace {
@@ -41,7 +41,7 @@ pub async fn restore(
             let fill = async |db: &mut SqliteConnection| {
                 fill(&mut Connection::Sqlite(db), &mut file, &named).await
             };
-            sqlite::build(&path, found.schema, fill).await?;
+            sqlite::build(&path, found.schema, fill).await?
         }
         Database::Postgres(url) => {
             let place = url.to_string();
@@ -52,9 +52,10 @@ pub async fn restore(
             if !postgres::build(url, found.schema, replace, fill).await? {
                 return Err(BackupError::NotEmpty { database: place });
             }
+            None
         }
-    }
-    Ok(found)
+    };
+    Ok((found, kept))
 }
 
 /// Reads all of it once, and says what it holds.

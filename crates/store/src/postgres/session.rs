@@ -9,7 +9,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::PostgresUrl;
 use crate::Error;
+use crate::connection::Connection;
 use crate::fault::{Fault, Result};
+use crate::read;
 use crate::schema::{self, Dialect};
 
 /// Longest wait for a session.
@@ -166,6 +168,9 @@ pub(crate) async fn build<E: From<Error>>(
         (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), false)";
     sqlx::raw_sql(next).execute(&mut *fresh).await.map_err(failed)?;
     migrate(&mut fresh, &name, schema::NEWEST).await?;
+    // As a server would: what it does not understand is found now.
+    let read = read::load(&mut Connection::Postgres(&mut fresh)).await;
+    read.map_err(|fault| fault.named(&name))?;
     fresh.commit().await.map_err(failed)?;
     Ok(true)
 }

@@ -11,6 +11,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection, SqlitePool};
 
 use crate::Error;
+use crate::connection::Connection as AnyConnection;
+use crate::read;
 use crate::schema::{self, Dialect};
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
@@ -85,24 +87,40 @@ async fn create(path: &Path) -> Result<(), Error> {
         Ok(())
     })
     .await
+    .map(drop)
 }
 
 /// Makes a new database under another name, fills it in a transaction, brings it from `version` to the
 /// newest schema and moves it into place, so that an existing file is never an unfinished one: an
-/// empty or short file is damage, not a beginning. What was there is kept beside it.
+/// empty or short file is damage, not a beginning. What was there is kept beside it, under the name
+/// that is answered.
 pub(crate) async fn build<E: From<Error>>(
     path: &Path,
     version: i64,
     fill: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<Option<PathBuf>, E> {
     let fresh = path.with_extension("db.new");
-    for leftover in
-        [fresh.clone(), beside(&fresh, "-wal"), beside(&fresh, "-shm"), beside(&fresh, "-journal")]
-    {
-        remove(&leftover)?;
+    remove_all(&fresh)?;
+    let built = write_fresh(path, &fresh, version, fill).await;
+    if built.is_err() {
+        // If it cannot be removed either, the first fault is the one to tell.
+        let _ = remove_all(&fresh);
     }
+    built?;
+    let kept = keep(path).await?;
+    std::fs::rename(&fresh, path).map_err(access("create", path))?;
+    Ok(kept)
+}
+
+/// Makes a whole database under a name of its own, and reads it as a server would.
+async fn write_fresh<E: From<Error>>(
+    path: &Path,
+    fresh: &Path,
+    version: i64,
+    fill: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
+) -> Result<(), E> {
     // No log file beside this one: it is a single file, whole once it is closed.
-    let options = options(&fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
+    let options = options(fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
     let failed = |what| move |cause| Error::from_sqlx(&name(path), what, cause);
     let mut connection = options.connect().await.map_err(failed("create"))?;
     migrate(path, &mut connection, version).await?;
@@ -110,15 +128,32 @@ pub(crate) async fn build<E: From<Error>>(
     fill(&mut transaction).await?;
     transaction.commit().await.map_err(failed("create"))?;
     migrate(path, &mut connection, schema::NEWEST).await?;
-    connection.close().await.map_err(failed("create"))?;
-    keep(path).await?;
-    Ok(std::fs::rename(&fresh, path).map_err(access("create", path))?)
+    let read = read::load(&mut AnyConnection::Sqlite(&mut connection)).await;
+    read.map_err(|fault| fault.named(&name(path)))?;
+    Ok(connection.close().await.map_err(failed("create"))?)
+}
+
+/// The files of a database.
+fn files(path: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix))
+}
+
+fn remove_all(path: &Path) -> Result<(), Error> {
+    files(path).iter().try_for_each(|file| remove(file))
+}
+
+/// A name beside a database that nothing has yet: `elastane.db.replaced`, `.replaced-2`, ….
+fn unused(path: &Path) -> PathBuf {
+    let first = path.with_extension("db.replaced");
+    let others = (2_u64..).map(|number| path.with_extension(format!("db.replaced-{number}")));
+    let free = |name: &PathBuf| files(name).iter().all(|file| file.symlink_metadata().is_err());
+    std::iter::once(first.clone()).chain(others).find(free).unwrap_or(first)
 }
 
 /// Gives a database that is about to be replaced a second name, with what its log has, if that can be
-/// read.
-async fn keep(path: &Path) -> Result<(), Error> {
-    let kept = path.with_extension("db.replaced");
+/// read. Nothing that was kept before is given up for it.
+async fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
+    let kept = unused(path);
     if path.exists()
         && let Ok(mut old) = writer(path).await
     {
@@ -132,14 +167,13 @@ async fn keep(path: &Path) -> Result<(), Error> {
         if !from.exists() {
             continue;
         }
-        remove(&to)?;
         match suffix {
             // Under both names until the new one takes the first: there is a database at any moment.
             "" => std::fs::hard_link(&from, &to).map_err(access("keep", &from))?,
             _ => std::fs::rename(&from, &to).map_err(access("keep", &from))?,
         }
     }
-    Ok(())
+    Ok(kept.exists().then_some(kept))
 }
 
 fn remove(file: &Path) -> Result<(), Error> {

@@ -51,6 +51,7 @@ for_both!(
     who_gives_up_leaves_the_next_one_a_way,
     a_backup_shows_one_moment,
     a_state_is_not_replaced_by_mistake,
+    what_no_server_understands_is_not_restored,
     what_is_not_whole_is_refused_and_changes_nothing,
     names_are_looked_at_closely,
     samples_are_read_by_subject_step_and_time,
