@@ -1,4 +1,6 @@
-//! The cluster, its nodes and pools.
+//! The cluster and its nodes.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -96,6 +98,17 @@ pub struct Node {
     /// Our own: use of each GPU, 0 to 1.
     #[serde(default)]
     pub gpu_used: Vec<Millis>,
+    /// Our own: its labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Body of `PUT /elastane/v1/nodes/{node}/labels`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeLabels {
+    /// What it has beside the labels it came with: all of them anew.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// GPUs of a node.
@@ -113,58 +126,6 @@ pub struct GpuInfo {
 pub struct Nodes {
     /// The nodes.
     pub nodes: Vec<Node>,
-}
-
-/// A node pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Nodepool {
-    /// Id.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// Key of the label its nodes carry.
-    pub label_key: String,
-    /// Value of the label its nodes carry.
-    pub label_value: String,
-    /// Cluster, by id.
-    pub cluster_id: String,
-    /// Cluster, by name.
-    pub cluster_name: String,
-    /// Tenant.
-    pub tenant_id: u64,
-    /// Whether it is where nodes are that belong nowhere else.
-    pub is_default: bool,
-    /// `Ready`.
-    pub phase: String,
-    /// How places are chosen.
-    pub placement_strategy: PlacementStrategies,
-    /// Always 1.
-    pub over_provisioning_ratio: u64,
-    /// Who created it.
-    pub created_by: String,
-    /// When.
-    pub created_at: Time,
-    /// Who changed it last.
-    pub updated_by: String,
-    /// When.
-    pub updated_at: Time,
-}
-
-/// How places are chosen: `binpack` or `spread`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PlacementStrategies {
-    /// For CPU work.
-    pub cpu: String,
-    /// For GPU work.
-    pub gpu: String,
-}
-
-/// All node pools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Nodepools {
-    /// The pools.
-    pub nodepools: Vec<Nodepool>,
 }
 
 /// Answer of every `…/count`.

@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 
 use crate::Time;
 use crate::project::{
-    NodePoolQuota, QuotaStatus, Resources, SchedulingRules, ShareRequest, TotalResources,
+    NodePoolQuota, NodeTypesPerWorkload, QuotaStatus, Resources, SchedulingRules, ShareRequest,
+    TotalResources,
 };
 use crate::submit::Later;
 
@@ -24,19 +25,18 @@ pub struct DepartmentCreationRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// One entry per node pool; there is one. None at all: what its projects have, together.
+    /// One entry per node pool; in those left out, and without any: what its projects have, together.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
-    /// Accepted when it is the one pool there is.
+    /// Node pools of workloads whose project names none either, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Not acted on yet.
+    /// Which nodes workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub node_types: Later,
+    pub node_types: Option<NodeTypesPerWorkload>,
     /// Taken and ignored: it is measured, not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
@@ -50,18 +50,17 @@ pub struct DepartmentUpdateRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// One entry per node pool; there is one. None at all keeps what there is.
+    /// One entry per node pool. None at all keeps what there is.
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
-    /// Accepted when it is the one pool there is.
+    /// Node pools of workloads whose project names none either, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Not acted on yet.
+    /// Which nodes workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub node_types: Later,
+    pub node_types: Option<NodeTypesPerWorkload>,
 }
 
 /// A department.
@@ -91,8 +90,11 @@ pub struct DepartmentForList {
     pub status: DepartmentStatus,
     /// Limits in time.
     pub scheduling_rules: SchedulingRules,
-    /// Pools tried, in order.
+    /// Pools tried, in order; none: all.
     pub default_node_pools: Vec<String>,
+    /// Types of nodes.
+    #[serde(default)]
+    pub node_types: NodeTypesPerWorkload,
     /// Quotas over all node pools.
     pub total_resources: TotalResources,
     /// Shares per node pool.

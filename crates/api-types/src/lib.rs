@@ -17,6 +17,7 @@ mod own;
 mod place;
 mod pod;
 mod policy;
+mod pool;
 mod project;
 mod property;
 mod scalar;
@@ -47,7 +48,7 @@ pub use asset::{
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
     ClusterCreationRequest, ClusterDisplayedStatus, ClusterUpdateRequest, CountResponse,
-    DisplayedCluster, GpuInfo, Node, NodePlatform, Nodepool, Nodepools, Nodes, PlacementStrategies,
+    DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform, Nodes,
 };
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
@@ -84,10 +85,15 @@ pub use pod::{
     InvolvedObject, PhaseUpdate, Pod1, PodsPage,
 };
 pub use policy::{Policies, PolicyBody, PolicyCreationFields, PolicyMeta, PolicyRequest, PolicyV2};
+pub use pool::{
+    GpuResourceOptimization, Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields,
+    Nodepools, PlacementStrategies, PlacementStrategy, SchedulingConfiguration,
+};
 pub use project::{
-    NodePoolQuota, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
-    ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, Rank, ResourceShare, Resources,
-    ResourcesMemory, ResourcesNodePool, SchedulingRules, ShareRequest, TotalResources, Units,
+    NodePoolQuota, NodeTypesPerWorkload, Parent, Project, ProjectCreationRequest, ProjectEffective,
+    ProjectStatus, ProjectUpdateRequest, ProjectsPage, QuotaResource, QuotaStatus, Rank,
+    ResourceShare, Resources, ResourcesMemory, ResourcesNodePool, SchedulingRules, ShareRequest,
+    TotalResources, Units,
 };
 pub use property::{
     WorkloadCategories, WorkloadCategory, WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig,
@@ -125,7 +131,7 @@ pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 
 /// The one tenant of an installation.
 pub const TENANT_ID: u64 = 1;
-/// Id of the one node pool there is so far.
+/// Id of the node pool of nodes that are in no other.
 pub const NODE_POOL_ID: &str = "1";
-/// Name of the one node pool there is so far.
+/// Its name.
 pub const NODE_POOL_NAME: &str = "default";

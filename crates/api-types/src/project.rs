@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use crate::Time;
 use crate::scalar::Millis;
-use crate::submit::Later;
 
 /// Body of `POST /api/v1/org-unit/projects`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -29,19 +28,18 @@ pub struct ProjectCreationRequest {
     /// Accepted when true: everything goes through this scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; there is one. Whoever leaves it out is told after a wrong name.
+    /// One entry per node pool; those left out have no quota. Whoever leaves it out is told after a wrong name.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
-    /// Accepted when it is the one pool there is.
+    /// Node pools of workloads that name none, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Not acted on yet.
+    /// Which nodes workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub node_types: Later,
+    pub node_types: Option<NodeTypesPerWorkload>,
 }
 
 /// Body of `PUT /api/v1/org-unit/projects/{id}`.
@@ -54,18 +52,17 @@ pub struct ProjectUpdateRequest {
     /// Accepted when true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; there is one.
+    /// One entry per node pool; those left out get their defaults.
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
-    /// Accepted when it is the one pool there is.
+    /// Node pools of workloads that name none, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Not acted on yet.
+    /// Which nodes workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub node_types: Later,
+    pub node_types: Option<NodeTypesPerWorkload>,
 }
 
 /// `ResourcesNullable`: the shares of a project in one node pool. What is left out keeps its
@@ -217,6 +214,27 @@ pub struct Project {
     pub scheduling_rules: SchedulingRules,
     /// What applies after inheritance.
     pub effective: ProjectEffective,
+    /// Its own node pools for workloads that name none.
+    #[serde(default)]
+    pub default_node_pools: Vec<String>,
+    /// Its own types of nodes.
+    #[serde(default)]
+    pub node_types: NodeTypesPerWorkload,
+}
+
+/// Types of nodes by kind of workload: values of the label `run.ai/type`. An empty list allows all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeTypesPerWorkload {
+    /// For trainings.
+    #[serde(default)]
+    pub training: Vec<String>,
+    /// For workspaces.
+    #[serde(default)]
+    pub workspace: Vec<String>,
+    /// What people call them.
+    #[serde(default)]
+    pub names: std::collections::BTreeMap<String, String>,
 }
 
 /// What a project belongs to.
@@ -325,6 +343,9 @@ pub struct ProjectEffective {
     pub scheduling_rules: SchedulingRules,
     /// Pools tried, in order.
     pub default_node_pools: Vec<String>,
+    /// Types of nodes.
+    #[serde(default)]
+    pub node_types: NodeTypesPerWorkload,
 }
 
 /// Limits in time, of 1 second or more.

@@ -151,6 +151,8 @@ fn inherit<T: Inherit>(own: Option<T>, below: Option<T>) -> Option<T> {
 }
 
 impl Inherit for String {}
+// An order of preference is one value.
+impl Inherit for Vec<String> {}
 impl Inherit for Number {}
 impl Inherit for bool {}
 impl Inherit for u32 {}
@@ -321,6 +323,10 @@ with_later! {
         pub labels: Vec<NameValue>,
         /// Kept and shown.
         pub annotations: Vec<NameValue>,
+        /// Node pools by name, the best first; all pods go to one of them.
+        pub node_pools: Vec<String>,
+        /// Type of the node: a value of the label `run.ai/type`.
+        pub node_type: String,
         /// `Build`, `Train` or `Deploy`; kept for display only.
         pub category: String,
         /// What it finds in its file system.
@@ -361,8 +367,6 @@ with_later! {
         exposed_urls: "exposedUrls",
         image_pull_policy: "imagePullPolicy",
         image_pull_secrets: "imagePullSecrets",
-        node_pools: "nodePools",
-        node_type: "nodeType",
         ports: "ports",
         related_urls: "relatedUrls",
         security: "security",

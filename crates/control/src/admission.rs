@@ -77,7 +77,11 @@ pub(crate) fn one_more_workload(count: usize) -> Result<(), Error> {
 }
 
 /// Checks the values of a project or a department.
-pub(crate) fn org_unit(name: &str, description: &str, given: Option<&Share>) -> Result<(), Error> {
+pub(crate) fn org_unit<'a>(
+    name: &str,
+    description: &str,
+    mut shares: impl Iterator<Item = &'a Share>,
+) -> Result<(), Error> {
     units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
@@ -87,7 +91,7 @@ pub(crate) fn org_unit(name: &str, description: &str, given: Option<&Share>) -> 
         "description",
         format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
     )?;
-    given.map_or(Ok(()), share)
+    shares.try_for_each(share)
 }
 
 fn share(share: &Share) -> Result<(), Error> {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
+use crate::pools::{PoolChange, PoolSpec};
 use crate::serving::{Revision, Serving};
 use crate::spec::{PodSet, Together};
-use crate::view::{Rank, Rules, Share, WorkloadKind};
+use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
 /// A project to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +21,16 @@ pub struct ProjectSpec {
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Quota, limit, weight.
+    /// Quota, limit, weight in the node pool `default`.
     pub share: Share,
+    /// The same in other pools, by their ids; those left out have no quota and the usual weight.
+    pub pool_shares: BTreeMap<String, Share>,
     /// How long its workloads may run.
     pub rules: Rules,
+    /// Names of the node pools of workloads that name none, the best first.
+    pub default_pools: Vec<String>,
+    /// Which nodes its workloads may go to.
+    pub node_types: NodeTypes,
 }
 
 /// A department to create.
@@ -33,10 +40,16 @@ pub struct DepartmentSpec {
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Quota, limit, weight; none: what its projects have, together.
+    /// Quota, limit, weight in the node pool `default`; none: what its projects have, together.
     pub share: Option<Share>,
+    /// The same in other pools, by their ids; in those left out, what its projects have, together.
+    pub pool_shares: BTreeMap<String, Share>,
     /// How long workloads may run.
     pub rules: Rules,
+    /// Names of the node pools of workloads that name none, the best first.
+    pub default_pools: Vec<String>,
+    /// Which nodes its workloads may go to.
+    pub node_types: NodeTypes,
 }
 
 /// What to change of a project or a department. What is left out keeps the value it has when the change is made,
@@ -47,10 +60,18 @@ pub struct OrgChange {
     pub name: Option<String>,
     /// Free text.
     pub description: Option<String>,
-    /// Quota, limit, weight.
+    /// Quota, limit, weight in the node pool `default`.
     pub share: ShareChange,
+    /// The same in other pools, by their ids.
+    pub pool_shares: BTreeMap<String, ShareChange>,
+    /// Whether pools that are not named get their default, instead of keeping what they have.
+    pub pools_anew: bool,
     /// How long workloads may run: all rules anew.
     pub rules: Option<Rules>,
+    /// Names of the node pools of workloads that name none: all anew.
+    pub default_pools: Option<Vec<String>>,
+    /// Which nodes workloads may go to: all anew.
+    pub node_types: Option<NodeTypes>,
 }
 
 /// What to change of a share. An inner `None` is unlimited.
@@ -122,7 +143,15 @@ impl From<ProjectSpec> for OrgChange {
             name: Some(spec.name),
             description: Some(spec.description),
             share: spec.share.into(),
+            pool_shares: spec
+                .pool_shares
+                .into_iter()
+                .map(|(id, share)| (id, share.into()))
+                .collect(),
+            pools_anew: true,
             rules: Some(spec.rules),
+            default_pools: Some(spec.default_pools),
+            node_types: Some(spec.node_types),
         }
     }
 }
@@ -166,6 +195,10 @@ pub struct WorkloadSpec {
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.
     pub annotations: BTreeMap<String, String>,
+    /// Names of node pools, the best first; empty = those of its project, or else all.
+    pub node_pools: Vec<String>,
+    /// Types of nodes it may go to, which its project may restrict; empty = all.
+    pub node_types: Vec<String>,
 }
 
 /// A request to the dispatcher.
@@ -185,6 +218,10 @@ pub(crate) enum Command {
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
     Retire { revision: Uuid },
     GiveUp { revision: Uuid, why: String },
+    CreatePool { by: String, spec: PoolSpec },
+    UpdatePool { by: String, id: String, change: PoolChange },
+    DeletePool { by: String, id: String },
+    LabelNode { by: String, node: String, labels: BTreeMap<String, String> },
     StopEverything { by: String },
     CreateObject { by: String, new: NewObject },
     UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },

@@ -51,6 +51,7 @@ impl State {
                 |w| format!("{}/{}", project(&w.project_id), w.spec.name),
             )
         };
+        let pool = |id: &str| self.pool(id).map_or_else(|_| id.to_owned(), |p| p.name().to_owned());
         let object = |kind: &'static str, id: &str| {
             self.objects.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
         };
@@ -72,6 +73,10 @@ impl State {
             Command::Scale { .. } | Command::Retire { .. } | Command::GiveUp { .. } => {
                 return None;
             }
+            Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
+            Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
+            Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
+            Command::LabelNode { by, node, .. } => (by, "node.label", node.clone()),
             Command::StopEverything { by } => (by, "server.down", String::new()),
             Command::Record(record) => (&record.who, "record", record.target.clone()),
             Command::CreateObject { by, new } => {
@@ -104,6 +109,10 @@ impl State {
             Command::Delete { by, id } => self.delete(&by, id),
             Command::Suspend { by, id } => self.suspend(&by, id),
             Command::Resume { by, id } => self.resume(&by, id),
+            Command::CreatePool { by, spec } => self.create_pool(by, spec),
+            Command::UpdatePool { by, id, change } => self.update_pool(by, &id, change),
+            Command::DeletePool { by, id } => self.delete_pool(&by, &id),
+            Command::LabelNode { by, node, labels } => self.label_node(by, &node, labels),
             Command::CreateObject { by, new } => self.create_object(by, new).map(Subject::Object),
             Command::UpdateObject { by, kind, id, edit } => {
                 self.update_object(by, (kind, &id), &edit).map(Subject::Object)
@@ -128,12 +137,13 @@ impl State {
     fn submit(
         &mut self,
         project_id: u64,
-        spec: WorkloadSpec,
+        mut spec: WorkloadSpec,
         engine: &dyn Engine,
     ) -> Result<Subject, Error> {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         admission::workload(&spec, engine)?;
+        self.settle_places(project, &mut spec)?;
         admission::one_more_workload(self.workloads.len())?;
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);

@@ -222,6 +222,7 @@ impl Dispatcher {
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
         self.state.restart_due();
         self.state.enforce_run_limits();
+        self.policy.pools = self.state.placements(self.policy.placement);
         self.state.decide(&self.policy, &*self.engine);
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);

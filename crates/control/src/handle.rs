@@ -17,7 +17,8 @@ use crate::meter::{self, Subject, Values};
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{DepartmentView, Event, PodView, ProjectView, View, WorkloadView};
 use crate::{
-    ClusterInfo, DepartmentSpec, Error, EventFilter, OrgChange, ProjectSpec, WorkloadSpec, persist,
+    ClusterInfo, DepartmentSpec, Error, EventFilter, OrgChange, PoolChange, PoolSpec, ProjectSpec,
+    WorkloadSpec, persist,
 };
 
 /// What a request came to.
@@ -329,6 +330,51 @@ impl Handle {
     ) -> Result<Arc<Object>, Error> {
         let (by, id) = (by.to_owned(), id.to_owned());
         self.object(Command::DeleteObject { by, kind, id }).await
+    }
+
+    /// Creates a node pool: it takes its nodes, and has queues of its own, when this returns.
+    ///
+    /// # Errors
+    /// A value is not allowed, or the name or the label is taken.
+    pub async fn create_pool(&self, by: &str, spec: PoolSpec) -> Result<Arc<Object>, Error> {
+        self.object(Command::CreatePool { by: by.to_owned(), spec }).await
+    }
+
+    /// Changes a node pool, and with it perhaps which nodes are in it.
+    ///
+    /// # Errors
+    /// There is none, a value is not allowed, or the label is taken.
+    pub async fn update_pool(
+        &self,
+        by: &str,
+        id: &str,
+        change: PoolChange,
+    ) -> Result<Arc<Object>, Error> {
+        let (by, id) = (by.to_owned(), id.to_owned());
+        self.object(Command::UpdatePool { by, id, change }).await
+    }
+
+    /// Deletes a node pool. Its nodes go to others, and what runs on them runs on.
+    ///
+    /// # Errors
+    /// There is none, it is `default`, or something names it.
+    pub async fn delete_pool(&self, by: &str, id: &str) -> Result<(), Error> {
+        let (by, id) = (by.to_owned(), id.to_owned());
+        self.object(Command::DeletePool { by, id }).await.map(drop)
+    }
+
+    /// Gives a node these labels, beside those it came with.
+    ///
+    /// # Errors
+    /// There is no such node, or a label is not allowed.
+    pub async fn label_node(
+        &self,
+        by: &str,
+        node: &str,
+        labels: BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let (by, node) = (by.to_owned(), node.to_owned());
+        self.object(Command::LabelNode { by, node, labels }).await.map(drop)
     }
 
     /// What the scheduler sees, as of the last decision. Nothing is changed or written.

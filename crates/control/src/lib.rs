@@ -30,7 +30,9 @@ mod options;
 mod org;
 mod persist;
 mod phases;
+mod places;
 mod planned;
+mod pools;
 mod publish;
 mod reasons;
 mod recover;
@@ -54,6 +56,7 @@ pub use objects::{
 };
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
+pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together};

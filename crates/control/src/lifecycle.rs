@@ -13,7 +13,7 @@ use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
 use crate::view::ReasonView;
-use crate::{Error, admission, demands, revisions};
+use crate::{Error, admission, demands, places, revisions};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -32,10 +32,15 @@ impl State {
             self.workloads.insert(workload.id, workload);
             return Ok(());
         }
+        let ended = workload.completed_at.is_some();
         let set = |set: &PodSet| model::PodSetSpec {
             name: set.role.clone(),
             pods_min: set.pods_min,
-            constraints: demands::constraints(&set.pod.place, workload.id),
+            constraints: match ended {
+                // What it named may be gone.
+                true => model::Constraints::default(),
+                false => places::confined(spec, demands::constraints(&set.pod.place, workload.id)),
+            },
             ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
         };
         let model = self.cluster.add_workload(model::WorkloadSpec {

@@ -193,7 +193,7 @@ impl Objects {
         self.shelf(kind)?.get(id)
     }
 
-    fn put(&mut self, object: Arc<Object>) {
+    pub(crate) fn put(&mut self, object: Arc<Object>) {
         let shelf = self.0.entry(object.kind.clone()).or_default();
         Arc::make_mut(shelf).insert(object.id.clone(), object);
     }

@@ -46,6 +46,8 @@ pub struct NodeSpec {
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
     pub memory_bytes: u64,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A GPU of a machine.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use engine::{Framework, SecretPlace};
 use store::{
-    DepartmentBody, DepartmentRow, EventRow, GpuBody, PlacementBody, PodBody, PodRow, PodSetBody,
-    ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody, TogetherBody,
-    WorkloadRow, WorkloadSpecBody, WorkloadState,
+    DepartmentBody, DepartmentRow, EventRow, GpuBody, NodeTypesBody, PlacementBody, PodBody,
+    PodRow, PodSetBody, ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody,
+    TogetherBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
@@ -15,7 +15,7 @@ use crate::Error;
 use crate::command::WorkloadSpec;
 use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together};
 use crate::state::{Department, Ended, Pod, Project, Workload};
-use crate::view::{Event, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
+use crate::view::{Event, NodeTypes, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
 
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
 macro_rules! words {
@@ -78,6 +78,9 @@ pub(crate) fn department_row(
             updated_at_ms: department.updated_at.0,
             share: department.share.as_ref().map(share_body),
             rules: rules_body(department.rules),
+            pool_shares: shares_body(&department.pool_shares),
+            default_pools: department.default_pools.clone(),
+            node_types: types_body(&department.node_types),
         },
         deleted_at,
     }
@@ -99,6 +102,9 @@ pub(crate) fn department_from_row(
         updated_at: Instant(body.updated_at_ms),
         share: body.share.as_ref().map(share_from_body).transpose()?,
         rules: rules_from_body(body.rules),
+        pool_shares: shares_from_body(&body.pool_shares)?,
+        default_pools: body.default_pools.clone(),
+        node_types: types_from_body(&body.node_types),
         queue,
     })
 }
@@ -116,6 +122,9 @@ pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
             department_id: project.department_id,
             share: share_body(&project.share),
             rules: rules_body(project.rules),
+            pool_shares: shares_body(&project.pool_shares),
+            default_pools: project.default_pools.clone(),
+            node_types: types_body(&project.node_types),
         },
         deleted_at,
     }
@@ -135,6 +144,9 @@ pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Resul
         updated_at: Instant(body.updated_at_ms),
         share: share_from_body(&body.share)?,
         rules: rules_from_body(body.rules),
+        pool_shares: shares_from_body(&body.pool_shares)?,
+        default_pools: body.default_pools.clone(),
+        node_types: types_from_body(&body.node_types),
         queue,
         names: BTreeMap::new(),
     })
@@ -152,6 +164,24 @@ fn rules_from_body(body: RulesBody) -> Rules {
         training_run_ms_max: body.training_run_ms_max,
         workspace_run_ms_max: body.workspace_run_ms_max,
     }
+}
+
+fn types_body(types: &NodeTypes) -> NodeTypesBody {
+    let NodeTypes { training, workspace, names } = types.clone();
+    NodeTypesBody { training, workspace, names }
+}
+
+fn types_from_body(body: &NodeTypesBody) -> NodeTypes {
+    let NodeTypesBody { training, workspace, names } = body.clone();
+    NodeTypes { training, workspace, names }
+}
+
+fn shares_body(shares: &BTreeMap<String, Share>) -> BTreeMap<String, ShareBody> {
+    shares.iter().map(|(pool, share)| (pool.clone(), share_body(share))).collect()
+}
+
+fn shares_from_body(body: &BTreeMap<String, ShareBody>) -> Result<BTreeMap<String, Share>, Error> {
+    body.iter().map(|(pool, body)| Ok((pool.clone(), share_from_body(body)?))).collect()
 }
 
 fn share_body(share: &Share) -> ShareBody {
@@ -269,6 +299,8 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         uses: spec.uses.clone(),
         labels: spec.labels.clone(),
         annotations: spec.annotations.clone(),
+        node_pools: spec.node_pools.clone(),
+        node_types: spec.node_types.clone(),
     }
 }
 
@@ -377,6 +409,8 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         uses: body.uses,
         labels: body.labels,
         annotations: body.annotations,
+        node_pools: body.node_pools,
+        node_types: body.node_types,
     })
 }
 

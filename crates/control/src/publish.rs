@@ -9,12 +9,12 @@ use store::{Change, Desired};
 use units::{Kind, Resources};
 use uuid::Uuid;
 
-use crate::org::together;
 use crate::persist;
+use crate::pools::{POOL_DEFAULT_ID, Pool};
 use crate::state::{Action, Department, Ended, Outbox, Pod, Project, State, Workload, pod_name};
 use crate::view::{
-    DepartmentView, Event, NodeView, Phase, PodState, PodView, ProjectView, Share, Standing, View,
-    WorkloadView,
+    DepartmentView, Event, NodeView, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
+    Share, Standing, View, WorkloadView,
 };
 
 /// A batch, ready to be written, shown and acted on, in this order.
@@ -78,8 +78,9 @@ impl State {
 
     /// Marks the workloads whose places, in the order they are protected, pass the quota.
     fn flag_over_quota(&mut self, project_id: u64) {
-        let Some(project) = self.projects.get(&project_id) else { return };
-        let quota = crate::state::model_share(&project.share).quota;
+        let Some(project) = self.projects.get(&project_id).map(|project| project.queue) else {
+            return;
+        };
         // Those that have ended hold nothing; they were touched when they did, and may be many.
         let living = self.by_model.values().chain(&self.outbox.workloads);
         let of_project = |w: &&Workload| w.project_id == project_id;
@@ -97,10 +98,14 @@ impl State {
         holders.sort_by_key(|(w, _)| {
             (w.spec.preemptible, w.pods.iter().filter_map(|pod| pod.placed_at).min(), w.seq)
         });
-        let mut sum = Resources::ZERO;
+        // Each pool is one account.
+        let mut sums = BTreeMap::new();
         let mut over = std::collections::BTreeSet::new();
         for (workload, holds) in holders {
-            sum += holds;
+            let pool = workload.model.and_then(|id| self.cluster.pool_of(id)).unwrap_or_default();
+            let quota = self.cluster.queues()[self.cluster.queue_in(project, pool)].share.quota;
+            let sum = sums.entry(pool).or_insert(Resources::ZERO);
+            *sum += holds;
             if Kind::ALL.iter().any(|&kind| holds[kind] > 0 && sum[kind] > quota[kind]) {
                 over.insert(workload.id);
             }
@@ -140,13 +145,10 @@ impl State {
             let fresh = self.project_view(project);
             (project.id, shared(before.projects.get(&project.id), fresh))
         });
-        let mut shares: BTreeMap<u64, Vec<&Share>> = BTreeMap::new();
-        for project in self.projects.values() {
-            shares.entry(project.department_id).or_default().push(&project.share);
-        }
+        let by_department = self.projects_by_department();
         let departments = self.departments.values().map(|department| {
-            let mine = shares.remove(&department.id).unwrap_or_default();
-            let fresh = self.department_view(department, mine.into_iter());
+            let mine = by_department.get(&department.id).map_or(&[][..], Vec::as_slice);
+            let fresh = self.department_view(department, mine);
             (department.id, shared(before.departments.get(&department.id), fresh))
         });
         let nodes = self.nodes.values().enumerate();
@@ -160,16 +162,13 @@ impl State {
             revisions,
             objects: self.objects.clone(),
             nodes: nodes.collect(),
+            pools: self.pool_views(before),
             capacity: self.cluster.capacity(),
         }
     }
 
-    /// Given the shares of its projects: looking for them for each department would take squares.
-    fn department_view<'a>(
-        &self,
-        department: &Department,
-        projects: impl Iterator<Item = &'a Share>,
-    ) -> DepartmentView {
+    /// Given its projects: looking for them for each department would take squares.
+    fn department_view(&self, department: &Department, projects: &[&Project]) -> DepartmentView {
         DepartmentView {
             id: department.id,
             name: department.name.clone(),
@@ -178,9 +177,12 @@ impl State {
             created_at: department.created_at,
             updated_by: department.updated_by.clone(),
             updated_at: department.updated_at,
-            share: department.share.unwrap_or_else(|| together(projects)),
+            share: department.share_in(POOL_DEFAULT_ID, projects),
             rules: department.rules,
+            default_pools: department.default_pools.clone(),
+            node_types: department.node_types.clone(),
             standing: self.standing(department.queue),
+            pools: self.pool_shares(department.queue, |pool| department.share_in(pool, projects)),
         }
     }
 
@@ -198,7 +200,12 @@ impl State {
             share: project.share,
             rules: project.rules,
             effective_rules: self.effective_rules(project),
+            default_pools: project.default_pools.clone(),
+            effective_pools: self.effective_pools(project).to_vec(),
+            node_types: project.node_types.clone(),
+            effective_types: self.effective_types(project),
             standing: self.standing(project.queue),
+            pools: self.pool_shares(project.queue, |pool| project.share_in(pool)),
         }
     }
 
@@ -206,7 +213,37 @@ impl State {
         self.departments.get(&id).map(|found| found.name.clone()).unwrap_or_default()
     }
 
-    fn standing(&self, id: QueueId) -> Standing {
+    /// How a department or project stands in each pool.
+    fn pool_shares(&self, queue: QueueId, share: impl Fn(&str) -> Share) -> Vec<PoolShare> {
+        let row = |pool: &Pool| PoolShare {
+            id: pool.id().to_owned(),
+            name: pool.name().to_owned(),
+            share: share(pool.id()),
+            standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
+        };
+        self.pools.iter().map(row).collect()
+    }
+
+    /// How it stands in all pools together.
+    fn standing(&self, queue: QueueId) -> Standing {
+        if !self.cluster.is_divided() {
+            return self.standing_of(queue);
+        }
+        let each = self.cluster.queues_of(queue).map(|queue| self.standing_of(queue));
+        // What may be got in several pools is asked for in each of them, and counts once.
+        let requested = self.cluster.queues()[queue].wanted;
+        each.fold(Standing { requested, ..Standing::default() }, |sum, one| Standing {
+            allocated: sum.allocated + one.allocated,
+            allocated_non_preemptible: sum.allocated_non_preemptible
+                + one.allocated_non_preemptible,
+            requested: sum.requested,
+            fair_share: sum.fair_share + one.fair_share,
+            // A part of one pool and a part of another have no sum.
+            usage: None,
+        })
+    }
+
+    fn standing_of(&self, id: QueueId) -> Standing {
         let Some(queue) = self.cluster.queues().get(id) else { return Standing::default() };
         Standing {
             allocated: queue.allocated,
@@ -215,6 +252,16 @@ impl State {
             fair_share: self.shares.get(&id).copied().unwrap_or_default(),
             usage: self.usage.as_ref().map(|_| queue.usage),
         }
+    }
+
+    fn pool_views(&self, before: &View) -> Vec<Arc<PoolView>> {
+        let views = self.pools.iter().enumerate().map(|(at, pool)| {
+            let nodes = self.nodes.values().filter(|node| node.pool == pool.id());
+            let nodes = nodes.map(|node| node.spec.name.clone()).collect();
+            let fresh = pool.view(nodes, self.cluster.capacity_of(pool.model));
+            shared(before.pools.get(at), fresh)
+        });
+        views.collect()
     }
 
     fn node_view(&self, node: &crate::state::Node) -> Option<NodeView> {
@@ -227,6 +274,8 @@ impl State {
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
             capacity: found.capacity,
             used: found.used,
+            pool: self.cluster.pool_name(found.pool).to_owned(),
+            labels: node.labels.clone(),
             created_at: self.cluster_created_at,
         })
     }
@@ -275,9 +324,17 @@ impl State {
             pending: workload.pending.clone(),
             last_eviction: workload.last_eviction.clone(),
             restarts: workload.restarts,
+            pool: self.pool_in_use(workload),
             waited_ms: workload.waited_ms,
             ran_ms: workload.ran_ms,
         }
+    }
+
+    /// Name of the pool a workload is in.
+    fn pool_in_use(&self, workload: &Workload) -> Option<String> {
+        let mut places = workload.pods.iter().filter_map(|pod| self.occupancy(pod).current);
+        let node = self.cluster.nodes().get(places.next()?.node)?;
+        Some(self.cluster.pool_name(node.pool).to_owned())
     }
 
     fn pod_view(&self, workload: &Workload, pod: &Pod) -> PodView {

@@ -18,7 +18,7 @@ impl State {
     /// Builds the state from what is stored. The result has an outbox: what has to be said and
     /// done because nodes are gone.
     pub(crate) fn recover(
-        snapshot: Snapshot,
+        mut snapshot: Snapshot,
         nodes: &[NodeSpec],
         usage: Option<UsageWindow>,
         now: Instant,
@@ -29,6 +29,7 @@ impl State {
             cluster: Cluster::new(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),
+            pools: Vec::new(),
             departments: BTreeMap::new(),
             projects: BTreeMap::new(),
             workloads: BTreeMap::new(),
@@ -52,9 +53,10 @@ impl State {
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),
         };
+        state.objects = crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?;
+        state.add_pools()?;
         state.add_nodes(nodes);
         state.add_org(&snapshot)?;
-        state.objects = crate::Objects::from_rows(snapshot.objects)?;
         let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
         for pod in snapshot.pods {
             pods.entry(pod.workload_id).or_default().push(pod);
@@ -85,13 +87,14 @@ impl State {
     fn add_nodes(&mut self, nodes: &[NodeSpec]) {
         for spec in nodes {
             let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-            let id = self.cluster.add_node(model::NodeSpec::new(
-                &spec.name,
-                memories,
-                spec.cpu_millis,
-                spec.memory_bytes,
-            ));
-            self.nodes.insert(id, Node { spec: spec.clone(), id });
+            let mut labels = spec.labels.clone();
+            labels.extend(self.labels_given(&spec.name));
+            let (in_model, pool) = self.labels_in_model(&labels);
+            let id = self.cluster.add_node(model::NodeSpec {
+                labels: in_model,
+                ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
+            });
+            self.nodes.insert(id, Node { spec: spec.clone(), id, labels, pool });
         }
     }
 
@@ -106,10 +109,7 @@ impl State {
             let queue = self.project_queue(row.id, &row.name, row.body.department_id, &share)?;
             self.projects.insert(row.id, persist::project_from_row(row, queue)?);
         }
-        for id in self.departments.keys().copied().collect::<Vec<_>>() {
-            self.settle_department(id)?;
-        }
-        Ok(())
+        self.settle_shares()
     }
 
     fn show_everything(&mut self) {

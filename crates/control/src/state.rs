@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use crate::command::WorkloadSpec;
 use crate::options::NodeSpec;
+use crate::pools::Pool;
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
-use crate::view::{Event, Phase, ReasonView, Rules, Share};
+use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
 /// A department.
 #[derive(Debug, Clone)]
@@ -27,7 +28,11 @@ pub(crate) struct Department {
     pub(crate) updated_at: Instant,
     /// What it was given; none: what its projects have, together.
     pub(crate) share: Option<Share>,
+    /// The same in other node pools than `default`, by their ids.
+    pub(crate) pool_shares: BTreeMap<String, Share>,
     pub(crate) rules: Rules,
+    pub(crate) default_pools: Vec<String>,
+    pub(crate) node_types: NodeTypes,
     /// Its place in the model.
     pub(crate) queue: QueueId,
 }
@@ -44,7 +49,11 @@ pub(crate) struct Project {
     pub(crate) updated_by: String,
     pub(crate) updated_at: Instant,
     pub(crate) share: Share,
+    /// The same in other node pools than `default`, by their ids.
+    pub(crate) pool_shares: BTreeMap<String, Share>,
     pub(crate) rules: Rules,
+    pub(crate) default_pools: Vec<String>,
+    pub(crate) node_types: NodeTypes,
     /// Its place in the model.
     pub(crate) queue: QueueId,
     /// Its workloads that are not deleted, by name.
@@ -159,6 +168,10 @@ impl Pod {
 pub(crate) struct Node {
     pub(crate) spec: NodeSpec,
     pub(crate) id: NodeId,
+    /// Those it came with, and those it was given.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Id of its pool.
+    pub(crate) pool: String,
 }
 
 /// A run to start.
@@ -226,6 +239,8 @@ pub(crate) struct State {
     pub(crate) cluster: Cluster,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
+    /// Node pools, `default` first, then in order of creation.
+    pub(crate) pools: Vec<Pool>,
     pub(crate) departments: BTreeMap<u64, Department>,
     pub(crate) projects: BTreeMap<u64, Project>,
     pub(crate) workloads: BTreeMap<Uuid, Workload>,

@@ -6,9 +6,21 @@ use model::{EndedStep, PoolId, QueueId, UsageLedger, UsageWindow};
 use store::{Change, UsageRow};
 use units::Resources;
 
+use crate::pools::Pool;
 use crate::state::State;
 
+impl Pool {
+    /// What rows of usage call it.
+    fn kept_as(&self) -> &str {
+        if self.model == PoolId::DEFAULT { "" } else { self.id() }
+    }
+}
+
 impl State {
+    fn pool_kept_as(&self, name: &str) -> Option<PoolId> {
+        self.pools.iter().find(|pool| pool.kept_as() == name).map(|pool| pool.model)
+    }
+
     /// Goes on with a ledger where it ended, or begins one. What is held now counts from the end of
     /// the last step that was written.
     pub(crate) fn restore_usage(&mut self, window: Option<UsageWindow>, rows: &[UsageRow]) {
@@ -25,10 +37,13 @@ impl State {
         for rows in past.chunk_by(|l, r| l.step_start == r.step_start) {
             let (mut capacity, mut held) = (Vec::new(), BTreeMap::new());
             for row in rows {
+                // What was in a pool that is gone counts no more.
+                let Some(pool) = self.pool_kept_as(&row.pool) else { continue };
                 match &row.project_id {
-                    None => capacity.push((PoolId::DEFAULT, row.held)),
+                    None => capacity.push((pool, row.held)),
                     Some(id) => {
                         for queue in lineage(id).into_iter().flatten() {
+                            let queue = self.cluster.queue_in(queue, pool);
                             *held.entry(queue).or_insert(Resources::ZERO) += row.held;
                         }
                     }
@@ -50,18 +65,28 @@ impl State {
         if ended == 0 {
             return;
         }
-        let by_queue: BTreeMap<QueueId, u64> =
-            self.projects.values().map(|project| (project.queue, project.id)).collect();
+        let mut by_queue: BTreeMap<QueueId, (u64, &str)> = BTreeMap::new();
+        let pools: BTreeMap<PoolId, &str> =
+            self.pools.iter().map(|pool| (pool.model, pool.kept_as())).collect();
+        for project in self.projects.values() {
+            for (&pool, &kept) in &pools {
+                by_queue.insert(self.cluster.queue_in(project.queue, pool), (project.id, kept));
+            }
+        }
         for step in ledger.ended(ended) {
-            let row = |project_id, held| {
-                Change::Usage(UsageRow { step_start: step.start, project_id, held })
+            let row = |project_id, pool: &str, held| {
+                let pool = pool.to_owned();
+                Change::Usage(UsageRow { step_start: step.start, project_id, pool, held })
             };
-            let capacity = step.capacity.iter().map(|&(_, capacity)| row(None, capacity));
+            let capacity = step.capacity.iter();
+            let capacity =
+                capacity.filter_map(|(pool, held)| Some(row(None, pools.get(pool)?, *held)));
             self.outbox.changes.extend(capacity);
-            let held = step.held.iter();
-            let rows =
-                held.filter_map(|(queue, held)| Some(row(Some(*by_queue.get(queue)?), *held)));
-            self.outbox.changes.extend(rows);
+            let held = step.held.iter().filter_map(|(queue, held)| {
+                let (project, pool) = by_queue.get(queue)?;
+                Some(row(Some(*project), pool, *held))
+            });
+            self.outbox.changes.extend(held);
         }
         let oldest = self.now.0.saturating_sub(ledger.window().length_ms());
         self.outbox.changes.push(Change::UsageGone(units::Instant(oldest)));

@@ -24,6 +24,8 @@ pub struct View {
     pub objects: crate::Objects,
     /// Nodes in their order.
     pub nodes: Vec<Arc<NodeView>>,
+    /// Node pools, `default` first, then in order of creation.
+    pub pools: Vec<Arc<PoolView>>,
     /// How the cluster is used as a whole.
     pub capacity: Resources,
 }
@@ -45,11 +47,30 @@ pub struct DepartmentView {
     pub updated_by: String,
     /// Last change.
     pub updated_at: Instant,
-    /// Its share of the cluster.
+    /// Its share of the node pool `default`.
     pub share: Share,
     /// How long its workloads may run.
     pub rules: Rules,
-    /// How it stands.
+    /// Node pools of workloads whose project names none either, the best first; empty = all.
+    pub default_pools: Vec<String>,
+    /// Which nodes its workloads may go to.
+    pub node_types: NodeTypes,
+    /// How it stands in all pools together.
+    pub standing: Standing,
+    /// What it has in each node pool, in the order of [`View::pools`].
+    pub pools: Vec<PoolShare>,
+}
+
+/// What a department or a project has in a node pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolShare {
+    /// Id of the pool.
+    pub id: String,
+    /// Name of the pool.
+    pub name: String,
+    /// What it is entitled to there.
+    pub share: Share,
+    /// How it stands there.
     pub standing: Standing,
 }
 
@@ -89,14 +110,72 @@ pub struct ProjectView {
     pub updated_by: String,
     /// Last change.
     pub updated_at: Instant,
-    /// Its share of the cluster.
+    /// Its share of the node pool `default`.
     pub share: Share,
     /// How long its workloads may run.
     pub rules: Rules,
     /// What applies, with the rules of its department.
     pub effective_rules: Rules,
-    /// How it stands.
+    /// Node pools of workloads that name none, the best first; empty = those of the department.
+    pub default_pools: Vec<String>,
+    /// What applies, with those of its department; empty = all.
+    pub effective_pools: Vec<String>,
+    /// Which nodes its workloads may go to.
+    pub node_types: NodeTypes,
+    /// What applies, with those of its department.
+    pub effective_types: NodeTypes,
+    /// How it stands in all pools together.
     pub standing: Standing,
+    /// What it has in each node pool, in the order of [`View::pools`].
+    pub pools: Vec<PoolShare>,
+}
+
+/// Types of nodes, by the kinds of workloads that may go to them; empty = all. The type of a node is
+/// its label `run.ai/type`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeTypes {
+    /// For trainings.
+    pub training: Vec<String>,
+    /// For workspaces.
+    pub workspace: Vec<String>,
+    /// What people call them; kept and returned.
+    pub names: BTreeMap<String, String>,
+}
+
+impl NodeTypes {
+    /// Those for a kind of workload.
+    #[must_use]
+    pub fn of(&self, kind: WorkloadKind) -> &[String] {
+        match kind {
+            WorkloadKind::Training | WorkloadKind::Distributed => &self.training,
+            WorkloadKind::Workspace => &self.workspace,
+            // Nobody restricts where models are served.
+            WorkloadKind::Inference => &[],
+        }
+    }
+}
+
+/// A node pool and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolView {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// What it is made of and how it is used.
+    pub settings: crate::PoolSettings,
+    /// Its nodes.
+    pub nodes: Vec<String>,
+    /// What they have.
+    pub capacity: Resources,
+    /// When it was created.
+    pub created_at: Instant,
+    /// By whom.
+    pub created_by: String,
+    /// Last change.
+    pub updated_at: Instant,
+    /// By whom.
+    pub updated_by: String,
 }
 
 /// How long workloads may run at a time, in milliseconds; none = as long as they want.
@@ -156,6 +235,9 @@ pub struct Share {
 }
 
 impl Share {
+    /// What a project has in a node pool of which nobody said anything.
+    pub const USUAL: Self = Self::none(2);
+
     /// Nothing deserved, nothing limited.
     #[must_use]
     pub const fn none(over_quota_weight: u64) -> Self {
@@ -317,6 +399,8 @@ pub struct WorkloadView {
     pub last_eviction: Option<ReasonView>,
     /// How often it was started again after a failure.
     pub restarts: u32,
+    /// Name of the node pool it is in; none while it has no place.
+    pub pool: Option<String>,
     /// Milliseconds it has waited, and run, up to `phase_since`.
     pub waited_ms: u64,
     /// See `waited_ms`.
@@ -392,6 +476,10 @@ pub struct NodeView {
     pub capacity: Resources,
     /// In use.
     pub used: Resources,
+    /// Name of its pool.
+    pub pool: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
     /// When it was added.
     pub created_at: Instant,
 }

@@ -13,6 +13,8 @@ pub use discover::discover;
 pub use host::{Capacity, host_capacity, host_name};
 pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_nodes};
 
+use std::collections::BTreeMap;
+
 use thiserror::Error;
 
 /// One GPU.
@@ -37,6 +39,8 @@ pub struct NodeGpus {
     pub name: String,
     /// Its GPUs by index.
     pub gpus: Vec<Gpu>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Why GPUs could not be found or made up.
@@ -69,6 +73,14 @@ pub enum Error {
         what: &'static str,
         /// Largest allowed.
         max: u32,
+    },
+    /// A label is wrong.
+    #[error("`{text}` has no usable labels: {fault}")]
+    Labels {
+        /// As typed.
+        text: String,
+        /// What is wrong with them.
+        fault: String,
     },
     /// The memory size is wrong.
     #[error("`{text}` has no usable memory size per GPU: {fault}")]

@@ -1,5 +1,7 @@
-//! Machines that exist only in the books. Owns: the notation `4x16GiB` and `2x2x16GiB`, its
+//! Machines that exist only in the books. Owns: the notation `4x16GiB` and `2x2x16GiB@zone=a`, its
 //! limits and its error texts. The same text always gives the same nodes and UUIDs.
+
+use std::collections::BTreeMap;
 
 use units::parse_bytes;
 
@@ -28,18 +30,43 @@ pub fn simulate_gpus(text: &str, node_name: &str) -> Result<NodeGpus, Error> {
     let count = parse_count(count).ok_or_else(notation)?;
     // A bare `0` is no GPUs, but `0x16GiB` is more likely a slip than a wish.
     match size {
-        None if count == 0 => Ok(NodeGpus { name: node_name.to_owned(), gpus: vec![] }),
+        None if count == 0 => Ok(node(node_name.to_owned(), 0, 0)),
         None => Err(notation()),
         Some(size) => Ok(node(node_name.to_owned(), gpu_count(text, count)?, memory(text, size)?)),
     }
 }
 
 /// Simulated nodes from `--nodes`: `2x4x16GiB` is two nodes with four 16 GiB GPUs each, `3x0`
-/// three without GPUs. They are called `node-1`, `node-2`, ….
+/// three without GPUs. Nodes of several kinds are joined by `+`, and labels of a kind follow it
+/// after `@`: `2x4x16GiB@zone=a,run.ai/type=big+1x8x80GiB@zone=b`. They are called `node-1`,
+/// `node-2`, ….
 ///
 /// # Errors
 /// The text is not in this notation, or a number is outside its range.
 pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
+    let mut all: Vec<NodeGpus> = Vec::new();
+    for kind in text.trim().split('+') {
+        let (kind, labels) = match kind.split_once('@') {
+            None => (kind, BTreeMap::new()),
+            Some((kind, labels)) => {
+                let fault = |fault| Error::Labels { text: text.to_owned(), fault };
+                (kind, units::parse_labels(labels).map_err(fault)?)
+            }
+        };
+        let (nodes, gpus, memory_bytes) = kind_of_node(kind)?;
+        let first = all.len() as u64;
+        within(text, first + u64::from(nodes), "nodes", NODES_MAX)?;
+        let numbers = (first + 1)..=(first + u64::from(nodes));
+        all.extend(numbers.map(|number| NodeGpus {
+            labels: labels.clone(),
+            ..node(format!("node-{number}"), gpus, memory_bytes)
+        }));
+    }
+    Ok(all)
+}
+
+/// How many nodes of a kind, how many GPUs each has, and the memory of each.
+fn kind_of_node(text: &str) -> Result<(u32, u32, u64), Error> {
     let notation = || Error::Notation {
         text: text.to_owned(),
         what: "a set of nodes",
@@ -53,12 +80,11 @@ pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
     };
     let nodes = within(text, parse_count(nodes).ok_or_else(notation)?, "nodes", NODES_MAX)?;
     let gpus = parse_count(gpus).ok_or_else(notation)?;
-    let (gpus, memory_bytes) = match size {
-        None if gpus == 0 => (0, 0),
-        None => return Err(notation()),
-        Some(size) => (gpu_count(text, gpus)?, memory(text, size)?),
-    };
-    Ok((1..=nodes).map(|number| node(format!("node-{number}"), gpus, memory_bytes)).collect())
+    match size {
+        None if gpus == 0 => Ok((nodes, 0, 0)),
+        None => Err(notation()),
+        Some(size) => Ok((nodes, gpu_count(text, gpus)?, memory(text, size)?)),
+    }
 }
 
 /// A run of digits; a number too large to count is as wrong as the largest.
@@ -99,7 +125,7 @@ fn node(name: String, count: u32, memory_bytes: u64) -> NodeGpus {
         memory_bytes,
         simulated: true,
     };
-    NodeGpus { gpus: (0..count).map(gpu).collect(), name }
+    NodeGpus { gpus: (0..count).map(gpu).collect(), name, labels: BTreeMap::new() }
 }
 
 #[cfg(test)]
@@ -129,6 +155,23 @@ mod tests {
     }
 
     #[test]
+    fn nodes_of_several_kinds_have_their_own_labels() {
+        let nodes =
+            simulate_nodes("1x0+2x1x8GiB@zone=a,run.ai/type=big+1x1X8GiB@zone=xx").expect("valid");
+        let shown = nodes.iter().map(|node| format!("{} {:?}", node.name, node.labels));
+        let big = r#"{"run.ai/type": "big", "zone": "a"}"#;
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                "node-1 {}".to_owned(),
+                format!("node-2 {big}"),
+                format!("node-3 {big}"),
+                r#"node-4 {"zone": "xx"}"#.to_owned()
+            ]
+        );
+    }
+
+    #[test]
     fn every_slip_has_its_own_text() {
         for (text, part) in [
             ("", "is not a set of GPUs; write"),
@@ -153,6 +196,11 @@ mod tests {
             ("1025x2x16GiB", "has 1025 nodes"),
             ("2x65x16GiB", "has 65 GPUs per node"),
             ("2x2x2x16GiB", "is not a set of nodes"),
+            ("1x0+", "is not a set of nodes"),
+            ("1000x0+25x0", "has 1025 nodes; 1 to 1024"),
+            ("1x0@", "`` is no label; write key=value"),
+            ("1x0@zone", "`zone` is no label; write key=value"),
+            ("1x0@zone=a b", "`a b` is no value of a label"),
         ] {
             let error = simulate_nodes(text).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -50,6 +50,9 @@ pub enum Error {
     /// A topology without levels, with one twice, or of a name that is taken.
     #[error("topology {0} has no levels, one twice, or the name of another")]
     BadTopology(String),
+    /// The pool of nodes that do not say, or one that has nodes or is named by workloads.
+    #[error("node pool {0} is in use, or the one of nodes that do not say")]
+    PoolInUse(String),
     /// The size of elastic pods is one for all of them.
     #[error("elastic workload {0} has one pod set")]
     ElasticPodSets(String),

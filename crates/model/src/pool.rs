@@ -38,6 +38,8 @@ struct Pool {
     capacity: Resources,
     /// Not kept as long as the queues are not divided.
     free_soon: Resources,
+    /// It was removed; its number is not given out again.
+    gone: bool,
 }
 
 /// Every pool that was ever named; one without nodes has nothing.
@@ -66,6 +68,11 @@ impl Pools {
         self.rows.push(Pool { name: name.to_owned(), ..Pool::default() });
         self.by_name.insert(name.to_owned(), id);
         id
+    }
+
+    /// Those that were not removed.
+    fn living(&self) -> impl DoubleEndedIterator<Item = PoolId> + use<'_> {
+        self.ids().filter(|id| !self.rows[id.index()].gone)
     }
 
     fn ids(&self) -> impl DoubleEndedIterator<Item = PoolId> + use<> {
@@ -109,9 +116,9 @@ impl Cluster {
     }
 
     /// The pools that have queues of their own, or the one that stands for all nodes.
-    pub fn divisions(&self) -> impl Iterator<Item = PoolId> + use<> {
+    pub fn divisions(&self) -> impl Iterator<Item = PoolId> + use<'_> {
         let count = if self.pools.divided { self.pools.rows.len() } else { 1 };
-        self.pools.ids().take(count)
+        self.pools.living().take(count)
     }
 
     /// The pool of this name.
@@ -240,6 +247,28 @@ impl Cluster {
         id
     }
 
+    /// Removes a pool that no node is in and no workload names. The queues it had stay, and are
+    /// nobody's.
+    ///
+    /// # Errors
+    /// It is the pool `default`, or in use.
+    pub fn remove_pool(&mut self, name: &str) -> Result<(), Error> {
+        let Some(id) = self.pool_named(name) else { return Ok(()) };
+        let named = |set: &PodSetSpec| set.constraints.pools.iter().any(|pool| pool == name);
+        if id == PoolId::DEFAULT
+            || self.nodes.iter().any(|(_, node)| node.pool == id)
+            || self.workloads.iter().any(|(_, row)| row.spec.pod_sets.iter().any(named))
+        {
+            return Err(Error::PoolInUse(name.to_owned()));
+        }
+        self.pools.rows[id.index()].gone = true;
+        self.pools.by_name.remove(name);
+        if self.pools.divided {
+            self.pools_changed();
+        }
+        Ok(())
+    }
+
     /// The pool a node with these labels is in.
     pub(crate) fn pool_by(&mut self, labels: &BTreeMap<String, String>) -> PoolId {
         let name = pool_of(labels);
@@ -253,7 +282,7 @@ impl Cluster {
             Some(pools) if self.pools.divided || pools.len() > 1 => {
                 pools.iter().map(|pool| self.add_pool(pool)).collect()
             }
-            None if self.pools.divided => self.pools.ids().collect(),
+            None if self.pools.divided => self.pools.living().collect(),
             _ => SmallVec::new(),
         }
     }

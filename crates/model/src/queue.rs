@@ -126,6 +126,8 @@ pub struct Queue {
     /// Asked for by every pod that wants to run, running or not; growth of elastic pods beyond
     /// their request is not a demand.
     pub requested: Resources,
+    /// The same whichever pools it may be got in: kept for the queue that was added, once.
+    pub wanted: Resources,
 }
 
 impl Queue {
@@ -146,6 +148,7 @@ impl Queue {
             lent_gpu_millis: 0,
             preemptible: BTreeMap::new(),
             requested: Resources::ZERO,
+            wanted: Resources::ZERO,
         }
     }
 
@@ -154,6 +157,7 @@ impl Queue {
         self.allocated = Resources::ZERO;
         self.allocated_non_preemptible = Resources::ZERO;
         self.requested = Resources::ZERO;
+        self.wanted = Resources::ZERO;
         self.lent_gpu_millis = 0;
         self.preemptible.clear();
     }

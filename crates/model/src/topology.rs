@@ -240,6 +240,14 @@ impl Cluster {
         Ok(TopologyId(u32::try_from(self.topologies.len() - 1).unwrap_or(u32::MAX)))
     }
 
+    /// Forgets the name of a topology; what is bound by it stays so.
+    pub fn retire_topology(&mut self, name: &str) {
+        let named = self.topologies.iter_mut().find(|topology| topology.name == name);
+        if let Some(topology) = named.filter(|_| !name.is_empty()) {
+            topology.name.clear();
+        }
+    }
+
     pub(crate) fn knows_topologies(&self, spec: &WorkloadSpec) -> bool {
         let groups = spec.groups.iter().map(|group| group.topology);
         let sets = spec.pod_sets.iter().map(|set| set.topology);

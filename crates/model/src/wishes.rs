@@ -55,6 +55,16 @@ impl Cluster {
     /// What a pod asks for counts in the pool in which its workload is, and as long as it is in
     /// none, in each that it may be in.
     pub(crate) fn account_ask(&mut self, pod: PodId, sign: Sign) {
+        let (demand, workload) = (self.set_of(pod).demand, self.workload_of(pod));
+        let mut queue = Some(workload.spec.queue);
+        while let Some(id) = queue {
+            let row = &mut self.queues[id];
+            match sign {
+                Sign::Plus => row.wanted += demand,
+                Sign::Minus => row.wanted -= demand,
+            }
+            queue = row.parent;
+        }
         self.account_ask_in(pod, self.asks_in(pod), sign);
     }
 

@@ -53,11 +53,13 @@ pub(crate) fn find(
     if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
         && !cluster.has_preferences(ask.constraints)
         && cluster.gpu_nodes_alike()
+        && policy.placements().all(|other| other.gpu == policy.placement.gpu)
     {
         return find_whole(cluster, ask, gpus, now, policy.placement.gpu, open);
     }
     let node = ranking.best(cluster, ask, now, policy, &open)?;
-    on_node(cluster, node, ask, now, policy.placement.devices)
+    let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
+    on_node(cluster, node, ask, now, devices)
 }
 
 /// Whole GPUs: the index already has the nodes in the order wanted.

@@ -1,6 +1,8 @@
 //! Every knob of a decision, with its default. Owns no behaviour.
 
-use model::{GpuRequest, Share};
+use std::collections::BTreeMap;
+
+use model::{GpuRequest, PoolId, Share};
 use units::Resources;
 
 /// In which order nodes, or the GPUs of a node, fill up.
@@ -145,6 +147,8 @@ pub struct Policy {
     pub actions: Vec<Action>,
     /// Which node is taken.
     pub placement: Placement,
+    /// The same for nodes of these pools.
+    pub pools: BTreeMap<PoolId, Placement>,
     /// How capacity that no quota claims is divided.
     pub over_quota: OverQuota,
     /// Whether quotas that promise more than there is are honoured in proportion. If not, each
@@ -192,6 +196,16 @@ impl Policy {
         }
     }
 
+    /// Which places of a pool are taken.
+    pub(crate) fn placement_in(&self, pool: PoolId) -> Placement {
+        self.pools.get(&pool).copied().unwrap_or(self.placement)
+    }
+
+    /// How places are taken, everywhere and in single pools.
+    pub(crate) fn placements(&self) -> impl Iterator<Item = Placement> {
+        self.pools.values().copied().chain([self.placement])
+    }
+
     /// The run times guaranteed where no queue says anything.
     pub(crate) fn usual_share(&self) -> Share {
         Share {
@@ -208,6 +222,7 @@ impl Default for Policy {
             profile: Profile::Default,
             actions: Action::DEFAULT.to_vec(),
             placement: Placement::all(Fill::BinPack),
+            pools: BTreeMap::new(),
             over_quota: OverQuota::ByWeight,
             shrinks_promises: true,
             protects_quota: true,

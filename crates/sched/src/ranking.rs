@@ -52,10 +52,7 @@ impl Ranking {
         policy: &Policy,
         open: impl Fn(&model::Placement) -> bool,
     ) -> Option<NodeId> {
-        let placement = policy.placement;
-        if placement.nodes(ask.request.gpu) == Fill::BinPack {
-            self.look_at_requests(cluster);
-        }
+        self.look_at_requests(cluster, ask, policy);
         if self.keys.len() >= ASKS_MAX && !self.keys.contains_key(&(ask, now)) {
             self.keys.clear();
         }
@@ -69,12 +66,12 @@ impl Ranking {
             }
             let key = match keys[at] {
                 Some((seen, key)) if seen == revision => key,
-                _ => self.key(cluster, id, ask, now, placement),
+                _ => self.key(cluster, id, ask, now, policy),
             };
             keys[at] = Some((revision, key));
             let better = |key| best.is_none_or(|(least, _)| key < least);
             if let Some(key) = key.filter(|&key| better(key))
-                && place::on_node(cluster, id, ask, now, policy.placement.devices)
+                && place::on_node(cluster, id, ask, now, placement_at(cluster, id, policy).devices)
                     .is_some_and(|to| open(&to))
             {
                 best = Some((key, id));
@@ -93,15 +90,16 @@ impl Ranking {
         now: bool,
         policy: &Policy,
     ) -> Option<Key> {
-        let placement = policy.placement;
-        if placement.nodes(ask.request.gpu) == Fill::BinPack {
-            self.look_at_requests(cluster);
-        }
-        self.key(cluster, id, ask, now, placement)
+        self.look_at_requests(cluster, ask, policy);
+        self.key(cluster, id, ask, now, policy)
     }
 
     /// Takes the requests as they are, unless they are nearly the same as when last looked at.
-    fn look_at_requests(&mut self, cluster: &Cluster) {
+    fn look_at_requests(&mut self, cluster: &Cluster, ask: Ask, policy: &Policy) {
+        let packs = |placement: Placement| placement.nodes(ask.request.gpu) == Fill::BinPack;
+        if !policy.placements().any(packs) {
+            return;
+        }
         let pods = cluster.requests().pods();
         if pods.abs_diff(self.pods).saturating_mul(2) >= self.pods {
             *self = Self { shapes: Shapes::of(cluster), pods, ..Self::default() };
@@ -114,8 +112,9 @@ impl Ranking {
         id: NodeId,
         ask: Ask,
         now: bool,
-        placement: Placement,
+        policy: &Policy,
     ) -> Option<Key> {
+        let placement = placement_at(cluster, id, policy);
         let place = place::on_node(cluster, id, ask, now, placement.devices)?;
         let node = &cluster.nodes()[id];
         let free = node.free(now);
@@ -152,6 +151,11 @@ impl Ranking {
         free.take(devices, ask.request);
         before.saturating_sub(self.shapes.worth(cluster, id, &free))
     }
+}
+
+/// How places on a node are taken.
+fn placement_at(cluster: &Cluster, id: NodeId, policy: &Policy) -> Placement {
+    policy.placement_in(cluster.nodes()[id].pool)
 }
 
 /// Devices wholly free that a shared request would break.

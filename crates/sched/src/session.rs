@@ -131,7 +131,9 @@ impl Session<'_> {
         let ranked = nodes.into_iter().filter_map(|node| {
             ranking.rank(cluster, node, ask, now, policy).map(|rank| (rank, node))
         });
-        place::on_node(cluster, ranked.min()?.1, ask, now, policy.placement.devices)
+        let node = ranked.min()?.1;
+        let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
+        place::on_node(cluster, node, ask, now, devices)
     }
 
     /// Places the pods a workload needs next in the first of its node pools in which they can be.

@@ -479,7 +479,7 @@ impl Deal<'_> {
     }
 
     fn settle(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
-        let fill = s.policy.placement.devices;
+        let fill = s.policy.placement_in(s.cluster.nodes()[node].pool).devices;
         let place = |now| place::on_node(s.cluster, node, self.need.ask, now, fill);
         let found = place(true).map(|to| (to, true)).or_else(|| place(false).map(|to| (to, false)));
         let Some((to, at_once)) = found else { return false };

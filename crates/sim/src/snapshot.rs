@@ -3,7 +3,7 @@
 
 mod parts;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, Occupancy, Placement, Pod, PoolId, Workload as Row};
 use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
@@ -19,18 +19,23 @@ use crate::scenario::{
 #[must_use]
 pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     let mut scenario = Scenario::empty();
-    scenario.policy = At::from(knobs(policy, now));
+    let in_pool = |(&pool, &chosen): (&PoolId, &sched::Placement)| {
+        (cluster.pool_name(pool).to_owned(), placement(chosen))
+    };
+    let pool_placement = policy.pools.iter().map(in_pool).collect();
+    scenario.policy = At::from(wire::Policy { pool_placement, ..knobs(policy, now) });
     let topology = |topology: &model::Topology| wire::Topology {
         name: topology.name.clone(),
         levels: topology.levels.clone(),
     };
-    scenario.topologies = cluster.topologies().iter().map(|row| At::from(topology(row))).collect();
+    let topologies = cluster.topologies().iter().filter(|row| !row.name.is_empty());
+    scenario.topologies = topologies.map(|row| At::from(topology(row))).collect();
     scenario.nodes =
         cluster.nodes().iter().map(|(id, row)| At::from(node(cluster, id, row))).collect();
     let projects = cluster.queues().ids().filter(|&id| cluster.project_of(id) == id);
     let mut projects: Vec<_> = projects.collect();
     projects.sort_by_key(|&id| cluster.queues()[id].seq);
-    scenario.empty_pools = empty_pools(cluster);
+    scenario.empty_pools = empty_pools(cluster, &scenario.policy);
     scenario.queues = projects.into_iter().map(|id| At::from(queue(cluster, id))).collect();
     let mut workloads: Vec<_> = cluster.workloads().iter().map(|(_, row)| row).collect();
     workloads.sort_by_key(|row| row.spec.seq);
@@ -39,10 +44,11 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     scenario
 }
 
-/// Pools that workloads name and no node is in, since nodes can be lost.
-fn empty_pools(cluster: &Cluster) -> Vec<String> {
+/// Pools that workloads or the policy name and no node is in, since nodes can be lost.
+fn empty_pools(cluster: &Cluster, policy: &wire::Policy) -> Vec<String> {
     let sets = cluster.workloads().iter().flat_map(|(_, row)| &row.spec.pod_sets);
-    let named: BTreeSet<_> = sets.flat_map(|set| &set.constraints.pools).collect();
+    let named = sets.flat_map(|set| &set.constraints.pools).chain(policy.pool_placement.keys());
+    let named: BTreeSet<_> = named.collect();
     let nodes = cluster.nodes().iter();
     let there: BTreeSet<_> = nodes.map(|(_, node)| model::pool_of(&node.labels)).collect();
     named.into_iter().filter(|pool| !there.contains(pool.as_str())).cloned().collect()
@@ -64,6 +70,7 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
             RuntimeFrom::Leaf => wire::RuntimeFrom::Queue,
         }),
         placement: Some(placement(policy.placement)),
+        pool_placement: BTreeMap::new(),
         over_quota: Some(match policy.over_quota {
             sched::OverQuota::ByWeight => wire::OverQuota::ByWeight,
             sched::OverQuota::ByQuota => wire::OverQuota::ByQuota,

@@ -77,6 +77,38 @@ steps: [{cycles: 1}]
 }
 
 #[test]
+fn each_pool_fills_its_nodes_in_its_own_order() {
+    let nodes = "nodes: [{name: p, gpus: 4, count: 2}, {name: q, gpus: 4, count: 2, labels: {node-pool: h100}}]";
+    let text = format!(
+        "
+version: 1
+policy: {{placement: bin-pack, pool_placement: {{h100: spread}}}}
+{nodes}
+queues: [{{name: a, pools: {{h100: {{quota: {{gpu: 8}}}}, default: {{quota: {{gpu: 8}}}}}}}}]
+workloads:
+  - {{name: x, project: a, gpu: 1, count: 2, pools: [default]}}
+  - {{name: y, project: a, gpu: 1, count: 2, pools: [h100]}}
+  - {{name: s, project: a, gpu: 0.5, count: 2, pools: [default]}}
+  - {{name: t, project: a, gpu: 0.5, count: 2, pools: [h100]}}
+steps: [{{cycles: 1}}]
+"
+    );
+    let scenario = Scenario::read(&text).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(&scenario, Record::Everything).unwrap_or_else(|error| panic!("{error}"));
+    let cluster = outcome.simulation.cluster();
+    let used = cluster.nodes().iter().map(|(_, node)| {
+        let gpus: Vec<_> = node.gpus.iter().map(|gpu| gpu.used_millis).collect();
+        format!("{} {gpus:?}", node.name)
+    });
+    expect_test::expect![[r#"
+        p1 [1000, 1000, 1000, 0]
+        p2 [0, 0, 0, 0]
+        q1 [1000, 500, 0, 0]
+        q2 [1000, 500, 0, 0]"#]]
+    .assert_eq(&used.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_the_cure() {
     for (text, said) in [
         (

@@ -31,9 +31,9 @@ pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
-    DepartmentRow, Desired, EventFilter, EventRow, ObjectRow, PlacementBody, PodBody, PodRow,
-    ProjectBody, ProjectRow, ReasonBody, RulesBody, SampleFilter, SampleRow, ShareBody, Snapshot,
-    UsageRow, WorkloadRow, WorkloadState,
+    DepartmentRow, Desired, EventFilter, EventRow, NodeBody, NodeTypesBody, ObjectRow,
+    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, RulesBody,
+    SampleFilter, SampleRow, ShareBody, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody};
 pub use spec::{

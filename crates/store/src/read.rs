@@ -133,17 +133,23 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
             read_object,
         )
         .await?,
-        usage: read(db, "usage", "SELECT * FROM usage ORDER BY step_start, project_id", |r| {
-            Ok(UsageRow {
-                step_start: Instant(r.number("step_start")?),
-                project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
-                held: Resources {
-                    gpu_millis: r.number("gpu_millis")?,
-                    cpu_millis: r.number("cpu_millis")?,
-                    memory_bytes: r.number("memory_bytes")?,
-                },
-            })
-        })
+        usage: read(
+            db,
+            "usage",
+            "SELECT * FROM usage ORDER BY step_start, project_id, pool",
+            |r| {
+                Ok(UsageRow {
+                    step_start: Instant(r.number("step_start")?),
+                    project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
+                    pool: r.text("pool")?,
+                    held: Resources {
+                        gpu_millis: r.number("gpu_millis")?,
+                        cpu_millis: r.number("cpu_millis")?,
+                        memory_bytes: r.number("memory_bytes")?,
+                    },
+                })
+            },
+        )
         .await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,

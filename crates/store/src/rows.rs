@@ -52,9 +52,18 @@ pub struct ProjectBody {
     /// How long its workloads may run.
     #[serde(default)]
     pub rules: RulesBody,
-    /// What it is entitled to.
+    /// What it is entitled to in the node pool `default`.
     #[serde(flatten)]
     pub share: ShareBody,
+    /// What it is entitled to in others, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pool_shares: BTreeMap<String, ShareBody>,
+    /// Node pools of workloads that name none, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_pools: Vec<String>,
+    /// Which nodes workloads may go to.
+    #[serde(default)]
+    pub node_types: NodeTypesBody,
 }
 
 fn first_department() -> u64 {
@@ -92,6 +101,53 @@ pub struct DepartmentBody {
     /// How long workloads may run.
     #[serde(default)]
     pub rules: RulesBody,
+    /// What it is entitled to in other node pools than `default`, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pool_shares: BTreeMap<String, ShareBody>,
+    /// Node pools of workloads that name none, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_pools: Vec<String>,
+    /// Which nodes workloads may go to.
+    #[serde(default)]
+    pub node_types: NodeTypesBody,
+}
+
+/// A node pool, beside its id and name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolBody {
+    /// Key of the label of its nodes; none for the pool `default`.
+    pub label_key: Option<String>,
+    /// Its value.
+    pub label_value: Option<String>,
+    /// Whether work with GPUs is spread over its nodes.
+    pub gpu_spread: bool,
+    /// Whether work without GPUs is.
+    pub cpu_spread: bool,
+    /// How long preemptible work is left alone after it started.
+    pub min_runtime_ms: Option<u64>,
+}
+
+/// Labels that a node was given while the server ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeBody {
+    /// All of them.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Types of nodes by kind of workload; empty = all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeTypesBody {
+    /// For trainings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub training: Vec<String>,
+    /// For workspaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workspace: Vec<String>,
+    /// What people call them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, String>,
 }
 
 /// How long workloads may run, in milliseconds; none = as long as they want.
@@ -404,12 +460,14 @@ pub struct AuditFilter {
 }
 
 /// What was held in a step of time, on average.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRow {
     /// When the step began.
     pub step_start: Instant,
-    /// By which project; none: what the cluster has.
+    /// By which project; none: what the pool has.
     pub project_id: Option<u64>,
+    /// Id of the node pool; empty for `default`.
+    pub pool: String,
     /// How much.
     pub held: Resources,
 }

@@ -26,12 +26,13 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
     step!(4, "departments", "0004_departments.sql"),
     step!(5, "samples", "0005_samples.sql"),
+    step!(6, "pools", "0006_pools.sql"),
 ];
 
 /// A table, for whoever wants all of its rows.
@@ -58,7 +59,7 @@ pub(crate) const TABLES: [Table; 11] = [
     table(1, "events", "seq"),
     table(1, "credentials", "client_id"),
     table(1, "audit", "seq"),
-    table(2, "usage", "step_start, project_id"),
+    table(2, "usage", "step_start, project_id, gpu_millis, cpu_millis, memory_bytes"),
     table(3, "objects", "seq"),
     table(4, "departments", "id"),
     table(5, "samples", "subject, step_ms, at"),

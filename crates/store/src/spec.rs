@@ -50,6 +50,12 @@ pub struct WorkloadSpecBody {
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
+    /// Node pools, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_pools: Vec<String>,
+    /// Types of nodes; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_types: Vec<String>,
 }
 
 /// Pods of a workload that are alike.

@@ -224,16 +224,18 @@ fn object(row: &ObjectRow) -> Result<Statement<'_>> {
     .maybe_at(row.deleted_at))
 }
 
-fn usage(row: &UsageRow) -> Statement<'static> {
+fn usage(row: &UsageRow) -> Statement<'_> {
     Statement::rows(
         "write usage",
-        "INSERT INTO usage (step_start, project_id, gpu_millis, cpu_millis, memory_bytes) VALUES ",
-        " ON CONFLICT (step_start, project_id) DO UPDATE SET gpu_millis = excluded.gpu_millis,
+        "INSERT INTO usage (step_start, project_id, pool, gpu_millis, cpu_millis, memory_bytes)
+         VALUES ",
+        " ON CONFLICT (step_start, project_id, pool) DO UPDATE SET gpu_millis = excluded.gpu_millis,
              cpu_millis = excluded.cpu_millis, memory_bytes = excluded.memory_bytes",
-        2,
+        3,
     )
     .at(row.step_start)
     .int(row.project_id.unwrap_or(0))
+    .text(&row.pool)
     .int(row.held.gpu_millis)
     .int(row.held.cpu_millis)
     .int(row.held.memory_bytes)

@@ -6,6 +6,7 @@
 
 mod amount;
 mod idx;
+mod label;
 mod name;
 mod ratio;
 mod resources;
@@ -15,6 +16,7 @@ pub use amount::{
     Error, GPU_MILLIS, format_bytes, format_millis, parse_bytes, parse_cpu_millis, parse_gpu_millis,
 };
 pub use idx::{Idx, Table};
+pub use label::{check_label, parse_labels};
 pub use name::{NAME_CHARS_MAX, NameError, check_name, shown};
 pub use ratio::Ratio;
 pub use resources::{Kind, Resources};

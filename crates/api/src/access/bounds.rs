@@ -3,16 +3,38 @@
 
 use auth::Action::Update;
 use auth::Resource;
-use control::view::{DepartmentView, ProjectView, Rules, Share};
-use control::{OrgChange, Scope};
+use control::view::{DepartmentView, NodeTypes, PoolShare, ProjectView, Rules, Share};
+use control::{OrgChange, POOL_DEFAULT_ID, Scope};
 
 use crate::edge::{Caller, Fault};
 
 /// Whether a change leaves the bounds as they are.
-fn unbound(change: &OrgChange, share: Share, rules: Rules) -> bool {
-    // All of it, so that whoever adds a field has to say what it is.
-    let OrgChange { name: _, description: _, share: new, rules: new_rules } = change;
-    new.made_to(share) == share && new_rules.is_none_or(|new| new == rules)
+fn unbound(
+    change: &OrgChange,
+    (share, rules): (Share, Rules),
+    (pools, types): (&[PoolShare], &NodeTypes),
+) -> bool {
+    // All of it, so that whoever adds a field has to say what it is. Which pools are tried first
+    // binds nobody.
+    let OrgChange {
+        name: _,
+        description: _,
+        share: new,
+        pool_shares,
+        pools_anew,
+        rules: new_rules,
+        default_pools: _,
+        node_types,
+    } = change;
+    let others = pools.iter().filter(|pool| pool.id != POOL_DEFAULT_ID);
+    let mut others = others.map(|pool| match pool_shares.get(&pool.id) {
+        Some(new) => new.made_to(pool.share) == pool.share,
+        None => !pools_anew || pool.share == Share::USUAL,
+    });
+    new.made_to(share) == share
+        && others.all(|kept| kept)
+        && new_rules.is_none_or(|new| new == rules)
+        && node_types.as_ref().is_none_or(|new| new == types)
 }
 
 /// Refuses a change of a project's bounds by whoever is only this project's.
@@ -21,7 +43,7 @@ pub(crate) fn check_project(
     now: &ProjectView,
     change: &OrgChange,
 ) -> Result<(), Fault> {
-    if unbound(change, now.share, now.rules) {
+    if unbound(change, (now.share, now.rules), (&now.pools, &now.node_types)) {
         return Ok(());
     }
     let around = Scope::Department(now.department_id);
@@ -34,7 +56,7 @@ pub(crate) fn check_department(
     now: &DepartmentView,
     change: &OrgChange,
 ) -> Result<(), Fault> {
-    if unbound(change, now.share, now.rules) {
+    if unbound(change, (now.share, now.rules), (&now.pools, &now.node_types)) {
         return Ok(());
     }
     let what = "the shares and time limits of a department";

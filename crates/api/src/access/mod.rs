@@ -248,7 +248,7 @@ mod tests {
 
     fn in_department(project: u64, department_id: u64) -> (u64, Arc<ProjectView>) {
         let at = units::Instant(0);
-        let share = crate::convert::SHARE_DEFAULT;
+        let share = control::view::Share::none(1);
         let (name, standing) = (String::new(), control::view::Standing::default());
         let view = ProjectView {
             id: project,
@@ -263,7 +263,12 @@ mod tests {
             share,
             rules: control::view::Rules::default(),
             effective_rules: control::view::Rules::default(),
+            default_pools: Vec::new(),
+            effective_pools: Vec::new(),
+            node_types: control::view::NodeTypes::default(),
+            effective_types: control::view::NodeTypes::default(),
             standing,
+            pools: Vec::new(),
         };
         (project, Arc::new(view))
     }

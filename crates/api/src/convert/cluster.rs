@@ -1,8 +1,8 @@
-//! The cluster, its nodes, and its one pool, to the wire.
+//! The cluster and its nodes, to the wire.
 
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, Millis, NODE_POOL_ID, NODE_POOL_NAME, Node,
-    NodePlatform, NodeStatus, Nodepool, PlacementStrategies, TENANT_ID, Time,
+    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, Millis, Node, NodePlatform, NodeStatus,
+    TENANT_ID,
 };
 use control::ClusterInfo;
 use control::view::NodeView;
@@ -12,9 +12,6 @@ use units::Instant;
 use super::Context;
 use crate::edge::{Row, Scalar, Type};
 use crate::objects::Family;
-
-/// Who made what nobody made.
-const SYSTEM: &str = "elastane";
 
 /// The name that the cluster was given while it ran: that of the one object there is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,7 +45,7 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
         id: view.name.clone(),
         name: view.name.clone(),
         status: "Ready".to_owned(),
-        node_pool: NODE_POOL_NAME.to_owned(),
+        node_pool: view.pool.clone(),
         cluster_uuid: context.cluster_id.clone(),
         created_at: view.created_at.into(),
         updated_at: context.now.into(),
@@ -56,6 +53,7 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
         simulated: view.simulated,
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
+        labels: view.labels.clone(),
     }
 }
 
@@ -78,31 +76,6 @@ pub(crate) fn node_status(view: &NodeView) -> NodeStatus {
     }
 }
 
-/// The one node pool.
-pub(crate) fn node_pool(info: &ClusterInfo, context: &Context) -> Nodepool {
-    let at = Time(info.created_at);
-    Nodepool {
-        id: NODE_POOL_ID.to_owned(),
-        name: NODE_POOL_NAME.to_owned(),
-        label_key: "elastane.dev/node-pool".to_owned(),
-        label_value: NODE_POOL_NAME.to_owned(),
-        cluster_id: context.cluster_id.clone(),
-        cluster_name: context.cluster_name.clone(),
-        tenant_id: TENANT_ID,
-        is_default: true,
-        phase: "Ready".to_owned(),
-        placement_strategy: PlacementStrategies {
-            cpu: "binpack".to_owned(),
-            gpu: "binpack".to_owned(),
-        },
-        over_provisioning_ratio: 1,
-        created_by: SYSTEM.to_owned(),
-        created_at: at,
-        updated_by: SYSTEM.to_owned(),
-        updated_at: at,
-    }
-}
-
 impl Row for NodeView {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("name", Type::Text),
@@ -118,7 +91,7 @@ impl Row for NodeView {
         match name {
             "name" => Scalar::text(self.name.as_str()),
             "status" => Scalar::text("Ready"),
-            "nodePool" => Scalar::text(NODE_POOL_NAME),
+            "nodePool" => Scalar::text(self.pool.as_str()),
             "gpuType" => Scalar::text(self.gpu_type.as_str()),
             "gpuCount" => Scalar::count(self.gpu_memory_bytes.len() as u64),
             "createdAt" => Scalar::time(self.created_at),

@@ -2,17 +2,17 @@
 
 use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
-    DepartmentUpdateRequest, NODE_POOL_NAME,
+    DepartmentUpdateRequest,
 };
 use control::view::{DepartmentView, View};
 use control::{DepartmentSpec, OrgChange};
 use units::Instant;
 
 use super::Context;
-use super::project::check_common;
+use super::project::{node_types, node_types_wire};
 use super::rules::{rules, rules_wire};
 use super::share::{
-    SHARE_DEFAULT, own_numbers, pool_quotas, quota_status, refuse_later, resources, shares, totals,
+    Asked, gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources, totals,
 };
 use crate::edge::{Fault, Row, Scalar, Type};
 
@@ -22,27 +22,36 @@ pub(crate) fn department_creation(
 ) -> Result<DepartmentSpec, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
     let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    refuse_later(&request.node_types, "nodeTypes")?;
-    check_common(None, request.default_node_pools.as_deref())?;
-    let share = match request.resources.as_slice() {
-        [] => None,
-        given => Some(shares(given, SHARE_DEFAULT)?),
+    let (share, pool_shares) = match request.resources.as_slice() {
+        [] => Default::default(),
+        given => Asked::read(given)?.anew(),
     };
-    let description = request.description.unwrap_or_default();
-    Ok(DepartmentSpec { name: request.name, description, share, rules: rules.unwrap_or_default() })
+    Ok(DepartmentSpec {
+        name: request.name,
+        description: request.description.unwrap_or_default(),
+        share,
+        pool_shares,
+        rules: rules.unwrap_or_default(),
+        default_pools: request.default_node_pools.unwrap_or_default(),
+        node_types: request.node_types.map(node_types).unwrap_or_default(),
+    })
 }
 
 /// What an update makes of a department: resources as in a creation, all of them kept where none
 /// are given, like a description that is left out.
 pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
     let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    refuse_later(&request.node_types, "nodeTypes")?;
-    check_common(None, request.default_node_pools.as_deref())?;
-    let share = match request.resources.as_slice() {
-        [] => control::ShareChange::default(),
-        given => shares(given, SHARE_DEFAULT)?.into(),
+    let shares = match request.resources.as_slice() {
+        [] => OrgChange::default(),
+        given => Asked::read(given)?.replacing(),
     };
-    Ok(OrgChange { name: None, description: request.description, share, rules })
+    Ok(OrgChange {
+        description: request.description,
+        rules,
+        default_pools: request.default_node_pools,
+        node_types: request.node_types.map(node_types),
+        ..shares
+    })
 }
 
 /// A department as the wire shows it.
@@ -65,13 +74,14 @@ pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) ->
             .collect(),
         status: DepartmentStatus {
             quota_status: quota_status(&of.standing),
-            node_pool_quota_statuses: pool_quotas(&of.standing),
+            node_pool_quota_statuses: pool_quotas(&of.pools),
             additional_status_data: own_numbers(&of.standing),
         },
         scheduling_rules: rules_wire(of.rules),
-        default_node_pools: vec![NODE_POOL_NAME.to_owned()],
-        total_resources: totals(&of.share),
-        resources: vec![resources(&of.share)],
+        default_node_pools: of.default_pools.clone(),
+        node_types: node_types_wire(&of.node_types),
+        total_resources: totals(&of.pools),
+        resources: of.pools.iter().map(resources).collect(),
     }
 }
 
@@ -91,7 +101,7 @@ impl Row for DepartmentView {
             "id" => Scalar::text(self.id.to_string()),
             "name" => Scalar::text(self.name.as_str()),
             "description" => Scalar::text(self.description.as_str()),
-            "totalGpuQuota" => Scalar::Number(self.share.gpu_quota_millis),
+            "totalGpuQuota" => Scalar::Number(gpu_quota_millis(&self.pools)),
             "gpuAllocated" => Scalar::Number(self.standing.allocated.gpu_millis),
             "createdAt" => Scalar::time(self.created_at),
             _ => Scalar::Absent,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api_types::{Container1, NODE_POOL_NAME, Pod1, TENANT_ID};
+use api_types::{Container1, Pod1, TENANT_ID};
 use control::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 
@@ -81,7 +81,7 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         tenant_id: TENANT_ID,
         priority_class_name: spec.priority_class.clone(),
         node_name: pod.node_name.clone(),
-        current_node_pool: pod.node_name.as_ref().map(|_| NODE_POOL_NAME.to_owned()),
+        current_node_pool: workload.pool.clone().filter(|_| pod.node_name.is_some()),
         created_at: workload.created_at.into(),
         updated_at: changed.max(workload.phase_since).into(),
         completed_at: workload.completed_at.map(Into::into),

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_types::{
-    NODE_POOL_NAME, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
+    NodeTypesPerWorkload, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
     ProjectUpdateRequest,
 };
-use control::view::{DepartmentView, ProjectView};
+use control::view::{DepartmentView, NodeTypes, ProjectView};
 use control::{DEPARTMENT_DEFAULT, OrgChange, ProjectSpec};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
 use super::share::{
-    SHARE_DEFAULT, own_numbers, pool_quotas, quota_status, refuse_later, resources, shares, totals,
+    Asked, SHARE_DEFAULT, gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources,
+    totals,
 };
 use crate::edge::{Fault, Row, Scalar, Type};
 
@@ -32,20 +33,21 @@ pub(crate) fn creation(
 ) -> Result<ProjectSpec, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
     let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    refuse_later(&request.node_types, "nodeTypes")?;
-    check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
+    check_common(request.enforce_runai_scheduler)?;
     let own = namespace(&request.name);
     if request.requested_namespace.is_some_and(|asked| asked != own) {
         return Err(Fault::not_yet(format!("a requestedNamespace other than `{own}`")));
     }
-    let share = shares(&request.resources, SHARE_DEFAULT)?;
-    let description = request.description.unwrap_or_default();
+    let (share, pool_shares) = Asked::read(&request.resources)?.anew();
     Ok(ProjectSpec {
         department_id,
         name: request.name,
-        description,
-        share,
+        description: request.description.unwrap_or_default(),
+        share: share.unwrap_or(SHARE_DEFAULT),
+        pool_shares,
         rules: rules.unwrap_or_default(),
+        default_pools: request.default_node_pools.unwrap_or_default(),
+        node_types: request.node_types.map(node_types).unwrap_or_default(),
     })
 }
 
@@ -53,10 +55,14 @@ pub(crate) fn creation(
 /// is kept.
 pub(crate) fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
     let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    refuse_later(&request.node_types, "nodeTypes")?;
-    check_common(request.enforce_runai_scheduler, request.default_node_pools.as_deref())?;
-    let share = shares(&request.resources, SHARE_DEFAULT)?.into();
-    Ok(OrgChange { name: None, description: request.description, share, rules })
+    check_common(request.enforce_runai_scheduler)?;
+    Ok(OrgChange {
+        description: request.description,
+        rules,
+        default_pools: request.default_node_pools,
+        node_types: request.node_types.map(node_types),
+        ..Asked::read(&request.resources)?.replacing()
+    })
 }
 
 /// The department that a project is to belong to.
@@ -67,15 +73,22 @@ pub(crate) fn parent(asked: Option<&str>, departments: &Departments) -> Result<u
     found.ok_or_else(|| Fault::field("parentId", why()))
 }
 
-pub(super) fn check_common(enforce: Option<bool>, pools: Option<&[String]>) -> Result<(), Fault> {
+fn check_common(enforce: Option<bool>) -> Result<(), Fault> {
     if enforce == Some(false) {
         return Err(Fault::not_yet("enforceRunaiScheduler false"));
     }
-    let other = pools.unwrap_or_default().iter().find(|pool| *pool != NODE_POOL_NAME);
-    match other {
-        Some(pool) => Err(Fault::field("defaultNodePools", format!("no node pool `{pool}`"))),
-        None => Ok(()),
-    }
+    Ok(())
+}
+
+/// Types of nodes from the wire.
+pub(super) fn node_types(wire: NodeTypesPerWorkload) -> NodeTypes {
+    NodeTypes { training: wire.training, workspace: wire.workspace, names: wire.names }
+}
+
+/// Types of nodes to the wire.
+pub(super) fn node_types_wire(types: &NodeTypes) -> NodeTypesPerWorkload {
+    let NodeTypes { training, workspace, names } = types.clone();
+    NodeTypesPerWorkload { training, workspace, names }
 }
 
 /// A project as the wire shows it.
@@ -99,16 +112,23 @@ pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
             phase_message: String::new(),
             last_updated_time: context.now.into(),
             quota_status: quota_status(&view.standing),
-            node_pool_quota_statuses: pool_quotas(&view.standing),
+            node_pool_quota_statuses: pool_quotas(&view.pools),
             additional_status_data: own_numbers(&view.standing),
         },
-        total_resources: totals(&view.share),
-        resources: vec![resources(&view.share)],
+        total_resources: totals(&view.pools),
+        resources: view.pools.iter().map(resources).collect(),
         scheduling_rules: rules_wire(view.rules),
         effective: ProjectEffective {
             scheduling_rules: rules_wire(view.effective_rules),
-            default_node_pools: vec![NODE_POOL_NAME.to_owned()],
+            default_node_pools: if view.effective_pools.is_empty() {
+                view.pools.iter().map(|pool| pool.name.clone()).collect()
+            } else {
+                view.effective_pools.clone()
+            },
+            node_types: node_types_wire(&view.effective_types),
         },
+        default_node_pools: view.default_pools.clone(),
+        node_types: node_types_wire(&view.node_types),
     }
 }
 
@@ -136,7 +156,7 @@ impl Row for ProjectView {
             "parentId" | "departmentId" => Scalar::text(self.department_id.to_string()),
             "parentName" | "departmentName" => Scalar::text(self.department_name.as_str()),
             "phase" => Scalar::text("Ready"),
-            "totalGpuQuota" => Scalar::Number(self.share.gpu_quota_millis),
+            "totalGpuQuota" => Scalar::Number(gpu_quota_millis(&self.pools)),
             "gpuAllocated" => Scalar::Number(self.standing.allocated.gpu_millis),
             "createdAt" => Scalar::time(self.created_at),
             _ => Scalar::Absent,

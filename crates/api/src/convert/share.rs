@@ -1,15 +1,13 @@
-//! Quotas, limits and weights in both directions. Owns: their defaults, and what of the published
-//! resources one node pool can express.
+//! Quotas, limits and weights in both directions. Owns: their defaults.
 
 use std::collections::BTreeMap;
 
 use api_types::{
-    self as wire, Millis, NODE_POOL_ID, NODE_POOL_NAME, NodePoolQuota, QuotaResource, QuotaStatus,
-    ResourceShare, Resources, ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources,
-    Units, number_from_millis,
+    self as wire, Millis, NodePoolQuota, QuotaResource, QuotaStatus, ResourceShare, Resources,
+    ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units, number_from_millis,
 };
-use control::ShareChange;
-use control::view::{Rank, Share, Standing};
+use control::view::{PoolShare, Rank, Share, Standing};
+use control::{OrgChange, POOL_DEFAULT_ID, ShareChange};
 use serde_json::{Number, Value, json};
 
 use crate::edge::Fault;
@@ -18,54 +16,161 @@ use crate::edge::Fault;
 const WEIGHT_DEFAULT: u64 = 2;
 
 /// The share of what says nothing.
-pub(crate) const SHARE_DEFAULT: Share = Share::none(WEIGHT_DEFAULT);
+pub(super) const SHARE_DEFAULT: Share = Share::none(WEIGHT_DEFAULT);
 
-pub(super) fn refuse_later(value: &api_types::Later, name: &str) -> Result<(), Fault> {
-    if api_types::asks_for_something(value) { Err(Fault::not_yet(name)) } else { Ok(()) }
-}
+/// What resources say, by the id of their node pool.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked(BTreeMap<String, ShareChange>);
 
-/// The share that resources describe; what they leave out is taken from `base`.
-pub(crate) fn shares(resources: &[ShareRequest], base: Share) -> Result<Share, Fault> {
-    Ok(share_change(resources)?.made_to(base))
-}
-
-/// What resources say; what they leave out is left out.
-pub(crate) fn share_change(resources: &[ShareRequest]) -> Result<ShareChange, Fault> {
-    let [resource] = resources else {
-        let why = format!("has {} entries; there is one node pool, so use one", resources.len());
-        return Err(Fault::field("resources", why));
-    };
-    if let Some(pool) = resource.node_pool.as_ref().filter(|pool| pool.id != NODE_POOL_ID) {
-        let why = format!("there is no node pool with id `{}`; use {NODE_POOL_ID}", pool.id);
-        return Err(Fault::field("resources[0].nodePool", why));
-    }
-    let mut change = ShareChange { rank: asked_rank(resource)?, ..ShareChange::default() };
-    if let Some(gpu) = &resource.gpu {
-        change.gpu_quota_millis = match quota("gpu.deserved", gpu.deserved.as_ref())? {
-            Bound::Kept => None,
-            Bound::At(millis) => Some(millis),
-            Bound::Unlimited => {
-                let why = "`-1` is negative; the smallest amount is 0";
-                return Err(Fault::field("resources[0].gpu.deserved", why));
+impl Asked {
+    /// Reads resources; what they leave out is left out.
+    pub(crate) fn read(resources: &[ShareRequest]) -> Result<Self, Fault> {
+        if resources.is_empty() {
+            return Err(Fault::field("resources", "has no entry; use one for each node pool"));
+        }
+        let mut asked = BTreeMap::new();
+        for (at, resource) in resources.iter().enumerate() {
+            let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
+            if asked.insert(pool.to_owned(), Entry(at).change(resource)?).is_some() {
+                let why = format!("node pool `{}` is there twice", units::shown(pool));
+                return Err(Fault::field(&format!("resources[{at}].nodePool"), why));
             }
+        }
+        Ok(Self(asked))
+    }
+
+    /// What they say of the node pool `default`, if anything, and of others.
+    pub(crate) fn parts(mut self) -> (Option<ShareChange>, BTreeMap<String, ShareChange>) {
+        (self.0.remove(POOL_DEFAULT_ID), self.0)
+    }
+
+    /// All shares anew: what is left out gets its default.
+    pub(crate) fn anew(self) -> (Option<Share>, BTreeMap<String, Share>) {
+        let (default, others) = self.parts();
+        let share = |change: ShareChange| change.made_to(SHARE_DEFAULT);
+        (default.map(share), others.into_iter().map(|(id, change)| (id, share(change))).collect())
+    }
+
+    /// A change that sets all shares of a project anew.
+    pub(crate) fn replacing(self) -> OrgChange {
+        let (default, others) = self.anew();
+        OrgChange {
+            share: default.unwrap_or(SHARE_DEFAULT).into(),
+            pool_shares: others.into_iter().map(|(id, share)| (id, share.into())).collect(),
+            pools_anew: true,
+            ..OrgChange::default()
+        }
+    }
+
+    /// A change of what they name.
+    pub(crate) fn changing(self) -> OrgChange {
+        let (default, pool_shares) = self.parts();
+        OrgChange { share: default.unwrap_or_default(), pool_shares, ..OrgChange::default() }
+    }
+}
+
+/// An entry of `resources`, by its number.
+struct Entry(usize);
+
+impl Entry {
+    fn field(&self, name: &str) -> String {
+        format!("resources[{}].{name}", self.0)
+    }
+
+    fn change(&self, resource: &ShareRequest) -> Result<ShareChange, Fault> {
+        let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
+        if let Some(gpu) = &resource.gpu {
+            change.gpu_quota_millis = match self.quota("gpu.deserved", gpu.deserved.as_ref())? {
+                Bound::Kept => None,
+                Bound::At(millis) => Some(millis),
+                Bound::Unlimited => {
+                    let why = "`-1` is negative; the smallest amount is 0";
+                    return Err(Fault::field(&self.field("gpu.deserved"), why));
+                }
+            };
+            change.gpu_limit_millis = self.scaled("gpu.limit", gpu.limit.as_ref(), 1000)?;
+            let weight = gpu.over_quota_weight.as_ref();
+            change.over_quota_weight = self.whole("gpu.overQuotaWeight", weight)?;
+        }
+        if let Some(cpu) = &resource.cpu {
+            change.cpu_quota_millis = self.scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
+            change.cpu_limit_millis = self.scaled("cpu.limit", cpu.limit.as_ref(), 1)?;
+            let weight = self.whole("cpu.overQuotaWeight", cpu.over_quota_weight.as_ref())?;
+            change.cpu_weight = weight.map(Some);
+        }
+        if let Some(memory) = &resource.memory {
+            let unit = memory.units.bytes();
+            let (deserved, limit) = (memory.deserved.as_ref(), memory.limit.as_ref());
+            change.memory_quota_bytes = self.scaled("memory.deserved", deserved, unit)?;
+            change.memory_limit_bytes = self.scaled("memory.limit", limit, unit)?;
+            let weight = self.whole("memory.overQuotaWeight", memory.over_quota_weight.as_ref())?;
+            change.memory_weight = weight.map(Some);
+        }
+        Ok(change)
+    }
+
+    /// The rank by either of its names.
+    fn rank(&self, resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
+        let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
+        let rank = rank.map(|row| row.2);
+        let Some(name) = resource.priority.as_deref() else { return Ok(rank) };
+        let usual = (name == PRIORITY_NORMAL).then_some(Rank::MediumLow);
+        let named = usual.or_else(|| RANKS.iter().find(|row| row.0 == name).map(|row| row.2));
+        let refused = |why: &str| {
+            let why = format!("`{}` {why}", units::shown(name));
+            Err(Fault::field(&self.field("priority"), why))
         };
-        change.gpu_limit_millis = scaled("gpu.limit", gpu.limit.as_ref(), 1000)?;
-        change.over_quota_weight = whole("gpu.overQuotaWeight", gpu.over_quota_weight.as_ref())?;
+        match named {
+            None => {
+                let names = RANKS.map(|row| row.0).join(", ");
+                refused(&format!("is not allowed; {names} or {PRIORITY_NORMAL}"))
+            }
+            Some(named) if rank.is_some_and(|rank| rank != named) => {
+                refused("is another than that of `rank`; send one of them")
+            }
+            named => Ok(named),
+        }
     }
-    if let Some(cpu) = &resource.cpu {
-        change.cpu_quota_millis = scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
-        change.cpu_limit_millis = scaled("cpu.limit", cpu.limit.as_ref(), 1)?;
-        let weight = whole("cpu.overQuotaWeight", cpu.over_quota_weight.as_ref())?;
-        change.cpu_weight = weight.map(Some);
+
+    /// A bound in thousandths.
+    fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
+        let Some(number) = number else { return Ok(Bound::Kept) };
+        let text = super::decimal(number);
+        if text == "-1" || text == "-1.0" {
+            return Ok(Bound::Unlimited);
+        }
+        let millis = units::parse_cpu_millis(&text);
+        millis.map(Bound::At).map_err(|why| Fault::field(&self.field(field), why))
     }
-    if let Some(memory) = &resource.memory {
-        let unit = memory.units.bytes();
-        change.memory_quota_bytes = scaled("memory.deserved", memory.deserved.as_ref(), unit)?;
-        change.memory_limit_bytes = scaled("memory.limit", memory.limit.as_ref(), unit)?;
-        let weight = whole("memory.overQuotaWeight", memory.over_quota_weight.as_ref())?;
-        change.memory_weight = weight.map(Some);
+
+    fn whole(&self, field: &str, number: Option<&Number>) -> Result<Option<u64>, Fault> {
+        let Some(number) = number else { return Ok(None) };
+        let field = self.field(field);
+        let text = super::decimal(number);
+        let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
+        if !millis.is_multiple_of(1000) {
+            return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
+        }
+        Ok(Some(millis / 1000))
     }
-    Ok(change)
+
+    /// A bound in units of which each is so many of ours.
+    fn scaled(
+        &self,
+        field: &str,
+        number: Option<&Number>,
+        unit: u64,
+    ) -> Result<Option<Option<u64>>, Fault> {
+        match self.quota(field, number)? {
+            Bound::Kept => Ok(None),
+            Bound::Unlimited => Ok(Some(None)),
+            Bound::At(millis) => {
+                let amount = u128::from(millis) * u128::from(unit) / 1000;
+                let too_large = |_| Fault::field(&self.field(field), "is too large");
+                u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
+            }
+        }
+    }
 }
 
 /// What older clients call the usual rank.
@@ -86,69 +191,11 @@ pub(crate) fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
     RANKS.iter().map(|(name, _, rank)| (*name, rank.value(), *rank == Rank::default()))
 }
 
-/// The rank by either of its names.
-fn asked_rank(resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
-    let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
-    let rank = rank.map(|row| row.2);
-    let Some(name) = resource.priority.as_deref() else { return Ok(rank) };
-    let usual = (name == PRIORITY_NORMAL).then_some(Rank::MediumLow);
-    let named = usual.or_else(|| RANKS.iter().find(|row| row.0 == name).map(|row| row.2));
-    let refused = |why: &str| {
-        let why = format!("`{}` {why}", units::shown(name));
-        Err(Fault::field("resources[0].priority", why))
-    };
-    match named {
-        None => {
-            let names = RANKS.map(|row| row.0).join(", ");
-            refused(&format!("is not allowed; {names} or {PRIORITY_NORMAL}"))
-        }
-        Some(named) if rank.is_some_and(|rank| rank != named) => {
-            refused("is another than that of `rank`; send one of them")
-        }
-        named => Ok(named),
-    }
-}
-
 /// What a number says about a bound.
 enum Bound {
     Kept,
     At(u64),
     Unlimited,
-}
-
-/// A bound in thousandths.
-fn quota(field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
-    let Some(number) = number else { return Ok(Bound::Kept) };
-    let text = super::decimal(number);
-    if text == "-1" || text == "-1.0" {
-        return Ok(Bound::Unlimited);
-    }
-    let millis = units::parse_cpu_millis(&text);
-    millis.map(Bound::At).map_err(|why| Fault::field(&format!("resources[0].{field}"), why))
-}
-
-fn whole(field: &str, number: Option<&Number>) -> Result<Option<u64>, Fault> {
-    let Some(number) = number else { return Ok(None) };
-    let field = format!("resources[0].{field}");
-    let text = super::decimal(number);
-    let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
-    if !millis.is_multiple_of(1000) {
-        return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
-    }
-    Ok(Some(millis / 1000))
-}
-
-/// A bound in units of which each is so many of ours.
-fn scaled(field: &str, number: Option<&Number>, unit: u64) -> Result<Option<Option<u64>>, Fault> {
-    match quota(field, number)? {
-        Bound::Kept => Ok(None),
-        Bound::Unlimited => Ok(Some(None)),
-        Bound::At(millis) => {
-            let amount = u128::from(millis) * u128::from(unit) / 1000;
-            let too_large = |_| Fault::field(&format!("resources[0].{field}"), "is too large");
-            u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
-        }
-    }
 }
 
 /// What is held and asked for.
@@ -161,12 +208,13 @@ pub(super) fn quota_status(standing: &Standing) -> QuotaStatus {
 }
 
 /// The same per node pool.
-pub(super) fn pool_quotas(standing: &Standing) -> Vec<NodePoolQuota> {
-    vec![NodePoolQuota {
-        node_pool_name: NODE_POOL_NAME.to_owned(),
-        node_pool_id: NODE_POOL_ID.to_owned(),
-        quota: quota_status(standing),
-    }]
+pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
+    let quota = |pool: &PoolShare| NodePoolQuota {
+        node_pool_name: pool.name.clone(),
+        node_pool_id: pool.id.clone(),
+        quota: quota_status(&pool.standing),
+    };
+    pools.iter().map(quota).collect()
 }
 
 /// Our own numbers: what it is entitled to, and what it used of late.
@@ -184,17 +232,29 @@ fn amounts(of: units::Resources) -> QuotaResource {
     QuotaResource { gpu: Millis(of.gpu_millis), cpu: of.cpu_millis, memory: of.memory_bytes }
 }
 
-/// Quotas over all pools.
-pub(super) fn totals(share: &Share) -> TotalResources {
+/// Quotas over all pools; what is unlimited in one is unlimited.
+pub(super) fn totals(pools: &[PoolShare]) -> TotalResources {
+    let sum = |of: fn(&Share) -> Option<u64>| {
+        pools
+            .iter()
+            .map(|pool| of(&pool.share))
+            .try_fold(0_u64, |sum, next| next.map(|next| sum.saturating_add(next)))
+    };
     TotalResources {
-        gpu_quota: Millis(share.gpu_quota_millis),
-        cpu_quota: share.cpu_quota_millis,
-        memory_quota: share.memory_quota_bytes.map(|bytes| bytes / Units::Mib.bytes()),
+        gpu_quota: Millis(gpu_quota_millis(pools)),
+        cpu_quota: sum(|share| share.cpu_quota_millis),
+        memory_quota: sum(|share| share.memory_quota_bytes).map(|n| n / Units::Mib.bytes()),
     }
 }
 
-/// Shares in the one pool there is. What is unlimited is -1, so that a reader sees it said.
-pub(super) fn resources(share: &Share) -> Resources {
+/// Deserved GPUs over all pools, in thousandths.
+pub(super) fn gpu_quota_millis(pools: &[PoolShare]) -> u64 {
+    pools.iter().fold(0, |sum, pool| sum.saturating_add(pool.share.gpu_quota_millis))
+}
+
+/// Shares in a node pool. What is unlimited is -1, so that a reader sees it said.
+pub(super) fn resources(pool: &PoolShare) -> Resources {
+    let share = &pool.share;
     let gpu = share.over_quota_weight;
     let unlimited = || Number::from(-1);
     let bytes = [share.memory_quota_bytes, share.memory_limit_bytes];
@@ -206,10 +266,7 @@ pub(super) fn resources(share: &Share) -> Resources {
     let rank =
         RANKS.iter().find(|row| row.2 == share.rank).map_or(wire::Rank::MediumLow, |row| row.1);
     Resources {
-        node_pool: ResourcesNodePool {
-            id: NODE_POOL_ID.to_owned(),
-            name: Some(NODE_POOL_NAME.to_owned()),
-        },
+        node_pool: ResourcesNodePool { id: pool.id.clone(), name: Some(pool.name.clone()) },
         gpu: ResourceShare {
             deserved: Some(number_from_millis(share.gpu_quota_millis)),
             limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),

@@ -7,7 +7,8 @@ use super::*;
 fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
     let body = json!({"resources": resources}).to_string();
     let request: api_types::ProjectUpdateRequest = crate::edge::parse_json(body.as_bytes())?;
-    shares(&request.resources, SHARE_DEFAULT)
+    let (default, _) = Asked::read(&request.resources)?.anew();
+    Ok(default.unwrap())
 }
 
 #[test]
@@ -56,22 +57,34 @@ fn what_is_read_back_can_be_written_back() {
         },
         Share { memory_quota_bytes: Some(1_500_000_000), ..SHARE_DEFAULT },
     ] {
-        let text = serde_json::to_string(&[resources(&share)]).unwrap();
+        let in_pool = |share| PoolShare {
+            id: "7".to_owned(),
+            name: "fast".to_owned(),
+            share,
+            standing: Standing::default(),
+        };
+        let shown = resources(&in_pool(share));
+        let text = serde_json::to_string(&[&shown]).unwrap();
         let requests: Vec<ShareRequest> = serde_json::from_str(&text).unwrap();
         let other = Share { gpu_quota_millis: 9, cpu_quota_millis: Some(9), ..SHARE_DEFAULT };
-        let read = shares(&requests, other).unwrap();
-        assert_eq!(resources(&read), resources(&share), "{text}");
+        let (default, changes) = Asked::read(&requests).unwrap().parts();
+        assert_eq!(default, None);
+        assert_eq!(resources(&in_pool(changes["7"].made_to(other))), shown, "{text}");
     }
 }
 
 #[test]
 fn senseless_shares_are_refused_by_name() {
     for (resources, want) in [
-        (json!([]), "resources: has 0 entries; there is one node pool, so use one"),
-        (json!([{}, {}]), "resources: has 2 entries"),
+        (json!([]), "resources: has no entry; use one for each node pool"),
+        (json!([{}, {}]), "resources[1].nodePool: node pool `1` is there twice"),
         (
-            json!([{"nodePool": {"id": "9"}}]),
-            "resources[0].nodePool: there is no node pool with id",
+            json!([{"nodePool": {"id": "9"}}, {"nodePool": {"id": "9"}}]),
+            "resources[1].nodePool: node pool `9` is there twice",
+        ),
+        (
+            json!([{}, {"nodePool": {"id": "9"}, "gpu": {"limit": -2}}]),
+            "resources[1].gpu.limit: `-2`",
         ),
         (json!([{"gpu": {"deserved": -1}}]), "resources[0].gpu.deserved: `-1` is negative"),
         (json!([{"gpu": {"deserved": -2}}]), "resources[0].gpu.deserved: `-2` is negative"),

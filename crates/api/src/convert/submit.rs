@@ -71,6 +71,8 @@ pub(crate) fn command(
         uses: Vec::new(),
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
+        node_pools: spec.node_pools.unwrap_or_default(),
+        node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
     };
     Ok((project_id, spec))
 }

@@ -1,9 +1,9 @@
 //! Workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, NODE_POOL_NAME,
-    PodStates, Reason, RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID,
-    Workload, WorkloadExtras,
+    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, PodStates, Reason,
+    RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
+    WorkloadExtras,
 };
 use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
@@ -82,7 +82,6 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
     let requested = requested_by(&shown.pod, view.requested);
     let of_each = requested_by(&shown.pod, requested_of(view, shown));
     let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
-    let placed = view.pods.iter().any(|pod| pod.node_name.is_some());
     Workload {
         id: view.id.to_string(),
         name: spec.name.clone(),
@@ -120,8 +119,12 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
             delete: view.phase != Phase::Deleting,
             suspend: !ended && spec.serving.is_none(),
         },
-        requested_node_pools: vec![NODE_POOL_NAME.to_owned()],
-        current_node_pools: if placed { vec![NODE_POOL_NAME.to_owned()] } else { vec![] },
+        requested_node_pools: if spec.node_pools.is_empty() {
+            all.pools.iter().map(|pool| pool.name.clone()).collect()
+        } else {
+            spec.node_pools.clone()
+        },
+        current_node_pools: view.pool.iter().cloned().collect(),
         urls: serving_url(view, context).into_iter().collect(),
         images: images(spec),
         distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
@@ -390,7 +393,7 @@ impl Row for WorkloadView {
                 .spec
                 .together
                 .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
-            "nodepool" => Scalar::text(NODE_POOL_NAME),
+            "nodepool" => self.pool.as_deref().map_or(Scalar::Absent, Scalar::text),
             "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
             "category" => Scalar::text(category(self.spec.kind)),
             "priority" => Scalar::count(self.spec.priority.into()),

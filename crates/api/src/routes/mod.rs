@@ -12,6 +12,7 @@ mod missing;
 mod org;
 mod own;
 mod policy;
+mod pools;
 mod programs;
 mod projects;
 mod properties;
@@ -83,6 +84,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(organisation());
     all.extend(departments::routes());
     all.extend(projects::routes());
+    all.extend(pools::routes());
     all.extend(typed::routes());
     all.extend(inferences::routes());
     all.extend(workloads::routes());
@@ -141,12 +143,6 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
                 .needs(Delete, of, Where::Tenant),
         ]
         .map(|route| route.of("Clusters"));
-    let pools = [
-        get("/api/v1/node-pools", "get_nodepools", "The node pools", org::node_pools),
-        get("/api/v1/node-pools/count", "count_nodepools", "How many node pools", org::one),
-        get("/api/v1/node-pools/{nodepoolId}", "get_nodepool", "A node pool", org::node_pool),
-    ]
-    .map(|route| route.of("NodePools").needs(Read, Resource::NodePools, Where::Anywhere));
     let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
     let nodes = [
         get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),
@@ -154,7 +150,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
     .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
-    tokens.into_iter().chain(clusters).chain(pools).chain(nodes)
+    tokens.into_iter().chain(clusters).chain(nodes)
 }
 
 fn own_routes() -> impl Iterator<Item = Route<Shared>> {
@@ -190,6 +186,9 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         Resource::Workloads,
         Where::Anywhere,
     );
+    let about = "Gives a node labels beside those it came with";
+    let labels = put("/elastane/v1/nodes/{node}/labels", "label_node", about, org::label_node)
+        .needs(Update, Resource::Nodes, Where::Tenant);
     let of_workload = [
         get(
             "/elastane/v1/workloads/{workloadId}/logs",
@@ -213,7 +212,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .needs(Update, Resource::Workloads, Where::Workload),
     ];
-    let server = [health, described, page, down, status, snapshot, asked, stream];
+    let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))
 }
 

@@ -1,8 +1,8 @@
-//! What there is one of: the cluster, its node pool; and its nodes.
+//! The cluster and its nodes.
 
 use api_types::{
-    ClusterCreationRequest, ClusterUpdateRequest, CountResponse, DisplayedCluster, NODE_POOL_ID,
-    Nodepool, Nodepools, Nodes,
+    ClusterCreationRequest, ClusterUpdateRequest, CountResponse, DisplayedCluster, Node,
+    NodeLabels, Nodes,
 };
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
@@ -77,29 +77,6 @@ pub(super) fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {
     if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
 }
 
-pub(super) async fn node_pools(
-    FromState(state): FromState<Shared>,
-    _: ListQuery,
-) -> Json<Nodepools> {
-    let pool = convert::node_pool(state.control.cluster(), &state.context());
-    Json(Nodepools { nodepools: vec![pool] })
-}
-
-pub(super) async fn node_pool(
-    FromState(state): FromState<Shared>,
-    Path(id): Path<String>,
-) -> Result<Json<Nodepool>, Fault> {
-    if id == NODE_POOL_ID {
-        return Ok(Json(convert::node_pool(state.control.cluster(), &state.context())));
-    }
-    Err(Fault::no_such("node pool", &id))
-}
-
-/// The count of what there is one of.
-pub(super) async fn one(_: ListQuery) -> Json<CountResponse> {
-    Json(CountResponse { count: 1 })
-}
-
 pub(super) async fn nodes(
     FromState(state): FromState<Shared>,
     query: ListQuery,
@@ -127,4 +104,18 @@ pub(super) async fn count_nodes_of(
 ) -> Result<Json<CountResponse>, Fault> {
     is_own(&state, &id)?;
     count_nodes(state, query).await
+}
+
+/// All labels that a node has beside those it came with, anew.
+pub(super) async fn label_node(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Body(request): Body<NodeLabels>,
+) -> Result<Json<Node>, Fault> {
+    state.asked_by(&caller).label_node(&caller.subject, &name, request.labels).await?;
+    let view = state.control.view();
+    let node = view.nodes.iter().find(|node| node.name == name);
+    let node = node.ok_or_else(|| Fault::no_such("node", &name))?;
+    Ok(Json(convert::node(node, &state.context())))
 }

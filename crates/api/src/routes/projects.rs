@@ -128,8 +128,7 @@ async fn replace_shares(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Project>, Fault> {
     let id = find(&state, &id)?.id;
-    let share = convert::shares(&request, convert::SHARE_DEFAULT)?.into();
-    save(&state, &caller, id, OrgChange { share, ..OrgChange::default() }).await
+    save(&state, &caller, id, convert::Asked::read(&request)?.replacing()).await
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -140,8 +139,7 @@ async fn change_shares(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Project>, Fault> {
     let now = find(&state, &id)?;
-    let share = convert::share_change(&request)?;
-    save(&state, &caller, now.id, OrgChange { share, ..OrgChange::default() }).await
+    save(&state, &caller, now.id, convert::Asked::read(&request)?.changing()).await
 }
 
 async fn save(

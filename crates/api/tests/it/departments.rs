@@ -157,7 +157,7 @@ async fn what_a_project_cannot_be_yet_is_refused_by_name() {
         (json!({"parentId": "9"}), "parentId: there is no department `9`"),
         (json!({"requestedNamespace": "x"}), "a requestedNamespace other than `runai-team-a`"),
         (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
-        (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: no node pool `a100`"),
+        (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: there is no node pool `a100`"),
         (
             json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 5}}),
             "schedulingRules.trainingJobMaxIdleDurationSeconds is not supported yet",

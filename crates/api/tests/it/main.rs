@@ -20,6 +20,7 @@ mod metrics;
 mod openapi;
 mod people;
 mod policy;
+mod pools;
 mod properties;
 mod refusals;
 mod server;

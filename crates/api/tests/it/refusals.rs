@@ -70,8 +70,8 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
     for (request, status, message) in [
         (("POST", all, &server.team("team-a")), 409, "project `team-a` already exists"),
         (("POST", all, &server.team("Team")), 400, "name `Team` is not allowed"),
-        (("POST", all, &empty), 400, "resources: has 0 entries"),
-        (("POST", all, &json!({"name": "x"})), 400, "resources: has 0 entries"),
+        (("POST", all, &empty), 400, "resources: has no entry"),
+        (("POST", all, &json!({"name": "x"})), 400, "resources: has no entry"),
         (("POST", all, &json!({"name": "Bad_Name"})), 400, "name `Bad_Name` is not allowed"),
         (
             ("PUT", missing, &json!({"resources": [{}]})),

@@ -32,6 +32,7 @@ fn node(name: &str, gpus: u32) -> NodeSpec {
         gpus: (0..gpus).map(gpu).collect(),
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
+        labels: Default::default(),
     }
 }
 

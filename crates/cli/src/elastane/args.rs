@@ -53,7 +53,7 @@ pub(crate) struct Up {
     /// Simulate one machine with these GPUs, such as 4x16GiB
     #[arg(long, value_name = "COUNTxSIZE", conflicts_with = "nodes")]
     pub(crate) gpus: Option<String>,
-    /// Simulate several machines, such as 2x2x16GiB
+    /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
     #[arg(long, value_name = "NODESxCOUNTxSIZE")]
     pub(crate) nodes: Option<String>,
     /// Where to listen [default: 127.0.0.1:7070]

@@ -1,6 +1,7 @@
 //! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly. Owns: the
 //! name this machine has as a node, which does not change with the name of the host.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -31,6 +32,11 @@ pub(crate) fn nodes(machines: &Machines, state_dir: &Path) -> Result<Vec<NodeSpe
         }
         Machines::Found => vec![this_machine(state_dir)?],
     };
+    let labels = found.iter().flat_map(|node| &node.labels);
+    for (key, value) in labels {
+        let wrong = |error: control::Error| Error::Usage(format!("--nodes: {error}"));
+        control::check_label(key, value).map_err(wrong)?;
+    }
     Ok(found.into_iter().map(node).collect())
 }
 
@@ -38,7 +44,7 @@ fn this_machine(state_dir: &Path) -> Result<NodeGpus, Error> {
     let failed = |error: gpu::Error| Error::Failed(error.to_string());
     let name = node_name(state_dir, &gpu::host_name())?;
     match gpu::discover().map_err(failed)? {
-        Some(gpus) if !gpus.is_empty() => Ok(NodeGpus { name, gpus }),
+        Some(gpus) if !gpus.is_empty() => Ok(NodeGpus { name, gpus, labels: BTreeMap::new() }),
         _ => gpu::simulate_gpus(SIMULATED_DEFAULT, &name).map_err(failed),
     }
 }
@@ -93,6 +99,7 @@ fn node(node: NodeGpus) -> NodeSpec {
         name: node.name,
         cpu_millis: capacity.cpu_millis,
         memory_bytes: capacity.memory_bytes,
+        labels: node.labels,
     }
 }
 
@@ -111,7 +118,9 @@ pub(crate) fn announce(nodes: &[NodeSpec]) -> String {
                 format!("{}x {} {}", sizes.len(), node.gpu_type, units::format_bytes(*first))
             }
         };
-        text.push_str(&format!("  Node       {}: {gpus}\n", node.name));
+        let labels = node.labels.iter().map(|(key, value)| format!(", {key}={value}"));
+        let labels: String = labels.collect();
+        text.push_str(&format!("  Node       {}: {gpus}{labels}\n", node.name));
     }
     text
 }

@@ -181,6 +181,14 @@ fn simulated_gpus_are_announced_loudly() {
           Node       node-2: 2x simulated 16GiB
     "#]]
     .assert_eq(&format!("running\n{}", announce(&nodes)));
+    let labelled = |text: &str| {
+        let given = Given { text: text.into(), origin: "--nodes".into() };
+        super::machines::nodes(&Machines::Nodes(given), dir.path())
+    };
+    let nodes = labelled("1x0@zone=a,run.ai/type=big").unwrap();
+    assert_eq!(announce(&nodes), "  Node       node-1: no GPU, run.ai/type=big, zone=a\n");
+    let fault = labelled("1x0@node-pool=a").unwrap_err().to_string();
+    assert!(fault.starts_with("--nodes: label node-pool says in which pool"), "{fault}");
     let given = Given { text: "4".into(), origin: "--gpus".into() };
     let fault = super::machines::nodes(&Machines::Gpus(given), dir.path()).unwrap_err();
     let fault = fault.to_string();
@@ -234,7 +242,8 @@ fn help_of_up() {
               --gpus <COUNTxSIZE>              Simulate one machine with these GPUs, such as 4x16GiB
               --state-dir <DIR>                Where the server keeps its state [default:
                                                ~/.local/state/elastane]
-              --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB
+              --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB or
+                                               2x2x16GiB@zone=a+1x8x80GiB@zone=b
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
               --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
                                                PEM; needs --tls-key

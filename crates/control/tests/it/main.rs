@@ -12,6 +12,7 @@ mod meter;
 mod objects;
 mod org;
 mod places;
+mod pools;
 mod postgres;
 mod refusals;
 mod restart;

@@ -14,7 +14,10 @@ async fn department(w: &World, name: &str, share: Option<Share>) -> u64 {
         name: name.to_owned(),
         description: String::new(),
         share,
+        pool_shares: Default::default(),
         rules: Rules::default(),
+        default_pools: Vec::new(),
+        node_types: Default::default(),
     };
     w.handle.create_department("admin", spec).await.unwrap().id
 }
@@ -126,7 +129,10 @@ async fn two_at_once_with_one_name_are_one_and_a_conflict() {
         name: "a".into(),
         description: String::new(),
         share: None,
+        pool_shares: Default::default(),
         rules: Rules::default(),
+        default_pools: Vec::new(),
+        node_types: Default::default(),
     };
     let (first, second) = tokio::join!(
         w.handle.create_department("admin", spec.clone()),

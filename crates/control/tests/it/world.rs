@@ -45,6 +45,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
             .collect(),
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
+        labels: Default::default(),
     };
     (1..=count).map(node).collect()
 }
@@ -83,6 +84,8 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         uses: Vec::new(),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
+        node_pools: Vec::new(),
+        node_types: Vec::new(),
     }
 }
 
@@ -134,7 +137,10 @@ pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
         name: name.to_owned(),
         description: String::new(),
         share,
+        pool_shares: Default::default(),
         rules: Rules::default(),
+        default_pools: Vec::new(),
+        node_types: Default::default(),
     }
 }
 

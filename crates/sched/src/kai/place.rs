@@ -174,7 +174,7 @@ fn shared_devices(
             fitting.push((used_millis, later, share));
         }
     }
-    match s.policy.placement.devices {
+    match s.policy.placement_in(node.pool).devices {
         Fill::BinPack => fitting.sort_by_key(|(used, later, _)| (Reverse(*used), *later)),
         Fill::Spread => fitting.sort_by_key(|(used, later, _)| (*used, *later)),
     }
@@ -212,7 +212,8 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
         gpu.committed_millis > 0 && fits
     };
     // Where shares are spread, a GPU in use is no better.
-    let shared = s.policy.placement.devices == Fill::BinPack
+    let placement = s.policy.placement_in(node.pool);
+    let shared = placement.devices == Fill::BinPack
         && !matches!(request.gpu, GpuRequest::Whole(_) | GpuRequest::Mig(_))
         && node.gpus.iter().any(|g| has_room(&g));
     let free_now = |(at, gpu): &(u32, &Gpu)| {
@@ -230,7 +231,7 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
         }
         _ => (u64::from(node.whole_free(false)), node.gpus.len() as u64),
     };
-    let room = match s.policy.placement.nodes(request.gpu) {
+    let room = match placement.nodes(request.gpu) {
         Fill::BinPack => u64::MAX - free,
         // The part that is free, in millionths.
         Fill::Spread => free.saturating_mul(1_000_000) / total.max(1),

@@ -10,7 +10,7 @@ use super::jobs::{self, Evicted};
 use super::order;
 use crate::policy::{self, Profile, RuntimeFrom};
 use crate::session::Session;
-use crate::{Cause, Policy, Strategy};
+use crate::{Cause, Placement, Policy, Strategy};
 
 /// The accounts of the queues at the start of a search: held, and of that not preemptible.
 pub(super) struct Books(BTreeMap<QueueId, (Resources, Resources)>);
@@ -394,7 +394,7 @@ pub(super) struct Consolidation;
 impl Consolidation {
     /// Whether anybody may be moved at all.
     pub(super) fn is_on(policy: &Policy) -> bool {
-        policy.consolidation_moves_max > 0 && !policy.placement.spreads_nodes()
+        policy.consolidation_moves_max > 0 && !policy.placements().any(Placement::spreads_nodes)
     }
 }
 

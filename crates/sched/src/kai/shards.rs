@@ -15,7 +15,7 @@ pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)
     }
     let mut choice = 0;
     while s.waiting().any(|id| s.cluster.choices(id).len() > choice) {
-        for pool in s.cluster.divisions() {
+        for pool in s.cluster.divisions().collect::<Vec<_>>() {
             apart(s, Some(Shard { pool, choice }), &mut action);
         }
         choice += 1;

@@ -98,7 +98,7 @@ impl Free {
             let mut best: BinaryHeap<_> = nodes.iter().filter_map(|&id| rank(s, id)).collect();
             while let Some(pod) = next {
                 let Some(Reverse((_, node))) = best.pop() else { break };
-                let fill = s.policy.placement.devices;
+                let fill = s.policy.placement_in(s.cluster.nodes()[node].pool).devices;
                 let place = place::on_node(s.cluster, node, ask, now, fill);
                 let open = |to: &Placement| self.heed.is_none_or(|heed| s.is_open(pod, heed, to));
                 let Some(place) = place.filter(open) else { continue };

@@ -173,6 +173,7 @@ impl Scenario {
                 queue_depth,
                 reclaim_runtime,
                 placement,
+                pool_placement,
                 over_quota,
                 usage_weight,
                 usage,
@@ -192,6 +193,7 @@ impl Scenario {
             policy.queue_depth = queue_depth.or(policy.queue_depth);
             policy.reclaim_runtime = reclaim_runtime.or(policy.reclaim_runtime);
             policy.placement = placement.or(policy.placement);
+            policy.pool_placement.extend(pool_placement);
             policy.over_quota = over_quota.or(policy.over_quota);
             policy.usage_weight = usage_weight.or(policy.usage_weight);
             policy.usage = usage.or(policy.usage);

@@ -1,5 +1,7 @@
 //! The knobs of the scheduler as a scenario says them. Owns: their words.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::amount::{Count, Span};
@@ -31,6 +33,9 @@ pub struct Policy {
     /// Which of the nodes that fit is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// The same for the nodes of single pools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pool_placement: BTreeMap<String, Placement>,
     /// How capacity that no quota claims is divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_quota: Option<OverQuota>,

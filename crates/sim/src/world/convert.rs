@@ -20,16 +20,8 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     if let Some(given) = &wire.actions {
         policy.actions = actions(policy.profile, given.as_slice())?;
     }
-    if let Some(placement) = wire.placement {
-        let fill = |strategy| match strategy {
-            Strategy::BinPack => Fill::BinPack,
-            Strategy::Spread => Fill::Spread,
-        };
-        policy.placement = sched::Placement {
-            gpu: fill(placement.gpu),
-            cpu: fill(placement.cpu),
-            devices: fill(placement.devices),
-        };
+    if let Some(given) = wire.placement {
+        policy.placement = placement(given);
     }
     if let Some(moves) = wire.consolidation_moves_max {
         policy.consolidation_moves_max = moves;
@@ -65,6 +57,15 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
         policy.trials_max = trials;
     }
     Ok(policy)
+}
+
+/// Which places are taken.
+pub(super) fn placement(wire: wire::Placement) -> sched::Placement {
+    let fill = |strategy| match strategy {
+        Strategy::BinPack => Fill::BinPack,
+        Strategy::Spread => Fill::Spread,
+    };
+    sched::Placement { gpu: fill(wire.gpu), cpu: fill(wire.cpu), devices: fill(wire.devices) }
 }
 
 /// The knobs that only one profile has.

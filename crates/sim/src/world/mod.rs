@@ -17,7 +17,7 @@ use sched::{Plan, Policy};
 use units::Instant;
 
 use crate::Error;
-use crate::scenario::{Evicted, Releasing, Scenario, State, World};
+use crate::scenario::{self as wire, At, Evicted, Releasing, Scenario, State, World};
 
 pub(crate) use add::names;
 pub use convert::policy;
@@ -114,12 +114,26 @@ impl Simulation {
         for node in &scenario.nodes {
             simulation.add_node(node)?;
         }
+        simulation.place_in_pools(&scenario.policy)?;
         simulation.add_queues(&scenario.queues)?;
         for workload in &scenario.workloads {
             simulation.add_workload(workload)?;
         }
         simulation.begin_usage(scenario)?;
         Ok(simulation)
+    }
+
+    /// Says how places in single pools are taken.
+    fn place_in_pools(&mut self, policy: &At<wire::Policy>) -> Result<(), Error> {
+        for (name, &placement) in &policy.pool_placement {
+            if !self.pools.contains(name) {
+                let why = format!("`pool_placement`: there is no node pool `{name}`");
+                return Err(policy.fault(why));
+            }
+            let pool = self.cluster.add_pool(name);
+            self.policy.pools.insert(pool, convert::placement(placement));
+        }
+        Ok(())
     }
 
     /// Opens the ledger of usage: figures that are given are taken for those of an even past.

@@ -36,6 +36,7 @@ async fn busy(lab: &Lab) -> Store {
     let usage = UsageRow {
         step_start: units::Instant(7),
         project_id: Some(1),
+        pool: "a100".to_owned(),
         held: units::Resources { gpu_millis: u64::MAX, ..units::Resources::default() },
     };
     store

@@ -8,12 +8,13 @@ use crate::schema::{self, Dialect};
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 5] = [
+const RELEASED: [&str; 6] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
     include_str!("released/0004.sql"),
     include_str!("released/0005.sql"),
+    include_str!("released/0006.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -47,7 +48,9 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
-    assert_eq!(state.usage.len(), if version < 2 { 0 } else { 2 }, "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3][version - 1], "{version}");
+    let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
+    assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
     assert_eq!(departments, if version < 4 { (0, 0) } else { (1, 2) }, "{version}");
     assert_eq!(state.projects[0].body.department_id, 1, "{version}");

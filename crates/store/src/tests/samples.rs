@@ -8,6 +8,21 @@ use uuid::Uuid;
 
 use crate::*;
 
+fn share() -> ShareBody {
+    ShareBody {
+        gpu_quota_millis: 2000,
+        gpu_limit_millis: Some(u64::MAX),
+        over_quota_weight: 2,
+        cpu_quota_millis: None,
+        memory_quota_bytes: Some(1 << 40),
+        cpu_limit_millis: None,
+        memory_limit_bytes: Some(1 << 41),
+        cpu_weight: Some(3),
+        memory_weight: None,
+        rank: Some("high".to_owned()),
+    }
+}
+
 pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
     ProjectRow {
         id,
@@ -20,17 +35,13 @@ pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
             updated_at_ms: 2,
             department_id: 1,
             rules: RulesBody { training_run_ms_max: Some(5), workspace_run_ms_max: None },
-            share: ShareBody {
-                gpu_quota_millis: 2000,
-                gpu_limit_millis: Some(u64::MAX),
-                over_quota_weight: 2,
-                cpu_quota_millis: None,
-                memory_quota_bytes: Some(1 << 40),
-                cpu_limit_millis: None,
-                memory_limit_bytes: Some(1 << 41),
-                cpu_weight: Some(3),
-                memory_weight: None,
-                rank: Some("high".to_owned()),
+            share: share(),
+            pool_shares: BTreeMap::from([("a100".to_owned(), share())]),
+            default_pools: vec!["fast".to_owned(), "default".to_owned()],
+            node_types: NodeTypesBody {
+                training: vec!["big".to_owned()],
+                workspace: Vec::new(),
+                names: BTreeMap::from([("big".to_owned(), "Groß".to_owned())]),
             },
         },
         deleted_at: None,
@@ -67,6 +78,8 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             uses: Vec::new(),
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
+            node_pools: vec!["fast".to_owned()],
+            node_types: vec!["big".to_owned()],
         },
         state: WorkloadState {
             phase: "Pending".to_owned(),

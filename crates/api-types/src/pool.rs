@@ -1,0 +1,177 @@
+//! Node pools. Owns: the pool as published, and its requests.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::scalar::Time;
+use crate::submit::Later;
+
+/// A body with these fields, and those that all bodies about a node pool have.
+macro_rules! about_a_pool {
+    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+            /// How places are chosen.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub placement_strategy: Option<PlacementStrategies>,
+            /// The same, as newer clients say it, and how long work is left alone.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub scheduling_configuration: Option<SchedulingConfiguration>,
+            /// Accepted when 1: nothing is promised twice.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub over_provisioning_ratio: Option<u64>,
+            /// Not acted on yet.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schema(value_type = Option<Value>)]
+            pub gpu_network_acceleration_label_key: Later,
+            /// Accepted unless `Use`: nothing is accelerated.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub gpu_network_acceleration_detection: Option<String>,
+            /// Accepted when it switches nothing on.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub gpu_resource_optimization: Option<GpuResourceOptimization>,
+            /// Not acted on yet.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schema(value_type = Option<Value>)]
+            pub network_topology_id: Later,
+        }
+    };
+}
+
+about_a_pool! {
+    /// Body of `POST /api/v1/node-pools`.
+    pub struct NodepoolCreateFields {
+        /// Name, unique.
+        pub name: String,
+        /// Key of the label that its nodes carry.
+        pub label_key: String,
+        /// Value of the label that its nodes carry.
+        pub label_value: String,
+        /// Id of the cluster; there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub cluster_id: Option<String>,
+    }
+}
+
+about_a_pool! {
+    /// Body of `PUT` and `PATCH /api/v1/node-pools/{nodepoolId}`.
+    pub struct NodepoolUpdateFields {
+        /// Key of the label that its nodes carry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub label_key: Option<String>,
+        /// Value of the label that its nodes carry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub label_value: Option<String>,
+    }
+}
+
+/// How places are chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlacementStrategies {
+    /// For CPU work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<PlacementStrategy>,
+    /// For GPU work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<PlacementStrategy>,
+}
+
+/// In which order nodes fill up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PlacementStrategy {
+    /// The emptiest first.
+    Spread,
+    /// The fullest first.
+    Binpack,
+}
+
+/// How a node pool is used, as newer clients say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SchedulingConfiguration {
+    /// How places are chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_strategy: Option<PlacementStrategies>,
+    /// How long preemptible work is left alone after it started, such as `1h30m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_guaranteed_runtime: Option<String>,
+}
+
+/// Use of GPUs beyond what they have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GpuResourceOptimization {
+    /// Accepted when false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_enabled: Option<bool>,
+    /// Means nothing without swapping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_swap_memory_size: Option<String>,
+    /// Means nothing without swapping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_gpu_memory_for_swap_operations: Option<String>,
+    /// Accepted when false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_level_scheduler_enabled: Option<bool>,
+}
+
+/// A node pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Nodepool {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Key of the label its nodes carry.
+    pub label_key: String,
+    /// Value of the label its nodes carry.
+    pub label_value: String,
+    /// Cluster, by id.
+    pub cluster_id: String,
+    /// Cluster, by name.
+    pub cluster_name: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Whether it is where nodes are that belong nowhere else.
+    pub is_default: bool,
+    /// `Ready`, or `Empty` without nodes.
+    pub phase: String,
+    /// More about the phase.
+    pub phase_message: String,
+    /// What is in it.
+    pub status: NodepoolStatus,
+    /// How places are chosen.
+    pub placement_strategy: PlacementStrategies,
+    /// The same, and how long work is left alone.
+    pub scheduling_configuration: SchedulingConfiguration,
+    /// Always 1.
+    pub over_provisioning_ratio: u64,
+    /// Who created it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+}
+
+/// What is in a node pool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodepoolStatus {
+    /// Its nodes, by name.
+    pub nodes: Vec<String>,
+}
+
+/// All node pools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Nodepools {
+    /// The pools.
+    pub nodepools: Vec<Nodepool>,
+}

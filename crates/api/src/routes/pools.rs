@@ -1,0 +1,124 @@
+//! Node pools.
+
+use std::sync::Arc;
+
+use api_types::{CountResponse, Nodepool, NodepoolCreateFields, NodepoolUpdateFields, Nodepools};
+use auth::Action::{Create, Delete, Read, Update};
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::view::PoolView;
+
+use super::Shared;
+use crate::access::Where;
+use crate::convert;
+use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
+use crate::openapi::{Route, delete as del, get, patch, post, put};
+
+/// The routes of node pools.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) = ("/api/v1/node-pools", "/api/v1/node-pools/{nodepoolId}");
+    let count_all = "/api/v1/node-pools/count";
+    let (of, here, tenant) = (Resource::NodePools, Where::Anywhere, Where::Tenant);
+    let replace = "Changes a node pool; what is left out gets its default, but the label stays";
+    let change = "Changes a node pool; what is left out stays";
+    let gone = "Deletes a node pool; its nodes go to others, and what runs on them runs on";
+    let routes = [
+        get(all, "get_nodepools", "The node pools", list).needs(Read, of, here),
+        post(all, "create_nodepool", "Creates a node pool", create).needs(Create, of, tenant),
+        get(count_all, "count_nodepools", "How many node pools", count).needs(Read, of, here),
+        get(one, "get_nodepool", "A node pool", read).needs(Read, of, here),
+        put(one, "update_nodepool", replace, replaced).needs(Update, of, tenant),
+        patch(one, "patch_nodepool", change, changed).needs(Update, of, tenant),
+        del(one, "delete_nodepool", gone, delete).needs(Delete, of, tenant),
+    ];
+    routes.into_iter().map(|route| route.of("NodePools"))
+}
+
+fn all(state: &Shared) -> Vec<Nodepool> {
+    let (view, context) = (state.control.view(), state.context());
+    view.pools.iter().map(|pool| convert::node_pool(pool, &context)).collect()
+}
+
+async fn list(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<Nodepools>, Fault> {
+    let all = all(&state);
+    let (page, _) = query.page(query.matching(all.iter(), state.now())?);
+    Ok(Json(Nodepools { nodepools: page.into_iter().cloned().collect() }))
+}
+
+async fn count(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    let all = all(&state);
+    let count = query.matching(all.iter(), state.now())?.len() as u64;
+    Ok(Json(CountResponse { count }))
+}
+
+fn find(state: &Shared, id: &str) -> Result<Arc<PoolView>, Fault> {
+    let found = state.control.view().pools.iter().find(|pool| pool.id == id).cloned();
+    found.ok_or_else(|| Fault::no_such("node pool", id))
+}
+
+fn shown(state: &Shared, id: &str) -> Result<Nodepool, Fault> {
+    Ok(convert::node_pool(&*find(state, id)?, &state.context()))
+}
+
+async fn read(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Nodepool>, Fault> {
+    Ok(Json(shown(&state, &id)?))
+}
+
+async fn create(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<NodepoolCreateFields>,
+) -> Result<Created<Nodepool>, Fault> {
+    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    let spec = convert::pool_creation(request)?;
+    let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
+    Ok(Created(shown(&state, &made.id)?))
+}
+
+async fn replaced(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<NodepoolUpdateFields>,
+) -> Result<Json<Nodepool>, Fault> {
+    save(&state, &caller, &id, (request, true)).await
+}
+
+async fn changed(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<NodepoolUpdateFields>,
+) -> Result<Json<Nodepool>, Fault> {
+    save(&state, &caller, &id, (request, false)).await
+}
+
+async fn save(
+    state: &Shared,
+    caller: &Caller,
+    id: &str,
+    (request, anew): (NodepoolUpdateFields, bool),
+) -> Result<Json<Nodepool>, Fault> {
+    let change = convert::pool_change(request, anew)?;
+    state.asked_by(caller).update_pool(&caller.subject, id, change).await?;
+    Ok(Json(shown(state, id)?))
+}
+
+async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    state.asked_by(&caller).delete_pool(&caller.subject, &id).await?;
+    Ok(NoContent)
+}

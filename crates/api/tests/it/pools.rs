@@ -1,0 +1,222 @@
+//! Node pools over the wire: made, used, shown everywhere, taken away.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::refusals::refused;
+use crate::server::Server;
+
+const POOLS: &str = "/api/v1/node-pools";
+const PROJECT: &str = "/api/v1/org-unit/projects/1";
+
+/// A server whose node-1 (four GPUs) is in pool `fast`; the id of that.
+async fn divided() -> (Server, String) {
+    let server = Server::with_teams().await;
+    label(&server, "node-1", json!({"gpu": "a100", "run.ai/type": "big"})).await;
+    let body = json!({
+        "name": "fast", "labelKey": "gpu", "labelValue": "a100", "clusterId": server.cluster_id(),
+    });
+    let (status, made) = server.post(POOLS, body).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let id = made["id"].as_str().unwrap().to_owned();
+    (server, id)
+}
+
+async fn label(server: &Server, node: &str, labels: Value) -> Value {
+    let path = format!("/elastane/v1/nodes/{node}/labels");
+    let body = json!({ "labels": labels }).to_string();
+    let (status, node) = server.raw("PUT", &path, &body).await;
+    assert_eq!(status, StatusCode::OK, "{node}");
+    node
+}
+
+async fn send(server: &Server, method: &str, path: &str, body: &Value) -> Value {
+    let (status, answer) = server.raw(method, path, &body.to_string()).await;
+    assert!(status.is_success(), "{method} {path} {body}: {status} {answer}");
+    answer
+}
+
+fn names<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    list.as_array().unwrap().iter().map(|one| one[field].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_pool_is_made_listed_changed_and_deleted() {
+    let (server, id) = divided().await;
+    let all = server.get(POOLS).await;
+    assert_eq!(names(&all["nodepools"], "name"), ["default", "fast"]);
+    assert_eq!(server.get(&format!("{POOLS}/count")).await["count"], 2);
+    let some = server.get(&format!("{POOLS}?filterBy=isDefault==false,phase==Ready")).await;
+    assert_eq!(names(&some["nodepools"], "id"), [id.as_str()]);
+    let one = format!("{POOLS}/{id}");
+    let pool = server.get(&one).await;
+    assert_eq!(pool["status"]["nodes"], json!(["node-1"]));
+    assert_eq!(pool["placementStrategy"], json!({"cpu": "binpack", "gpu": "binpack"}));
+    assert_eq!((&pool["phase"], &pool["isDefault"]), (&json!("Ready"), &json!(false)));
+    let nodes = server.get("/api/v1/nodes?filterBy=nodePool==fast").await;
+    assert_eq!(names(&nodes["nodes"], "name"), ["node-1"]);
+    assert_eq!(nodes["nodes"][0]["labels"]["gpu"], "a100");
+
+    let spread = json!({"placementStrategy": {"gpu": "spread"},
+        "schedulingConfiguration": {"minGuaranteedRuntime": "1h30m"}});
+    let changed = send(&server, "PATCH", &one, &spread).await;
+    assert_eq!(changed["placementStrategy"], json!({"cpu": "binpack", "gpu": "spread"}));
+    assert_eq!(changed["schedulingConfiguration"]["minGuaranteedRuntime"], "5400000ms");
+    let kept = send(&server, "PATCH", &one, &json!({"labelValue": "h100"})).await;
+    assert_eq!((&kept["phase"], &kept["labelKey"]), (&json!("Empty"), &json!("gpu")));
+    assert_eq!(kept["placementStrategy"]["gpu"], "spread", "what is left out stays");
+    let anew = send(&server, "PUT", &one, &json!({"placementStrategy": {"cpu": "spread"}})).await;
+    assert_eq!(anew["placementStrategy"], json!({"cpu": "spread", "gpu": "binpack"}));
+    assert_eq!(anew["schedulingConfiguration"]["minGuaranteedRuntime"], Value::Null);
+    assert_eq!(anew["labelValue"], "h100", "the label stays");
+    let read_back = send(
+        &server,
+        "PUT",
+        &one,
+        &json!({
+            "placementStrategy": pool["placementStrategy"], "labelValue": "a100",
+            "schedulingConfiguration": pool["schedulingConfiguration"],
+            "overProvisioningRatio": 1, "gpuNetworkAccelerationDetection": "Auto",
+            "gpuResourceOptimization": {"swapEnabled": false},
+        }),
+    )
+    .await;
+    assert_eq!(read_back["status"], pool["status"]);
+    assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
+    refused(&server, ("GET", &one, &Value::Null), 404, "node pool").await;
+    assert_eq!(
+        server.get(POOLS).await["nodepools"][0]["status"]["nodes"].as_array().unwrap().len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn projects_have_resources_in_each_pool() {
+    let (server, id) = divided().await;
+    let project = server.get(PROJECT).await;
+    assert_eq!(project["resources"][1]["nodePool"], json!({"id": id, "name": "fast"}));
+    assert_eq!(project["resources"][1]["gpu"]["deserved"], 0);
+    assert_eq!(project["resources"][1]["gpu"]["overQuotaWeight"], 2);
+    let fast = |gpus: u64| {
+        json!([{"nodePool": {"id": id}, "gpu": {"deserved": gpus, "limit": 4},
+        "priority": "High"}])
+    };
+    let resources = format!("{PROJECT}/resources");
+    let changed = send(&server, "PATCH", &resources, &fast(3)).await;
+    assert_eq!(changed["resources"][0]["gpu"]["deserved"], 2, "the other pool keeps its share");
+    assert_eq!(changed["resources"][1]["gpu"]["deserved"], 3);
+    assert_eq!(changed["resources"][1]["rank"], "High");
+    assert_eq!(changed["totalResources"]["gpuQuota"], 5);
+    let anew = send(&server, "PUT", &resources, &fast(1)).await;
+    assert_eq!(anew["resources"][0]["gpu"]["deserved"], 0, "what is left out gets its default");
+    assert_eq!(anew["totalResources"]["gpuQuota"], 1);
+    let department = server.get("/api/v1/org-unit/departments/1").await;
+    assert_eq!(department["resources"][1]["gpu"]["deserved"], 1);
+
+    let spec = json!({"image": "i", "nodePools": ["fast", "default"],
+        "compute": {"gpuDevicesRequest": 2}});
+    let (_, made) = server.post("/api/v1/workloads/trainings", server.job("t", &spec)).await;
+    let workload = server.phase(made["workloadId"].as_str().unwrap(), "Initializing").await;
+    assert_eq!(workload["requestedNodePools"], json!(["fast", "default"]));
+    assert_eq!(workload["currentNodePools"], json!(["fast"]));
+    let listed = server.get("/api/v1/workloads?filterBy=nodepool==fast").await;
+    assert_eq!(names(&listed["workloads"], "name"), ["t"]);
+    let pods = server.get("/api/v1/workloads/pods").await;
+    assert_eq!(pods["pods"][0]["currentNodePool"], "fast");
+    let quotas = &server.get(PROJECT).await["status"]["nodePoolQuotaStatuses"];
+    assert_eq!(names(quotas, "nodePoolName"), ["default", "fast"]);
+    assert_eq!(quotas[0]["allocated"]["gpu"], 0);
+    assert_eq!(quotas[1]["allocated"]["gpu"], 2);
+    let snapshot = server.get("/elastane/v1/snapshot").await;
+    assert_eq!(snapshot["nodes"][0]["labels"]["node-pool"], "fast");
+    assert_eq!(snapshot["workloads"][0]["pools"], json!(["fast", "default"]));
+    let one = format!("{POOLS}/{id}");
+    let message = "node pool `fast` is named by 1 workload(s) (t)";
+    refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
+}
+
+#[tokio::test]
+async fn projects_say_where_their_workloads_go() {
+    let (server, _) = divided().await;
+    let places = json!({
+        "resources": [{"gpu": {"deserved": 4}}], "defaultNodePools": ["fast"],
+        "nodeTypes": {"training": ["big"], "workspace": [], "names": {"big": "Big ones"}},
+    });
+    let project = send(&server, "PUT", PROJECT, &places).await;
+    assert_eq!(project["defaultNodePools"], json!(["fast"]));
+    assert_eq!(project["effective"]["defaultNodePools"], json!(["fast"]));
+    assert_eq!(project["nodeTypes"]["names"]["big"], "Big ones");
+    let other = server.get("/api/v1/org-unit/projects/2").await;
+    assert_eq!(other["effective"]["defaultNodePools"], json!(["default", "fast"]));
+    server.train("t", 1).await;
+    let told = server.get("/elastane/v1/snapshot").await["workloads"][0].clone();
+    assert_eq!(told["pools"], json!(["fast"]));
+    assert!(told.to_string().contains("run.ai/type"), "{told}");
+    let job = |spec: Value| server.job("u", &spec);
+    let trainings = "/api/v1/workloads/trainings";
+    let spec = |field: &str, value: Value| json!({"image": "i", field: value});
+    for (spec, message) in [
+        (spec("nodePools", json!(["no"])), "nodePools: there is no node pool `no`; there are"),
+        (spec("nodeType", json!("small")), "nodeType: project `team-a` does not allow"),
+        (spec("nodeType", json!("")), "spec.nodeType: is empty"),
+    ] {
+        refused(&server, ("POST", trainings, &job(spec)), 400, message).await;
+    }
+    let department = "/api/v1/org-unit/departments/1";
+    let body = json!({"resources": [], "defaultNodePools": ["no"]});
+    let message = "defaultNodePools: there is no node pool `no`";
+    refused(&server, ("PUT", department, &body), 400, message).await;
+    let body = json!({"resources": [], "defaultNodePools": ["default"],
+        "nodeTypes": {"workspace": ["big"]}});
+    let made = send(&server, "PUT", department, &body).await;
+    assert_eq!(made["nodeTypes"]["workspace"], json!(["big"]));
+    let other = server.get("/api/v1/org-unit/projects/2").await;
+    assert_eq!(other["effective"]["defaultNodePools"], json!(["default"]));
+    assert_eq!(other["effective"]["nodeTypes"]["workspace"], json!(["big"]));
+}
+
+#[tokio::test]
+async fn wrong_pools_are_refused_by_the_name_of_their_field() {
+    let (server, id) = divided().await;
+    let with = |field: &str, value: Value| {
+        let mut body = json!({"name": "x", "labelKey": "a", "labelValue": "b"});
+        body[field] = value;
+        body
+    };
+    for (body, status, message) in [
+        (json!({}), 400, "missing field `name`"),
+        (with("name", json!("fast")), 409, "node-pool `fast` already exists"),
+        (with("labelKey", json!("a b")), 400, "`a b` is no key of a label"),
+        (with("clusterId", json!("x")), 404, "no cluster `x`"),
+        (with("overProvisioningRatio", json!(2)), 422, "overProvisioningRatio above 1 is not"),
+        (with("gpuNetworkAccelerationLabelKey", json!("x")), 422, "gpuNetworkAccelerationLabelKey"),
+        (
+            with("gpuResourceOptimization", json!({"swapEnabled": true})),
+            422,
+            "gpuResourceOptimization.swapEnabled is not supported yet",
+        ),
+        (
+            with("schedulingConfiguration", json!({"minGuaranteedRuntime": "soon"})),
+            400,
+            "schedulingConfiguration.minGuaranteedRuntime: `soon` is no span",
+        ),
+        (with("placementStrategy", json!({"gpu": "pack"})), 400, "placementStrategy.gpu: unknown"),
+        (with("color", json!("red")), 400, "color: unknown field"),
+    ] {
+        refused(&server, ("POST", POOLS, &body), status, message).await;
+    }
+    let both = json!({"placementStrategy": {"gpu": "spread"},
+        "schedulingConfiguration": {"placementStrategy": {"gpu": "binpack"}}});
+    let one = format!("{POOLS}/{id}");
+    refused(&server, ("PATCH", &one, &both), 400, "placementStrategy.gpu: is another than").await;
+    let default = format!("{POOLS}/1");
+    let label = json!({"labelKey": "a"});
+    refused(&server, ("PATCH", &default, &label), 400, "node pool `default` has no label").await;
+    refused(&server, ("DELETE", &default, &Value::Null), 409, "node pool `default` takes").await;
+    let unknown = json!([{"nodePool": {"id": "9"}}]);
+    let resources = format!("{PROJECT}/resources");
+    let message = "resources: there is no node pool with id `9`";
+    refused(&server, ("PATCH", &resources, &unknown), 400, message).await;
+    let labels = "/elastane/v1/nodes/node-9/labels";
+    refused(&server, ("PUT", labels, &json!({"labels": {}})), 404, "node node-9").await;
+}
