@@ -133,30 +133,30 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
             read_object,
         )
         .await?,
-        usage: read(
-            db,
-            "usage",
-            "SELECT * FROM usage ORDER BY step_start, project_id, pool",
-            |r| {
-                Ok(UsageRow {
-                    step_start: Instant(r.number("step_start")?),
-                    project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
-                    pool: r.text("pool")?,
-                    held: Resources {
-                        gpu_millis: r.number("gpu_millis")?,
-                        cpu_millis: r.number("cpu_millis")?,
-                        memory_bytes: r.number("memory_bytes")?,
-                    },
-                })
-            },
-        )
-        .await?,
+        usage: usage(db).await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
     })
+}
+
+async fn usage(db: &mut Connection<'_>) -> Result<Vec<UsageRow>> {
+    let sql = "SELECT * FROM usage ORDER BY step_start, project_id, pool";
+    read(db, "usage", sql, |r| {
+        Ok(UsageRow {
+            step_start: Instant(r.number("step_start")?),
+            project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
+            pool: r.text("pool")?,
+            held: Resources {
+                gpu_millis: r.number("gpu_millis")?,
+                cpu_millis: r.number("cpu_millis")?,
+                memory_bytes: r.number("memory_bytes")?,
+            },
+        })
+    })
+    .await
 }
 
 async fn departments(db: &mut Connection<'_>) -> Result<Vec<DepartmentRow>> {

@@ -184,9 +184,6 @@ impl<S: Sync, F: TelemetryFamily> FromRequestParts<S> for TelemetryQuery<F> {
                         groups.push(word(&name, one, F::GROUPS)?);
                     }
                 }
-                "nodepoolName" if F::FILTERS.contains(&"nodepoolName") => {
-                    check_pool(&name, &value)?;
-                }
                 known if F::FILTERS.contains(&known) => filters.push((name, value)),
                 _ => {
                     let known = ["telemetryType", "groupBy"].iter().chain(F::FILTERS);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use api_types::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse,
-    MeasurementResponse, MetricsResponse, NODE_POOL_NAME,
+    MeasurementResponse, MetricsResponse,
 };
 use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::{View, WorkloadKind};
+use control::view::{PoolView, View, WorkloadKind};
 use control::{Scope, Subject};
 
 use super::Shared;
@@ -155,8 +155,16 @@ fn groups(view: &View, caller: &Caller, key: &str) -> Vec<Group> {
             let seen = all.filter(|one| sees(Resource::Department, Scope::Department(one.id)));
             seen.map(|one| (one.name.clone(), vec![Subject::Department(one.id)])).collect()
         }
-        _ => vec![(NODE_POOL_NAME.to_owned(), vec![Subject::Cluster])],
+        _ => view.pools.iter().map(|pool| (pool.name.clone(), of_pool(view, pool))).collect(),
     }
+}
+
+/// What is measured of a node pool: where there are several, its nodes as they are now.
+fn of_pool(view: &View, pool: &PoolView) -> Vec<Subject> {
+    if view.pools.len() == 1 {
+        return vec![Subject::Cluster];
+    }
+    pool.nodes.iter().map(|node| Subject::Node(node.clone())).collect()
 }
 
 fn grouped(one: MeasurementResponse, group: Option<(&str, &str)>) -> GroupedMeasurementResponse {
@@ -173,10 +181,14 @@ async fn node_pool(
     query: MetricsQuery<OfNodePool>,
 ) -> Result<Json<MetricsResponse>, Fault> {
     is_own(&state, &cluster)?;
-    if pool != NODE_POOL_NAME {
-        return Err(Fault::no_such("node pool", &pool));
+    let view = state.control.view();
+    let found = view.pools.iter().find(|one| one.name == pool);
+    let found = found.ok_or_else(|| Fault::no_such("node pool", &pool))?;
+    let mut parts = Vec::new();
+    for subject in of_pool(&view, found) {
+        parts.push(points(&state, &subject, &query).await?);
     }
-    series(&state, &Subject::Cluster, &query).await
+    Ok(Json(MetricsResponse { measurements: measurements(&query, &together(parts)) }))
 }
 
 async fn node(

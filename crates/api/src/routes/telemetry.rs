@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use api_types::{
-    NODE_POOL_ID, NODE_POOL_NAME, TelemetryResponse, TelemetryResponseValuesInner,
+    TelemetryResponse, TelemetryResponseValuesInner,
     TelemetryResponseValuesInnerGroupsInner as WireGroup,
 };
 use auth::Action::Read;
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
-use control::view::{NodeView, Phase, Share, Standing, WorkloadView};
+use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use control::{Look, Scope, Subject, of};
 use units::{GPU_MILLIS, Instant, format_millis};
 
@@ -83,25 +83,33 @@ fn answer<F: TelemetryFamily>(
     Json(TelemetryResponse { kind: query.kind.0.to_owned(), timestamp: now.into(), values })
 }
 
-/// The group of everything: there is one cluster, and one node pool in it.
-fn surroundings(key: &str, context: &Context) -> Option<Group> {
+/// The group of what is in a node pool, by id and name: there is one cluster.
+fn surroundings(key: &str, context: &Context, (id, name): (&str, &str)) -> Option<Group> {
     match key {
         "ClusterId" => Some((context.cluster_id.clone(), Some(context.cluster_name.clone()))),
-        "Nodepool" => Some((NODE_POOL_NAME.to_owned(), None)),
-        "NodepoolId" => Some((NODE_POOL_ID.to_owned(), Some(NODE_POOL_NAME.to_owned()))),
+        "Nodepool" => Some((name.to_owned(), None)),
+        "NodepoolId" => Some((id.to_owned(), Some(name.to_owned()))),
         _ => None,
     }
 }
 
 fn check_filters<F: TelemetryFamily>(
     query: &TelemetryQuery<F>,
+    view: &View,
     context: &Context,
 ) -> Result<(), Fault> {
     convert::check_cluster(query.filter("clusterId"), context)?;
-    match query.filter("nodepoolId") {
-        Some(id) if id != NODE_POOL_ID => Err(Fault::no_such("node pool", id)),
-        _ => Ok(()),
+    if view.pools.iter().any(|pool| asked_for(query, &pool.id, &pool.name)) {
+        return Ok(());
     }
+    let asked = query.filter("nodepoolId").or_else(|| query.filter("nodepoolName"));
+    Err(Fault::no_such("node pool", asked.unwrap_or_default()))
+}
+
+/// Whether a node pool is asked for, or none is.
+fn asked_for<F: TelemetryFamily>(query: &TelemetryQuery<F>, id: &str, name: &str) -> bool {
+    query.filter("nodepoolId").is_none_or(|asked| asked == id)
+        && query.filter("nodepoolName").is_none_or(|asked| asked == name)
 }
 
 /// The department that is asked for, if one is.
@@ -167,11 +175,12 @@ async fn nodes(
     query: TelemetryQuery<OfNodes>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, look, context) = (state.control.view(), state.control.look(), state.context());
-    check_filters(&query, &context)?;
-    let items = view.nodes.iter().map(|node| {
+    check_filters(&query, &view, &context)?;
+    let nodes = view.nodes.iter().filter(|node| asked_for(&query, "", &node.pool));
+    let items = nodes.map(|node| {
         let group = |key: &&str| {
             let own = || (convert::node(node, &context).id, Some(node.name.clone()));
-            surroundings(key, &context).unwrap_or_else(own)
+            surroundings(key, &context, ("", &node.pool)).unwrap_or_else(own)
         };
         let value = (query.kind.1)(node, &look);
         Item { value, groups: query.groups.iter().map(group).collect() }
@@ -219,7 +228,7 @@ async fn workloads(
     query: TelemetryQuery<OfWorkloads>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &context)?;
+    check_filters(&query, &view, &context)?;
     let department = department_filter(&query)?;
     let phases = phases(query.filter("filterByPhases"))?;
     let by_wait = query.kind.1 == WorkloadKind::Pending;
@@ -234,6 +243,8 @@ async fn workloads(
     let sight = caller.sight(Resource::Workloads, &view);
     let counted = view.workloads.values().filter(|workload| {
         sight.has(workload.project_id)
+            && (query.filter("nodepoolName").is_none()
+                || asked_for(&query, "", workload.pool.as_deref().unwrap_or_default()))
             && department.is_none_or(|id| workload.department_id == id)
             && phases
                 .as_ref()
@@ -243,7 +254,10 @@ async fn workloads(
     let items = counted.map(|workload| {
         let group = |key: &&str| match *key {
             WAIT => wait(workload, context.now),
-            key => surroundings(key, &context).unwrap_or_else(|| group_of(workload, key)),
+            key => {
+                let pool = workload.pool.as_deref().unwrap_or_default();
+                surroundings(key, &context, ("", pool)).unwrap_or_else(|| group_of(workload, key))
+            }
         };
         let value = match query.kind.1 {
             WorkloadKind::Gpus => workload.allocated.gpu_millis,
@@ -322,22 +336,25 @@ async fn projects(
     query: TelemetryQuery<OfProjects>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &context)?;
+    check_filters(&query, &view, &context)?;
     let department = department_filter(&query)?;
     let sight = caller.sight(Resource::Project, &view);
     let counted = view.projects.values().filter(|project| {
         sight.has(project.id) && department.is_none_or(|id| project.department_id == id)
     });
-    let items = counted.map(|project| {
+    let in_pools =
+        counted.flat_map(|project| project.pools.iter().map(move |pool| (project, pool)));
+    let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
+    let items = in_pools.map(|(project, pool)| {
         let group = |key: &&str| {
-            surroundings(key, &context).unwrap_or_else(|| match *key {
+            surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(|| match *key {
                 "ParentId" => {
                     (project.department_id.to_string(), Some(project.department_name.clone()))
                 }
                 _ => (project.id.to_string(), Some(project.name.clone())),
             })
         };
-        let value = (query.kind.1)(&project.standing, &project.share);
+        let value = (query.kind.1)(&pool.standing, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))
@@ -358,16 +375,20 @@ async fn departments(
     query: TelemetryQuery<OfDepartments>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &context)?;
+    check_filters(&query, &view, &context)?;
     let only = department_filter(&query)?;
     let counted = view.departments.values().filter(|department| {
         let scope = Scope::Department(department.id);
         caller.may(Read, Resource::Department, scope) && only.is_none_or(|id| department.id == id)
     });
-    let items = counted.map(|department| {
+    let in_pools =
+        counted.flat_map(|department| department.pools.iter().map(move |pool| (department, pool)));
+    let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
+    let items = in_pools.map(|(department, pool)| {
         let own = || (department.id.to_string(), Some(department.name.clone()));
-        let group = |key: &&str| surroundings(key, &context).unwrap_or_else(own);
-        let value = (query.kind.1)(&department.standing, &department.share);
+        let group =
+            |key: &&str| surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(own);
+        let value = (query.kind.1)(&pool.standing, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))

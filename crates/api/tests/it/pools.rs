@@ -220,3 +220,29 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
     let labels = "/elastane/v1/nodes/node-9/labels";
     refused(&server, ("PUT", labels, &json!({"labels": {}})), 404, "node node-9").await;
 }
+
+#[tokio::test]
+async fn telemetry_tells_each_pool_by_itself() {
+    let (server, id) = divided().await;
+    server.train("t", 1).await;
+    let told = async |path: &str| {
+        let answer = server.get(path).await;
+        let values = answer["values"].as_array().unwrap().iter().map(|one| {
+            let groups = one["groups"].as_array().into_iter().flatten();
+            let groups: Vec<_> = groups.map(|group| group["value"].as_str().unwrap()).collect();
+            format!("{} {}", groups.join(" "), one["value"].as_str().unwrap())
+        });
+        values.collect::<Vec<_>>()
+    };
+    let gpus = "/api/v1/nodes/telemetry?telemetryType=TOTAL_GPUS";
+    assert_eq!(told(&format!("{gpus}&groupBy=Nodepool")).await, ["default 0", "fast 4"]);
+    assert_eq!(told(&format!("{gpus}&nodepoolName=fast")).await, [" 4"]);
+    let unknown = format!("{gpus}&nodepoolName=no");
+    refused(&server, ("GET", &unknown, &Value::Null), 404, "node pool no was not found").await;
+    let held = "/api/v1/org-unit/projects/telemetry?telemetryType=GPU_ALLOCATION";
+    let by_pool = told(&format!("{held}&groupBy=NodepoolId")).await;
+    assert_eq!(by_pool, [format!("{id} 1"), "1 0".to_owned()]);
+    let quota = "/api/v1/org-unit/projects/telemetry?telemetryType=GPU_QUOTA";
+    assert_eq!(told(&format!("{quota}&nodepoolId={id}")).await, [" 0"]);
+    assert_eq!(told(quota).await, [" 4"]);
+}
