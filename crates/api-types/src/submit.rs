@@ -353,6 +353,8 @@ with_later! {
         pub clean_pod_policy: CleanPodPolicy,
         /// Distributed, MPI: ranks in each worker.
         pub slots_per_worker: u32,
+        /// Distributed, MPI: where keys would be; only the default, which clients send always.
+        pub ssh_auth_mount_path: String,
         /// Distributed, MPI: when the launcher is started.
         pub mpi_launcher_creation_policy: MpiLauncherCreationPolicy,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
@@ -370,7 +372,6 @@ with_later! {
         ports: "ports",
         related_urls: "relatedUrls",
         security: "security",
-        ssh_auth_mount_path: "sshAuthMountPath",
         stdin: "stdin",
         terminate_after_preemption: "terminateAfterPreemption",
         tty: "tty",

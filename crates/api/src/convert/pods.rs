@@ -12,6 +12,10 @@ use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
 use super::submit::pod;
 use crate::edge::Fault;
 
+/// What the published clients send as `sshAuthMountPath`, also where nobody asked for it. Nothing is
+/// mounted here.
+const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
+
 /// The first set of pods, the others, and how they work together.
 type Pods = (PodSet, Vec<PodSet>, Option<Together>);
 
@@ -30,6 +34,7 @@ pub(super) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Resul
         ("spec.cleanPodPolicy", spec.clean_pod_policy.is_some()),
         ("spec.slotsPerWorker", spec.slots_per_worker.is_some()),
         ("spec.mpiLauncherCreationPolicy", spec.mpi_launcher_creation_policy.is_some()),
+        ("spec.sshAuthMountPath", spec.ssh_auth_mount_path.is_some()),
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
     ];
@@ -110,6 +115,9 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
         }
     };
     let together = together(framework, spec)?;
+    if spec.ssh_auth_mount_path.as_ref().is_some_and(|path| path != SSH_PATH_DEFAULT) {
+        return Err(Fault::not_yet("spec.sshAuthMountPath"));
+    }
     let (pods_min, pods) = workers(framework, spec)?;
     let worker =
         PodSet { role: WORKER.to_owned(), pods, pods_min, ..PodSet::one(pod(kind, spec)?) };
@@ -227,7 +235,8 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         distributed_framework "distributedFramework", num_workers "numWorkers",
         min_replicas "minReplicas", max_replicas "maxReplicas",
         clean_pod_policy "cleanPodPolicy", slots_per_worker "slotsPerWorker",
-        mpi_launcher_creation_policy "mpiLauncherCreationPolicy"
+        mpi_launcher_creation_policy "mpiLauncherCreationPolicy",
+        ssh_auth_mount_path "sshAuthMountPath"
     );
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
         let why = "is one for the whole workload; set it in spec and leave it out here";

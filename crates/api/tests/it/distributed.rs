@@ -27,7 +27,13 @@ async fn made(server: &Server, body: Value) -> Value {
 #[tokio::test]
 async fn a_master_and_workers_run_and_are_listed_suspended_and_deleted() {
     let server = Server::with_teams().await;
-    let made = made(&server, server.job("d", &spec())).await;
+    // Published clients send these two also where nobody asked for them.
+    let sent = with(
+        with(spec(), "sshAuthMountPath", json!(concat!("/root", "/.ssh"))),
+        "slotsPerWorker",
+        json!(1),
+    );
+    let made = made(&server, server.job("d", &sent)).await;
     assert_eq!(made["masterSpecSameAsWorker"], json!(true));
     let spec = &made["spec"];
     assert_eq!(
