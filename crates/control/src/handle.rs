@@ -457,6 +457,19 @@ impl Handle {
         Ok(self.shared.store.audit_log(filter).await?)
     }
 
+    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
+    /// hours that begin in that time; a row for each project, owner and model.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn ledger(
+        &self,
+        from: units::Instant,
+        until: units::Instant,
+    ) -> Result<Vec<store::LedgerRow>, Error> {
+        Ok(self.shared.store.ledger(from, until).await?)
+    }
+
     /// What was held and used when it was last measured.
     #[must_use]
     pub fn look(&self) -> Arc<meter::Look> {

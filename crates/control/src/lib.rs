@@ -21,6 +21,7 @@ mod error;
 mod executor;
 mod gang;
 mod handle;
+mod ledger;
 mod lifecycle;
 mod limits;
 mod meter;
@@ -60,4 +61,4 @@ pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together};
-pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter};
+pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};

@@ -40,6 +40,7 @@ impl State {
             self.settle(id);
         }
         self.plan_run_limits();
+        self.book_allocations();
         let projects: Vec<_> = self.outbox.projects.iter().copied().collect();
         for id in projects {
             self.flag_over_quota(id);

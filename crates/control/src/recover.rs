@@ -42,6 +42,7 @@ impl State {
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
             usage: None,
+            allocations: BTreeMap::new(),
             warned: BTreeMap::new(),
             limit_at: None,
             wake_at: None,
@@ -57,6 +58,8 @@ impl State {
         state.add_pools()?;
         state.add_nodes(nodes);
         state.add_org(&snapshot)?;
+        let held = std::mem::take(&mut snapshot.allocations).into_iter();
+        state.allocations = held.map(|row| (row.pod_id, row)).collect();
         let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
         for pod in snapshot.pods {
             pods.entry(pod.workload_id).or_default().push(pod);

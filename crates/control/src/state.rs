@@ -262,6 +262,8 @@ pub(crate) struct State {
     pub(crate) explained: BTreeSet<Uuid>,
     /// What the projects used of late, if that matters.
     pub(crate) usage: Option<UsageLedger>,
+    /// The GPUs that each pod holds, as the ledger has them.
+    pub(crate) allocations: BTreeMap<Uuid, store::AllocationRow>,
     /// Workloads that were told when they will be stopped: since when they ran, and when they were
     /// told. Not stored: after a restart they are told again.
     pub(crate) warned: BTreeMap<Uuid, (Instant, Instant)>,

@@ -9,6 +9,7 @@ mod backup;
 mod connection;
 mod error;
 mod fault;
+mod ledger;
 mod lock;
 mod postgres;
 mod read;
@@ -27,6 +28,7 @@ mod write;
 
 pub use backup::{BackupError, Contents, backup, restore};
 pub use error::Error;
+pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use lock::Lock;
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{

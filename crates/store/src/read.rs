@@ -9,9 +9,9 @@ use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
-    AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired, EventFilter,
-    EventRow, ObjectRow, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow,
-    WorkloadRow, WorkloadState,
+    AllocationRow, AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired,
+    EventFilter, EventRow, LedgerRow, ObjectRow, PodRow, ProjectRow, SampleFilter, SampleRow,
+    Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -134,6 +134,7 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
         )
         .await?,
         usage: usage(db).await?,
+        allocations: open_allocations(db).await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
@@ -154,6 +155,23 @@ async fn usage(db: &mut Connection<'_>) -> Result<Vec<UsageRow>> {
                 cpu_millis: r.number("cpu_millis")?,
                 memory_bytes: r.number("memory_bytes")?,
             },
+        })
+    })
+    .await
+}
+
+async fn open_allocations(db: &mut Connection<'_>) -> Result<Vec<AllocationRow>> {
+    let sql = "SELECT * FROM allocations WHERE ended_at IS NULL ORDER BY pod_id, started_at";
+    read(db, "allocations", sql, |r| {
+        Ok(AllocationRow {
+            pod_id: r.uuid("pod_id")?,
+            started_at: Instant(r.number("started_at")?),
+            ended_at: None,
+            project_id: r.number("project_id")?,
+            project_name: r.text("project_name")?,
+            owner: r.text("owner")?,
+            gpu_model: r.text("gpu_model")?,
+            gpu_millis: r.number("gpu_millis")?,
         })
     })
     .await
@@ -279,6 +297,56 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
         })
     })
     .await
+}
+
+/// What was held from a moment to another, exactly, and what was used in the hours that begin there.
+pub(crate) async fn ledger(
+    db: &mut Connection<'_>,
+    from: Instant,
+    until: Instant,
+) -> Result<Vec<LedgerRow>> {
+    let held = "SELECT project_id, MAX(project_name) AS project_name, owner, gpu_model,
+            CAST(SUM(gpu_millis * (
+                CASE WHEN ended_at IS NULL OR ended_at > $2 THEN $2 ELSE ended_at END
+                - CASE WHEN started_at < $1 THEN $1 ELSE started_at END)) AS BIGINT) AS allocated
+        FROM allocations WHERE started_at < $2 AND (ended_at IS NULL OR ended_at > $1)
+        GROUP BY project_id, owner, gpu_model";
+    let held = Statement::new("read the ledger", held).at(from).at(until);
+    let mut rows = read_with(db, "allocations", held, |r| {
+        Ok(LedgerRow {
+            project_id: r.number("project_id")?,
+            project_name: r.text("project_name")?,
+            owner: r.text("owner")?,
+            gpu_model: r.text("gpu_model")?,
+            allocated: r.number("allocated")?,
+            ..LedgerRow::default()
+        })
+    })
+    .await?;
+    let used = "SELECT project_id, owner, gpu_model, CAST(SUM(measured) AS BIGINT) AS measured,
+            CAST(SUM(used) AS BIGINT) AS used
+        FROM gpu_use WHERE hour >= $1 AND hour < $2 GROUP BY project_id, owner, gpu_model";
+    let used = Statement::new("read the ledger", used).at(from).at(until);
+    let used = read_with(db, "gpu_use", used, |r| {
+        Ok(LedgerRow {
+            project_id: r.number("project_id")?,
+            owner: r.text("owner")?,
+            gpu_model: r.text("gpu_model")?,
+            measured: r.number("measured")?,
+            used: r.number("used")?,
+            ..LedgerRow::default()
+        })
+    })
+    .await?;
+    let key = |row: &LedgerRow| (row.project_id, row.owner.clone(), row.gpu_model.clone());
+    for part in used {
+        match rows.iter_mut().find(|row| key(row) == key(&part)) {
+            Some(row) => (row.measured, row.used) = (part.measured, part.used),
+            None => rows.push(part),
+        }
+    }
+    rows.sort_by_key(key);
+    Ok(rows)
 }
 
 /// Reads samples.

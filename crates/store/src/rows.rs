@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::ledger::{AllocationRow, GpuUseRow};
 use crate::spec::WorkloadSpecBody;
 
 /// Who this database belongs to.
@@ -527,6 +528,14 @@ pub enum Change {
     UsageGone(Instant),
     /// Something was measured.
     Sample(SampleRow),
+    /// GPUs are held, or are not any more.
+    Allocation(AllocationRow),
+    /// What ended before this is not kept any more.
+    AllocationsGone(Instant),
+    /// GPUs were used.
+    GpuUse(GpuUseRow),
+    /// Hours that began before this are not kept any more.
+    GpuUseGone(Instant),
     /// Samples of steps so long that were taken before this are not kept any more.
     SamplesGone {
         /// Length of the step in milliseconds.
@@ -553,6 +562,8 @@ pub struct Snapshot {
     pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.
     pub usage: Vec<UsageRow>,
+    /// The GPUs that are held.
+    pub allocations: Vec<AllocationRow>,
     /// Highest department id ever given out.
     pub last_department_id: u64,
     /// Highest project id ever given out.

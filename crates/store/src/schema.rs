@@ -26,13 +26,14 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
     step!(4, "departments", "0004_departments.sql"),
     step!(5, "samples", "0005_samples.sql"),
     step!(6, "pools", "0006_pools.sql"),
+    step!(7, "ledger", "0007_ledger.sql"),
 ];
 
 /// A table, for whoever wants all of its rows.
@@ -50,7 +51,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 11] = [
+pub(crate) const TABLES: [Table; 13] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -63,6 +64,8 @@ pub(crate) const TABLES: [Table; 11] = [
     table(3, "objects", "seq"),
     table(4, "departments", "id"),
     table(5, "samples", "subject, step_ms, at"),
+    table(7, "allocations", "pod_id, started_at"),
+    table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
 ];
 
 /// The newest version this program knows.

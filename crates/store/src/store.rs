@@ -11,8 +11,8 @@ use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
 use crate::{
-    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, SampleFilter,
-    SampleRow, Snapshot, read, write,
+    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow,
+    SampleFilter, SampleRow, Snapshot, read, write,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -141,6 +141,17 @@ impl Store {
         let newest = AuditFilter { limit, ..AuditFilter::default() };
         let rows = self.audit_log(&newest).await?;
         Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
+    /// hours that begin in that time; a row for each project, owner and model.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn ledger(&self, from: Instant, until: Instant) -> Result<Vec<LedgerRow>, Error> {
+        let mut reader = self.reader().await?;
+        let rows = read::ledger(&mut reader.connection(), from, until).await;
+        rows.map_err(|fault| self.named(fault))
     }
 
     /// What was measured, the oldest first.

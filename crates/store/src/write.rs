@@ -7,8 +7,8 @@ use uuid::Uuid;
 use crate::fault::Result;
 use crate::statement::Statement;
 use crate::{
-    AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, ObjectRow, PodRow,
-    ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    AllocationRow, AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, GpuUseRow,
+    ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// The statements that write these changes: rows of the same table together, as a database may be a
@@ -59,6 +59,15 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Usage(row) => Ok(usage(row)),
         Change::UsageGone(before) => Ok(usage_gone(*before)),
         Change::Sample(row) => sample(row),
+        Change::Allocation(row) => Ok(allocation(row)),
+        Change::AllocationsGone(before) => {
+            Ok(Statement::new("delete allocations", "DELETE FROM allocations WHERE ended_at < $1")
+                .at(*before))
+        }
+        Change::GpuUse(row) => Ok(gpu_use(row)),
+        Change::GpuUseGone(before) => {
+            Ok(Statement::new("delete GPU use", "DELETE FROM gpu_use WHERE hour < $1").at(*before))
+        }
         Change::SamplesGone { step_ms, before } => Ok(samples_gone(*step_ms, *before)),
     }
 }
@@ -262,6 +271,42 @@ fn samples_gone(step_ms: u64, before: Instant) -> Statement<'static> {
     Statement::new("delete samples", "DELETE FROM samples WHERE step_ms = $1 AND at < $2")
         .int(step_ms)
         .at(before)
+}
+
+fn allocation(row: &AllocationRow) -> Statement<'_> {
+    Statement::rows(
+        "write an allocation",
+        "INSERT INTO allocations (pod_id, started_at, ended_at, project_id, project_name, owner,
+             gpu_model, gpu_millis)
+         VALUES ",
+        " ON CONFLICT (pod_id, started_at) DO UPDATE SET ended_at = excluded.ended_at,
+             gpu_model = excluded.gpu_model, gpu_millis = excluded.gpu_millis",
+        2,
+    )
+    .text(row.pod_id.to_string())
+    .at(row.started_at)
+    .maybe_at(row.ended_at)
+    .int(row.project_id)
+    .text(&row.project_name)
+    .text(&row.owner)
+    .text(&row.gpu_model)
+    .int(row.gpu_millis)
+}
+
+fn gpu_use(row: &GpuUseRow) -> Statement<'_> {
+    Statement::rows(
+        "write GPU use",
+        "INSERT INTO gpu_use (hour, project_id, owner, gpu_model, measured, used) VALUES ",
+        " ON CONFLICT (hour, project_id, owner, gpu_model) DO UPDATE SET
+             measured = gpu_use.measured + excluded.measured, used = gpu_use.used + excluded.used",
+        4,
+    )
+    .at(row.hour)
+    .int(row.project_id)
+    .text(&row.owner)
+    .text(&row.gpu_model)
+    .int(row.measured)
+    .int(row.used)
 }
 
 fn desired_text(desired: Desired) -> &'static str {

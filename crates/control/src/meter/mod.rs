@@ -4,6 +4,7 @@
 
 mod look;
 mod tiers;
+mod used;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -33,6 +34,8 @@ pub(crate) struct Meter {
     nodes: Vec<NodeSpec>,
     last: Last,
     tiers: Tiers,
+    /// The hour in which the past was last forgotten.
+    forgot_at: Instant,
 }
 
 /// What counters said at the last look.
@@ -47,7 +50,7 @@ struct Last {
 impl Meter {
     pub(crate) fn new(shared: Arc<Shared>, clock: Arc<dyn Clock>, nodes: Vec<NodeSpec>) -> Self {
         let last = Last { at: clock.now(), ..Last::default() };
-        Self { shared, clock, nodes, last, tiers: Tiers::default() }
+        Self { shared, clock, nodes, last, tiers: Tiers::default(), forgot_at: Instant(0) }
     }
 
     /// Never ends by itself.
@@ -67,6 +70,7 @@ impl Meter {
             None
         });
         let view = self.shared.view.load_full();
+        let since = self.last.at;
         let rates = self.last.rates(measured.as_ref(), &view, now);
         let look = Look::take(&view, &self.nodes, measured.as_ref(), &rates, now);
         let rows = look.values.iter().map(|(subject, values)| SampleRow {
@@ -75,7 +79,9 @@ impl Meter {
             at: now,
             values: values.clone(),
         });
-        let kept = self.keep(rows.map(Change::Sample).collect(), now).await;
+        let used = used::used(&view, &self.nodes, &look, since, now);
+        let rows = rows.map(Change::Sample).chain(used.into_iter().map(Change::GpuUse));
+        let kept = self.keep(rows.collect(), now).await;
         // Shown last: who sees it finds it among what is kept.
         self.shared.look.store(Arc::new(look));
         kept
@@ -83,6 +89,12 @@ impl Meter {
 
     async fn keep(&mut self, rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
         write(&self.shared.store, rows).await?;
+        if used::hour(now) != self.forgot_at {
+            let before = Instant(now.0.saturating_sub(used::KEPT_MS));
+            let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
+            self.shared.store.apply(&gone).await?;
+            self.forgot_at = used::hour(now);
+        }
         self.tiers.roll_up(&self.shared.store, now).await
     }
 }

@@ -11,10 +11,10 @@ use engine::Exit;
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
 /// Xorshift: enough to vary histories, and the same everywhere.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

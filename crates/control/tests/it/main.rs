@@ -6,6 +6,7 @@ mod chaos;
 mod fake;
 mod gang;
 mod inference;
+mod ledger;
 mod life;
 mod limits;
 mod meter;

@@ -296,3 +296,55 @@ pub(super) async fn samples_are_read_by_subject_step_and_time(lab: &Lab) {
     assert_eq!(store.samples(&filter(None, 0, 0, 99)).await.unwrap(), all[2..3]);
     assert_eq!(store.samples(&filter(None, 60, 0, 99)).await.unwrap(), all[3..]);
 }
+
+pub(super) async fn the_ledger_is_exact_and_adds_up(lab: &Lab) {
+    const HOUR: u64 = 3_600_000;
+    let store = lab.open().await.unwrap();
+    let held = |pod: u128, from: u64, until: Option<u64>, owner: &str, gpu_millis: u64| {
+        Change::Allocation(AllocationRow {
+            pod_id: Uuid::from_u128(pod),
+            started_at: Instant(from),
+            ended_at: until.map(Instant),
+            project_id: 1,
+            project_name: "team-a".to_owned(),
+            owner: owner.to_owned(),
+            gpu_model: "H100".to_owned(),
+            gpu_millis,
+        })
+    };
+    let used = |hour: u64, measured, used| {
+        let (owner, gpu_model) = ("ann".to_owned(), "H100".to_owned());
+        let hour = Instant(hour * HOUR);
+        Change::GpuUse(GpuUseRow { hour, project_id: 1, owner, gpu_model, measured, used })
+    };
+    store.apply(&[held(1, 100, None, "ann", 500), held(2, 50, None, "bob", 2000)]).await.unwrap();
+    // It ends; another begins at once, and one begins and ends in the same moment.
+    let changes = [
+        held(1, 100, Some(300), "ann", 500),
+        held(1, 300, Some(300), "ann", 9000),
+        held(1, 300, None, "ann", 1000),
+        used(0, 70, 30),
+        used(0, 5, 1),
+        used(1, 900, 900),
+    ];
+    store.apply(&changes).await.unwrap();
+    drop(store);
+    let store = lab.open().await.unwrap();
+    assert_eq!(store.load().await.unwrap().allocations.len(), 2, "those that are held");
+    let ledger = async |from, until| -> Vec<(String, u64, u64, u64)> {
+        let rows = store.ledger(Instant(from), Instant(until)).await.unwrap();
+        rows.into_iter().map(|row| (row.owner, row.allocated, row.measured, row.used)).collect()
+    };
+    let row = |owner: &str, held, measured, used| (owner.to_owned(), held, measured, used);
+    let ann = 200 * 500 + 100 * 1000;
+    assert_eq!(ledger(0, 400).await, [row("ann", ann, 75, 31), row("bob", 350 * 2000, 0, 0)]);
+    // Cut at both ends; the hour begins before, so what was used in it is not of this time.
+    assert_eq!(ledger(200, 301).await, [row("ann", 51_000, 0, 0), row("bob", 101 * 2000, 0, 0)]);
+    assert_eq!(ledger(0, 50).await, [row("ann", 0, 75, 31)], "used by the hour");
+    let late = ledger(HOUR, 2 * HOUR).await;
+    assert_eq!(late[0], row("ann", HOUR * 1000, 900, 900));
+
+    let gone = [Change::AllocationsGone(Instant(301)), Change::GpuUseGone(Instant(HOUR))];
+    store.apply(&gone).await.unwrap();
+    assert_eq!(ledger(0, 400).await, [row("ann", 100_000, 0, 0), row("bob", 700_000, 0, 0)]);
+}

@@ -8,13 +8,14 @@ use crate::schema::{self, Dialect};
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 6] = [
+const RELEASED: [&str; 7] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
     include_str!("released/0004.sql"),
     include_str!("released/0005.sql"),
     include_str!("released/0006.sql"),
+    include_str!("released/0007.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -48,7 +49,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3][version - 1], "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3][version - 1], "{version}");
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
@@ -58,6 +59,9 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     let all = SampleFilter { until: Instant(u64::MAX), ..SampleFilter::default() };
     let samples = store.samples(&all).await.unwrap();
     assert_eq!(samples.len(), usize::from(version >= 5), "{version}");
+    assert_eq!(state.allocations.len(), usize::from(version >= 7), "{version}");
+    let ledger = store.ledger(Instant(0), Instant(1_700_000_120_000)).await.unwrap();
+    assert_eq!(ledger.len(), if version < 7 { 0 } else { 2 }, "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
     assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");
     assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");

@@ -55,4 +55,5 @@ for_both!(
     what_is_not_whole_is_refused_and_changes_nothing,
     names_are_looked_at_closely,
     samples_are_read_by_subject_step_and_time,
+    the_ledger_is_exact_and_adds_up,
 );

@@ -1,0 +1,87 @@
+//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was measured
+//! counts, and that nothing is used that was not held.
+
+use std::collections::BTreeMap;
+
+use store::GpuUseRow;
+use units::Instant;
+
+use super::LOOK_EVERY_MS;
+use super::look::{Look, Subject, of};
+use crate::options::NodeSpec;
+use crate::view::View;
+
+/// How long the ledger is kept: 400 days, a year and a month.
+pub(super) const KEPT_MS: u64 = 400 * 86_400_000;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// The hour that a moment is in.
+pub(super) const fn hour(at: Instant) -> Instant {
+    Instant(at.0 - at.0 % HOUR_MS)
+}
+
+/// What was measured and used between the last look and this one, by hour, project, owner and
+/// model. A time in which nobody looked, because the server was away, is not measured.
+pub(super) fn used(
+    view: &View,
+    nodes: &[NodeSpec],
+    look: &Look,
+    since: Instant,
+    now: Instant,
+) -> Vec<GpuUseRow> {
+    if now.since_ms(since) > 2 * LOOK_EVERY_MS {
+        return Vec::new();
+    }
+    let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();
+    for workload in view.workloads.values() {
+        for pod in &workload.pods {
+            let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref());
+            let (Some(node), Some(placed_at)) = (node, pod.placed_at) else { continue };
+            for &(index, held_millis) in &pod.gpus {
+                let busy = look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
+                let Some(busy_millis) = busy else { continue };
+                for (hour, ms) in hours(since.max(placed_at), now) {
+                    let owner = workload.spec.submitted_by.as_str();
+                    let key = (hour, workload.project_id, owner, node.gpu_type.as_str());
+                    let (measured, used) = sums.entry(key).or_default();
+                    *measured += held_millis * ms;
+                    *used += busy_millis.min(held_millis) * ms;
+                }
+            }
+        }
+    }
+    let row = |((hour, project_id, owner, model), (measured, used)): (_, _)| {
+        let (owner, gpu_model): (&str, &str) = (owner, model);
+        let (owner, gpu_model) = (owner.to_owned(), gpu_model.to_owned());
+        GpuUseRow { hour, project_id, owner, gpu_model, measured, used }
+    };
+    sums.into_iter().map(row).collect()
+}
+
+/// A time, cut at full hours.
+fn hours(from: Instant, until: Instant) -> Vec<(Instant, u64)> {
+    let (mut parts, mut from) = (Vec::new(), from);
+    while from < until {
+        let end = hour(from).plus_ms(HOUR_MS).min(until);
+        parts.push((hour(from), end.since_ms(from)));
+        from = end;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_cut_at_full_hours() {
+        let cut = |from, until| {
+            let parts = hours(Instant(from), Instant(until)).into_iter();
+            parts.map(|(hour, ms)| (hour.0, ms)).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(HOUR_MS - 5, HOUR_MS + 7), [(0, 5), (HOUR_MS, 7)]);
+        assert_eq!(cut(10, 20), [(0, 10)]);
+        assert_eq!(cut(20, 20), []);
+    }
+}

@@ -1,0 +1,64 @@
+//! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Refuses to know:
+//! what that costs.
+
+use units::Instant;
+use uuid::Uuid;
+
+/// So much of GPUs, held by a pod from then to then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllocationRow {
+    /// By which pod.
+    pub pod_id: Uuid,
+    /// Since when.
+    pub started_at: Instant,
+    /// Until when; none while it is held.
+    pub ended_at: Option<Instant>,
+    /// Project of the workload.
+    pub project_id: u64,
+    /// Its name at the time.
+    pub project_name: String,
+    /// Whose workload it is.
+    pub owner: String,
+    /// What the GPUs are.
+    pub gpu_model: String,
+    /// Thousandths of GPUs.
+    pub gpu_millis: u64,
+}
+
+/// How much of what was held was measured and used; it is added to what there is. Both in
+/// thousandths of a GPU times milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuUseRow {
+    /// Start of the hour.
+    pub hour: Instant,
+    /// Project.
+    pub project_id: u64,
+    /// Whose workloads.
+    pub owner: String,
+    /// What the GPUs are.
+    pub gpu_model: String,
+    /// Held while it was measured.
+    pub measured: u64,
+    /// Of it, used.
+    pub used: u64,
+}
+
+/// What the workloads of somebody in a project held of GPUs of a model, and used. Amounts are in
+/// thousandths of a GPU times milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// Project.
+    pub project_id: u64,
+    /// One of its names in that time; none where nothing was held.
+    pub project_name: String,
+    /// Whose workloads.
+    pub owner: String,
+    /// What the GPUs are.
+    pub gpu_model: String,
+    /// Held.
+    pub allocated: u64,
+    /// Held while it was measured.
+    pub measured: u64,
+    /// Of what was measured, used.
+    pub used: u64,
+}
