@@ -25,6 +25,7 @@ mod submit;
 mod template;
 mod tenant;
 mod token;
+mod usage;
 mod what_if;
 mod workload;
 
@@ -99,7 +100,7 @@ pub use property::{
     WorkloadCategories, WorkloadCategory, WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig,
     WorkloadTypeCreateFields, WorkloadTypeUpdateFields, WorkloadTypes,
 };
-pub use scalar::{Millis, Time, number_from_millis};
+pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, CreationRequest, DistributedCreationRequest,
     DistributedFramework, EnvironmentVariable, EnvironmentVariableSecret, GpuRequestType, Later,
@@ -114,6 +115,7 @@ pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
 pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
+pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,

@@ -90,6 +90,64 @@ impl PartialSchema for Millis {
     }
 }
 
+/// Millionths, on the wire a JSON number (`2`, `0.000278`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// One.
+    pub const ONE: u64 = 1_000_000;
+}
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / Self::ONE, self.0 % Self::ONE);
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        f.write_str(format!("{whole}.{rest:06}").trim_end_matches('0'))
+    }
+}
+
+impl std::str::FromStr for Micros {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a number from 0 with up to six decimals");
+        let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits(whole) || !digits(rest) || rest.len() > 6 {
+            return Err(wrong());
+        }
+        let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(Self::ONE));
+        let rest = format!("{rest:0<6}").parse::<u64>().ok();
+        let sum = whole.zip(rest).and_then(|(whole, rest)| whole.checked_add(rest));
+        sum.map(Self).ok_or_else(wrong)
+    }
+}
+
+impl Serialize for Micros {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Digits with at most one point are always a JSON number.
+        let number: Result<serde_json::Number, _> = self.to_string().parse();
+        number.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Micros {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let text = number.to_string();
+        text.strip_suffix(".0").unwrap_or(&text).parse().map_err(D::Error::custom)
+    }
+}
+
+impl ToSchema for Micros {}
+impl PartialSchema for Micros {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0)).into()
+    }
+}
+
 /// The JSON number of an amount in thousandths.
 #[must_use]
 pub fn number_from_millis(millis: u64) -> serde_json::Number {
@@ -110,6 +168,19 @@ mod tests {
         }
         assert_eq!(serde_json::from_str::<Millis>("2.0").unwrap(), Millis(2000));
         assert!(serde_json::from_str::<Millis>("-1").is_err());
+    }
+
+    #[test]
+    fn millionths_survive_the_wire() {
+        for (micros, text) in [(0, "0"), (278, "0.000278"), (2_492_500, "2.4925"), (3_000_000, "3")]
+        {
+            assert_eq!(Micros(micros).to_string(), text);
+            assert_eq!(serde_json::from_str::<Micros>(text).unwrap(), Micros(micros));
+        }
+        assert_eq!(serde_json::to_string(&Micros(2_492_500)).unwrap(), "2.4925");
+        for wrong in ["-1", "0.0000001", "1e300", "\"1\"", "99999999999999999999"] {
+            assert!(serde_json::from_str::<Micros>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod scopes;
 mod serve;
 mod templates;
 mod tls;
+mod usage;
 mod what_if;
 
 use std::path::PathBuf;

@@ -65,6 +65,24 @@ impl Client {
         self.get(&format!("/elastane/v1/workloads/{id}/explain")).await
     }
 
+    /// What was held and used of GPUs; `query` is that of the route, names and values.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn usage(&self, query: &[(&str, &str)]) -> Result<wire::GpuUsage, Error> {
+        self.get(&format!("/elastane/v1/usage{}", question(query))).await
+    }
+
+    /// The same as CSV.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn usage_csv(&self, query: &[(&str, &str)]) -> Result<String, Error> {
+        let path = format!("/elastane/v1/usage/csv{}", question(query));
+        let answer = self.accept(self.request(Method::GET, &path)).await?;
+        answer.text().await.map_err(|error| self.failed(&error))
+    }
+
     /// Stops every workload, then the server. Takes as long as the workloads' grace periods.
     ///
     /// # Errors
@@ -351,6 +369,13 @@ impl std::fmt::Debug for LogStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("LogStream")
     }
+}
+
+/// The query of an address.
+fn question(query: &[(&str, &str)]) -> String {
+    let pairs = query.iter().map(|(name, value)| format!("{name}={}", escape(value)));
+    let pairs: Vec<String> = pairs.collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
 /// Names are short words; whatever else is typed must not become part of the query.

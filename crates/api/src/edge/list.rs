@@ -301,7 +301,8 @@ impl Condition {
     }
 }
 
-fn date(text: &str) -> Option<Instant> {
+/// A day or a moment.
+pub(crate) fn date(text: &str) -> Option<Instant> {
     let midnight = format!("{text}T00:00:00Z");
     let at: Time = text.parse().or_else(|_| midnight.parse()).ok()?;
     Some(at.0)

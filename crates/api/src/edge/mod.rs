@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod csv;
 mod fault;
 mod guard;
 mod list;
@@ -14,9 +15,10 @@ pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
 };
 pub(crate) use body::{Body, parse as parse_json, read as read_body};
+pub(crate) use csv::csv_line;
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};
-pub(crate) use list::{ListQuery, Row, Scalar, Type, flag, parameters, unknown_word};
+pub(crate) use list::{ListQuery, Row, Scalar, Type, date, flag, parameters, unknown_word};
 pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};
 pub(crate) use parameters::Allowed;

@@ -23,6 +23,7 @@ mod templates;
 mod tenant;
 mod token;
 mod typed;
+mod usage;
 mod users;
 mod workloads;
 
@@ -95,6 +96,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(policy::routes());
     all.extend(metrics::routes());
     all.extend(telemetry::routes());
+    all.extend(usage::routes());
     all.extend(own_routes());
     all.extend(users::routes());
     all.extend(programs::routes());

@@ -29,5 +29,6 @@ mod streams;
 mod templates;
 mod tenant;
 mod tls;
+mod usage;
 mod walk;
 mod what_if;

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
+    /// Show what was held and used of GPUs, and what it cost
+    Usage(Usage),
     /// Decide on a cluster that exists only in a file: scenarios, what if, traces
     Simulate(Box<super::simulate::Simulate>),
     /// Print what the scheduler sees, as a scenario for `simulate --from`
@@ -124,6 +126,23 @@ pub(crate) enum Keys {
         #[command(flatten)]
         place: Place,
     },
+}
+
+/// `usage`.
+#[derive(Debug, Args)]
+pub(crate) struct Usage {
+    /// Not before this day or time, such as 2026-01-31 [default: 30 days before the end]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Before this day or time [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// What rows tell apart: project, user, model, or several of them [default: project]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<String>,
+    /// Print CSV
+    #[arg(long)]
+    pub(crate) csv: bool,
 }
 
 /// `restore`.

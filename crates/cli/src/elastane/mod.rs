@@ -11,6 +11,7 @@ mod project;
 mod simulate;
 mod status;
 mod up;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Down => with_client(down::run(state_dir(dir)?)),
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
         Command::Simulate(flags) => simulate::run(&flags, &mut std::io::stdout().lock()),
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),

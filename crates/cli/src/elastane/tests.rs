@@ -281,6 +281,7 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
+          usage                Show what was held and used of GPUs, and what it cost
           simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
           backup               Save the state to a file, while the server runs or not

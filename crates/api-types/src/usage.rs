@@ -1,0 +1,78 @@
+//! The ledger of GPUs: our own, under `/elastane/v1/usage`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::scalar::{Micros, Time};
+
+/// What was held and used of GPUs in a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuUsage {
+    /// Start: a full hour.
+    pub from: Time,
+    /// End: a full hour, or now.
+    pub to: Time,
+    /// What the rows tell apart: `project`, `user`, `model`.
+    pub by: Vec<String>,
+    /// What costs are in, as it was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The rows, in the order of what they tell apart.
+    pub rows: Vec<GpuUsageRow>,
+    /// All of them together.
+    pub total: GpuUsageRow,
+}
+
+/// What was held and used of GPUs, by somebody or of something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuUsageRow {
+    /// Project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// Its name; of one that is gone, the last it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_name: Option<String>,
+    /// Whose workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What the GPUs are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_model: Option<String>,
+    /// Held. A GPU that is shared counts for the part that is held.
+    pub allocated_gpu_hours: Micros,
+    /// Held while what they do was measured; the rest of what was held nobody knows more about.
+    pub measured_gpu_hours: Micros,
+    /// Of what was measured, the time in which they computed; missing where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_gpu_hours: Option<Micros>,
+    /// Of what was measured, the rest; missing where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_gpu_hours: Option<Micros>,
+    /// Price of what was held; missing where a model that was held has no price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Micros>,
+}
+
+/// What GPUs cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GpuPrices {
+    /// A label for people, such as `EUR`; nothing is converted.
+    #[schema(max_length = 16)]
+    pub currency: String,
+    /// Prices by model.
+    #[schema(max_items = 200)]
+    pub prices: Vec<GpuPrice>,
+}
+
+/// What a model costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GpuPrice {
+    /// As the nodes call it (`gpuType`).
+    pub gpu_model: String,
+    /// For one GPU and one hour.
+    pub per_gpu_hour: Micros,
+}
