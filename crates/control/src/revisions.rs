@@ -136,7 +136,7 @@ impl State {
         by: &str,
         id: Uuid,
         from: Uuid,
-        spec: WorkloadSpec,
+        mut spec: WorkloadSpec,
         engine: &dyn Engine,
     ) -> Result<Subject, Error> {
         let head = self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
@@ -152,6 +152,9 @@ impl State {
                 "inference `{name}` was changed by somebody else meanwhile; look at it and try again"
             )));
         }
+        let project = self.projects.get(&head.project_id);
+        let project = project.ok_or_else(|| Error::no_project(head.project_id))?;
+        self.settle_places(project, &mut spec)?;
         let same = WorkloadSpec { submitted_by: head.spec.submitted_by.clone(), ..spec.clone() };
         if same == *head.spec {
             return Ok(Subject::Workload(id));

@@ -309,7 +309,8 @@ pub enum WorkloadKind {
 
 impl WorkloadKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Training, Self::Workspace, Self::Distributed];
+    pub const ALL: [Self; 4] =
+        [Self::Training, Self::Workspace, Self::Distributed, Self::Inference];
 }
 
 /// Phases as the REST API names them (reference C.5).

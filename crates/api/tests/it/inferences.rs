@@ -178,3 +178,13 @@ async fn only_its_audience_may_ask() {
     let (status, _) = ask(&server, "/serve/team-b/open/", Some(&server.token)).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "it is another project's");
 }
+
+#[tokio::test]
+async fn a_change_may_not_name_a_pool_that_is_not_there() {
+    let server = Server::with_teams().await;
+    let id = made(&server, "svc", &spec()).await["workloadId"].as_str().unwrap().to_owned();
+    let (status, answer) = patch(&server, &id, &json!({"spec": {"nodePools": ["gone"]}})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+    let said = answer["message"].as_str().unwrap();
+    assert!(said.starts_with("nodePools: there is no node pool `gone`"), "{said}");
+}
