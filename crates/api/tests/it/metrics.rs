@@ -85,7 +85,7 @@ async fn series_of_the_cluster_are_grouped_by_what_the_caller_may_see() {
     for (group, want) in [
         ("Project", vec!["team-a", "team-b"]),
         ("department", vec!["default"]),
-        ("Category", vec!["Build", "Train"]),
+        ("Category", vec!["Build", "Deploy", "Train"]),
         ("Nodepool", vec!["default"]),
     ] {
         let answer = server.get(&format!("{path}&metricType=ALLOCATED_GPU&groupBy={group}")).await;
