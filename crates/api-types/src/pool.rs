@@ -68,6 +68,24 @@ about_a_pool! {
     }
 }
 
+impl NodepoolCreateFields {
+    /// What it says about how the pool is used, as a change of one.
+    #[must_use]
+    pub fn usage(self) -> NodepoolUpdateFields {
+        NodepoolUpdateFields {
+            label_key: None,
+            label_value: None,
+            placement_strategy: self.placement_strategy,
+            scheduling_configuration: self.scheduling_configuration,
+            over_provisioning_ratio: self.over_provisioning_ratio,
+            gpu_network_acceleration_label_key: self.gpu_network_acceleration_label_key,
+            gpu_network_acceleration_detection: self.gpu_network_acceleration_detection,
+            gpu_resource_optimization: self.gpu_resource_optimization,
+            network_topology_id: self.network_topology_id,
+        }
+    }
+}
+
 /// How places are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -59,6 +59,17 @@ impl PoolSettings {
         Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None }
     }
 
+    /// These with a change, except for the label.
+    #[must_use]
+    pub fn changed(self, change: &PoolChange) -> Self {
+        Self {
+            label: self.label,
+            gpu: change.gpu.unwrap_or(self.gpu),
+            cpu: change.cpu.unwrap_or(self.cpu),
+            min_runtime_ms: change.min_runtime_ms.unwrap_or(self.min_runtime_ms),
+        }
+    }
+
     /// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs.
     const fn placement(&self) -> Placement {
         Placement { gpu: self.gpu, cpu: self.cpu, devices: self.gpu }
@@ -337,26 +348,18 @@ impl State {
         id: &str,
         change: PoolChange,
     ) -> Result<Subject, Error> {
-        let pool = self.pool(id)?;
-        let before = &pool.settings;
-        let relabelled = change.label_key.is_some() || change.label_value.is_some();
-        let label = match &before.label {
-            Some((key, value)) => Some((
-                change.label_key.unwrap_or_else(|| key.clone()),
-                change.label_value.unwrap_or_else(|| value.clone()),
-            )),
-            None if relabelled => {
+        let mut settings = self.pool(id)?.settings.clone().changed(&change);
+        match &mut settings.label {
+            Some((key, value)) => {
+                change.label_key.into_iter().for_each(|new| *key = new);
+                change.label_value.into_iter().for_each(|new| *value = new);
+            }
+            None if change.label_key.is_some() || change.label_value.is_some() => {
                 let why = "node pool `default` has no label: it takes the nodes of no other pool";
                 return Err(Error::invalid("label", why));
             }
-            None => None,
-        };
-        let settings = PoolSettings {
-            label,
-            gpu: change.gpu.unwrap_or(before.gpu),
-            cpu: change.cpu.unwrap_or(before.cpu),
-            min_runtime_ms: change.min_runtime_ms.unwrap_or(before.min_runtime_ms),
-        };
+            None => {}
+        }
         check_settings(&settings)?;
         self.label_is_free(&settings, Some(id))?;
         let body = body(&settings)?;

@@ -1,9 +1,8 @@
 //! Node pools in both directions. Owns: which of the published settings mean something here.
 
 use api_types::{
-    GpuResourceOptimization, Later, Nodepool, NodepoolCreateFields, NodepoolStatus,
-    NodepoolUpdateFields, PlacementStrategies, PlacementStrategy, SchedulingConfiguration,
-    TENANT_ID, asks_for_something,
+    Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields, PlacementStrategies,
+    PlacementStrategy, SchedulingConfiguration, TENANT_ID, asks_for_something,
 };
 use control::view::PoolView;
 use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec};
@@ -16,65 +15,47 @@ use crate::edge::{Fault, Row, Scalar, Type};
 /// The label of the nodes of no other pool, which nobody has to give them.
 const DEFAULT_LABEL: (&str, &str) = ("elastane.dev/node-pool", "default");
 
-/// What both bodies say about how a pool is used.
-struct Asked<'a> {
-    placement: Option<PlacementStrategies>,
-    scheduling: Option<&'a SchedulingConfiguration>,
-}
-
 /// Refuses what is not acted on.
-fn check(
-    ratio: Option<u64>,
-    acceleration: (&Later, Option<&str>),
-    optimization: Option<&GpuResourceOptimization>,
-    topology: &Later,
-) -> Result<(), Fault> {
-    let (key, detection) = acceleration;
+fn check(asked: &NodepoolUpdateFields) -> Result<(), Fault> {
+    let detection = asked.gpu_network_acceleration_detection.as_deref();
+    let optimization = asked.gpu_resource_optimization.as_ref();
     let on = |flag: Option<bool>| flag == Some(true);
     let refused = [
-        ("overProvisioningRatio above 1", ratio.is_some_and(|ratio| ratio != 1)),
-        ("gpuNetworkAccelerationLabelKey", asks_for_something(key)),
+        ("overProvisioningRatio above 1", asked.over_provisioning_ratio.is_some_and(|r| r != 1)),
+        (
+            "gpuNetworkAccelerationLabelKey",
+            asks_for_something(&asked.gpu_network_acceleration_label_key),
+        ),
         ("gpuNetworkAccelerationDetection Use", detection == Some("Use")),
         ("gpuResourceOptimization.swapEnabled", optimization.is_some_and(|o| on(o.swap_enabled))),
         (
             "gpuResourceOptimization.nodeLevelSchedulerEnabled",
             optimization.is_some_and(|o| on(o.node_level_scheduler_enabled)),
         ),
-        ("networkTopologyId", asks_for_something(topology)),
+        ("networkTopologyId", asks_for_something(&asked.network_topology_id)),
     ];
     let first = refused.into_iter().find(|(_, asked)| *asked);
     first.map_or(Ok(()), |(what, _)| Err(Fault::not_yet(what)))
 }
 
-impl Asked<'_> {
-    /// How nodes fill up, by either of its names.
-    fn fill(
-        &self,
-        of: &'static str,
-        which: impl Fn(&PlacementStrategies) -> Option<PlacementStrategy>,
-    ) -> Result<Option<Fill>, Fault> {
-        let newer = self.scheduling.and_then(|asked| asked.placement_strategy.as_ref());
-        let (older, newer) = (self.placement.as_ref().and_then(&which), newer.and_then(&which));
-        if older.is_some() && newer.is_some() && older != newer {
-            let field = format!("placementStrategy.{of}");
-            let why = "is another than in schedulingConfiguration; send one of them";
-            return Err(Fault::field(&field, why));
-        }
-        Ok(newer.or(older).map(|asked| match asked {
-            PlacementStrategy::Spread => Fill::Spread,
-            PlacementStrategy::Binpack => Fill::BinPack,
-        }))
+/// How nodes fill up, by either of its names.
+fn fill(
+    asked: &NodepoolUpdateFields,
+    of: &'static str,
+    which: impl Fn(&PlacementStrategies) -> Option<PlacementStrategy>,
+) -> Result<Option<Fill>, Fault> {
+    let newer = asked.scheduling_configuration.as_ref();
+    let newer = newer.and_then(|asked| asked.placement_strategy.as_ref()).and_then(&which);
+    let older = asked.placement_strategy.as_ref().and_then(&which);
+    if older.is_some() && newer.is_some() && older != newer {
+        let field = format!("placementStrategy.{of}");
+        let why = "is another than in schedulingConfiguration; send one of them";
+        return Err(Fault::field(&field, why));
     }
-
-    fn change(&self) -> Result<PoolChange, Fault> {
-        let runtime = self.scheduling.and_then(|asked| asked.min_guaranteed_runtime.as_deref());
-        Ok(PoolChange {
-            gpu: self.fill("gpu", |asked| asked.gpu)?,
-            cpu: self.fill("cpu", |asked| asked.cpu)?,
-            min_runtime_ms: runtime.map(span).transpose()?,
-            ..PoolChange::default()
-        })
-    }
+    Ok(newer.or(older).map(|asked| match asked {
+        PlacementStrategy::Spread => Fill::Spread,
+        PlacementStrategy::Binpack => Fill::BinPack,
+    }))
 }
 
 /// A span such as `1h30m`; none for nothing.
@@ -122,51 +103,28 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
 
 /// What a creation asks for.
 pub(crate) fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, Fault> {
-    let acceleration = (
-        &request.gpu_network_acceleration_label_key,
-        request.gpu_network_acceleration_detection.as_deref(),
-    );
-    let optimization = request.gpu_resource_optimization.as_ref();
-    check(
-        request.over_provisioning_ratio,
-        acceleration,
-        optimization,
-        &request.network_topology_id,
-    )?;
-    let scheduling = request.scheduling_configuration.as_ref();
-    let asked = Asked { placement: request.placement_strategy, scheduling }.change()?;
-    let usual = PoolSettings::new(Some((request.label_key, request.label_value)));
-    let settings = PoolSettings {
-        gpu: asked.gpu.unwrap_or(usual.gpu),
-        cpu: asked.cpu.unwrap_or(usual.cpu),
-        min_runtime_ms: asked.min_runtime_ms.flatten(),
-        ..usual
-    };
-    Ok(PoolSpec { name: request.name, settings })
+    let name = request.name.clone();
+    let label = (request.label_key.clone(), request.label_value.clone());
+    let change = pool_change(request.usage(), false)?;
+    Ok(PoolSpec { name, settings: PoolSettings::new(Some(label)).changed(&change) })
 }
 
 /// What an update asks for. With `anew`, what is left out gets its default; the label stays.
 pub(crate) fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<PoolChange, Fault> {
-    let acceleration = (
-        &request.gpu_network_acceleration_label_key,
-        request.gpu_network_acceleration_detection.as_deref(),
-    );
-    let optimization = request.gpu_resource_optimization.as_ref();
-    check(
-        request.over_provisioning_ratio,
-        acceleration,
-        optimization,
-        &request.network_topology_id,
-    )?;
-    let scheduling = request.scheduling_configuration.as_ref();
-    let asked = Asked { placement: request.placement_strategy, scheduling }.change()?;
-    let usual = PoolSettings::new(None);
+    check(&request)?;
+    let gpu = fill(&request, "gpu", |asked| asked.gpu)?;
+    let cpu = fill(&request, "cpu", |asked| asked.cpu)?;
+    let scheduling = request.scheduling_configuration;
+    let runtime = scheduling.and_then(|asked| asked.min_guaranteed_runtime);
+    let min_runtime_ms = runtime.as_deref().map(span).transpose()?;
+    let usual = anew.then_some(PoolSettings::new(None));
+    let usual = usual.as_ref();
     Ok(PoolChange {
         label_key: request.label_key,
         label_value: request.label_value,
-        gpu: asked.gpu.or(anew.then_some(usual.gpu)),
-        cpu: asked.cpu.or(anew.then_some(usual.cpu)),
-        min_runtime_ms: asked.min_runtime_ms.or(anew.then_some(usual.min_runtime_ms)),
+        gpu: gpu.or(usual.map(|usual| usual.gpu)),
+        cpu: cpu.or(usual.map(|usual| usual.cpu)),
+        min_runtime_ms: min_runtime_ms.or(usual.map(|usual| usual.min_runtime_ms)),
     })
 }
 
