@@ -219,8 +219,8 @@ GET /api/v1/asset/registries/{assetId}/repositories/tags get_repository_tags
     },
     Missing {
         family: "Reports",
-        instead: "use the metrics routes of projects and departments, such as /api/v1/org- \
-                  unit/projects/{projectId}/metrics",
+        instead: "use the metrics routes of projects and departments, such as \
+                  /api/v1/org-unit/projects/{projectId}/metrics",
         operations: "
 POST /api/v1/org-unit/reports create_report
 GET /api/v1/org-unit/reports list_reports
