@@ -4,7 +4,7 @@ use expect_test::expect;
 use testkit::World;
 
 /// Two nodes of two GPUs: `n1` in pool `a100`, `n2` in pool `default`; quotas are per pool.
-fn world(quotas: &str) -> World {
+pub(crate) fn world(quotas: &str) -> World {
     let mut w = World::new("n1:2 n2:2", "a:0 b:0");
     w.run(&format!("label n1 node-pool=a100; {quotas}"));
     w
@@ -56,7 +56,12 @@ fn who_names_no_pool_may_be_in_any() {
 
 #[test]
 fn reclaim_is_within_the_pool() {
-    let mut w = world("quota a@a100 2; quota b@a100 0; quota a 0; quota b 2");
+    reclaims_within_the_pool(world(""));
+}
+
+/// What the project deserves in one of the two pools it gets there and nowhere else.
+pub(crate) fn reclaims_within_the_pool(mut w: World) {
+    w.run("quota a@a100 2; quota b@a100 0; quota a 0; quota b 2");
     w.run("submit b/x -g 2 --pools a100; submit b/y -g 2 --pools default");
     w.run("submit a/job -g 2 --pools default");
     assert_eq!(w.waiting(), "job", "what it deserves in one pool is no claim in the other");

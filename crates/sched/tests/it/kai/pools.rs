@@ -4,11 +4,13 @@ use expect_test::expect;
 use sched::Policy;
 use testkit::World;
 
-/// Two nodes of two GPUs: `n1` in pool `a100`, `n2` in pool `default`; quotas are per pool.
+use crate::pool_quota;
+
+/// The same world, divided by this profile.
 fn world(quotas: &str) -> World {
-    let mut w = World::new("n1:2 n2:2", "a:0 b:0");
+    let mut w = pool_quota::world("");
     w.policy = Policy::kai();
-    w.run(&format!("label n1 node-pool=a100; quota department@a100 2; {quotas}"));
+    w.run(&format!("quota department@a100 2; {quotas}"));
     w
 }
 
@@ -46,15 +48,7 @@ fn what_may_be_in_several_pools_asks_in_each_and_runs_in_one() {
 
 #[test]
 fn reclaim_is_within_the_pool() {
-    let mut w = world("quota a@a100 2; quota b@a100 0; quota a 0; quota b 2");
-    w.run("submit b/x -g 2 --pools a100; submit b/y -g 2 --pools default");
-    w.run("submit a/job -g 2 --pools default");
-    assert_eq!(w.waiting(), "job", "what it deserves in one pool is no claim in the other");
-    w.run("submit a/other -g 2 --pools default,a100");
-    assert_eq!(w.gpus(), "n1[other other] n2[y y]");
-    expect![[r#"
-        x E101 stopped so that a/other gets its quota: b in pool a100 holds 2 GPUs (quota 0, fair share 0); a in pool a100 holds 0 GPUs (quota 2, fair share 2) and asks for 2
-    "#]].assert_eq(&w.stopped());
+    pool_quota::reclaims_within_the_pool(world(""));
 }
 
 #[test]
