@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Client, Error};
 
-/// Which typed route a workload is created and changed through.
+/// Which typed route a workload is created through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadKind {
     /// `/workloads/trainings`.
@@ -16,25 +16,17 @@ pub enum WorkloadKind {
     Workspace,
     /// `/workloads/distributed`.
     Distributed,
+    /// `/workloads/inferences`.
+    Inference,
 }
 
 impl WorkloadKind {
-    /// The kind a workload's `type` names; none for a kind this client does not know.
-    #[must_use]
-    pub fn of(kind: &str) -> Option<Self> {
-        match kind {
-            "Training" => Some(Self::Training),
-            "Workspace" => Some(Self::Workspace),
-            "Distributed" => Some(Self::Distributed),
-            _ => None,
-        }
-    }
-
     const fn path(self) -> &'static str {
         match self {
             Self::Training => "/api/v1/workloads/trainings",
             Self::Workspace => "/api/v1/workloads/workspaces",
             Self::Distributed => "/api/v1/workloads/distributed",
+            Self::Inference => "/api/v1/workloads/inferences",
         }
     }
 }
@@ -243,15 +235,8 @@ impl Client {
         self.send(Method::POST, kind.path(), request).await
     }
 
-    /// Deletes a workload; it is gone a moment later.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn delete(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
-        self.act(Method::DELETE, &format!("{}/{id}", kind.path())).await
-    }
-
-    /// Deletes, suspends or resumes several workloads in one request.
+    /// Deletes, suspends or resumes workloads of any kind in one request; a deleted one is gone a
+    /// moment later.
     ///
     /// # Errors
     /// As every request; what became of each workload is in the answer.
@@ -267,22 +252,6 @@ impl Client {
         let filter = format!("projectName=={},phase==Deleting", escape(project));
         let path = format!("/api/v1/workloads/count?filterBy={filter}");
         self.get::<wire::CountResponse>(&path).await.map(|answer| answer.count)
-    }
-
-    /// Suspends a workload.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn suspend(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
-        self.act(Method::POST, &format!("{}/{id}/suspend", kind.path())).await
-    }
-
-    /// Resumes a workload.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn resume(&self, kind: WorkloadKind, id: &str) -> Result<(), Error> {
-        self.act(Method::POST, &format!("{}/{id}/resume", kind.path())).await
     }
 
     /// The pods of a workload.

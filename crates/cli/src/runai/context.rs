@@ -8,7 +8,8 @@ use api_types::{Project, Workload};
 use client::Client;
 
 use super::args::Global;
-use super::intent::{Dialect, Kind, Target};
+use super::intent::Target;
+use super::rows;
 use crate::exit::Error;
 use crate::settings::{Env, Settings};
 
@@ -76,8 +77,7 @@ impl Context {
         if found.is_none() && self.client.project(project).await?.is_none() {
             return Err(unknown_project(project));
         }
-        let wanted = target.kind.map(Kind::as_str);
-        Ok(found.filter(|workload| wanted.is_none_or(|kind| workload.kind == kind)))
+        Ok(found.filter(|workload| rows::is_a(workload, target.noun)))
     }
 
     /// A workload by name that has to be there.
@@ -90,12 +90,7 @@ impl Context {
 
     fn no_such(&self, target: &Target) -> Result<Error, Error> {
         let (name, project) = (units::shown(&target.name), units::shown(self.project()?));
-        let what = match (target.dialect, target.kind) {
-            (Dialect::V1, _) => "job",
-            (Dialect::V2, None) => "workload",
-            (Dialect::V2, Some(Kind::Training)) => "training",
-            (Dialect::V2, Some(Kind::Workspace)) => "workspace",
-        };
+        let what = target.noun.word();
         Ok(Error::NotFound(format!(
             "The {what} {name} does not exist in project {project}. If the {what} exists in a \
              different project, use -p <project name>."

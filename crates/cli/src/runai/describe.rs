@@ -19,11 +19,11 @@ pub(super) async fn workload(
 ) -> Result<(), Error> {
     let workload = context.existing(&describe.of).await?;
     let pods = context.client.pods(&workload.id).await?;
-    match (describe.of.dialect, describe.shown) {
+    match (describe.of.noun.dialect(), describe.shown) {
         (_, Shown::Text) => {
             let events = context.client.events(&workload.id, describe.events_max).await?;
             let page = Page { workload: &workload, pods: &pods, events: &events, now_ms: now_ms() };
-            let text = match describe.of.dialect {
+            let text = match describe.of.noun.dialect() {
                 Dialect::V1 => page.v1(),
                 Dialect::V2 => page.v2(),
             };
@@ -72,7 +72,8 @@ impl Page<'_> {
             rows::status_v1(workload).to_uppercase()
         };
         let requested = rows::gpus_requested(workload);
-        let pods = workload.requested_pods.number.to_string();
+        let pods = workload.requested_pods;
+        let count = |of: Option<u64>| of.unwrap_or(pods.number).to_string();
         vec![
             ("NAME", workload.name.clone()),
             ("NAMESPACE", workload.namespace.clone()),
@@ -88,13 +89,13 @@ impl Page<'_> {
             ),
             ("RUNNING PODS", workload.running_pods.to_string()),
             ("PENDING PODS", rows::pending_pods(workload).to_string()),
-            ("PARALLELISM", pods.clone()),
-            ("COMPLETIONS", pods),
+            ("PARALLELISM", count(pods.parallelism)),
+            ("COMPLETIONS", count(pods.completions)),
             ("SUCCEEDED PODS", extras.pods.succeeded.to_string()),
             ("FAILED PODS", extras.pods.failed.to_string()),
-            ("IS DISTRIBUTED WORKLOAD", "false".to_owned()),
+            ("IS DISTRIBUTED WORKLOAD", (workload.kind == "Distributed").to_string()),
             ("CREATED BY CLI", (workload.source == "CLI").to_string()),
-            ("SERVICE URL(S)", String::new()),
+            ("SERVICE URL(S)", workload.urls.join(",")),
             ("COMMAND LINE", extras.command_line.clone().unwrap_or_else(|| "N/A".to_owned())),
         ]
     }
@@ -181,6 +182,10 @@ impl Page<'_> {
             pods.row([pod.name.clone(), pod_status(pod).to_owned(), pod_place(pod)]);
         }
         text.push_str(&pods.ruled());
+        if !workload.urls.is_empty() {
+            text.push_str("\nNetwork\n");
+            push_fields(&mut text, &[("URL", workload.urls.join(", "))]);
+        }
         text.push_str("\nEvents\n");
         let mut events = Table::new(&["Created at", "Kind/Name", "Message"]);
         for event in self.events {

@@ -12,24 +12,88 @@ pub(crate) enum Dialect {
     V2,
 }
 
-/// Types of workloads.
+/// What a command calls the workloads it is about; it sees no others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Noun {
+    /// Any, in the first dialect.
+    #[default]
+    Job,
+    /// Any.
+    Workload,
+    /// Trainings of one pod and of several.
+    Training,
+    /// Trainings of one pod.
+    Standard,
+    /// Trainings of several pods.
+    Distributed,
+    /// Trainings of several pods that work together by these rules.
+    Framework(Framework),
+    /// Workspaces.
+    Workspace,
+    /// Inferences.
+    Inference,
+}
+
+impl Noun {
+    /// How it was said.
+    #[must_use]
+    pub(crate) const fn dialect(self) -> Dialect {
+        match self {
+            Self::Job => Dialect::V1,
+            _ => Dialect::V2,
+        }
+    }
+
+    /// The word for one of them.
+    #[must_use]
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::Workload => "workload",
+            Self::Training => "training",
+            Self::Standard => "standard training",
+            Self::Distributed => "distributed training",
+            Self::Framework(framework) => framework.training(),
+            Self::Workspace => "workspace",
+            Self::Inference => "inference",
+        }
+    }
+}
+
+/// By whose rules the pods of a training work together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framework {
+    /// A launcher starts ranks in the workers.
+    Mpi,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    Tf,
+    /// XGBoost.
+    XgBoost,
+    /// JAX.
+    Jax,
+}
+
+impl Framework {
+    const fn training(self) -> &'static str {
+        match self {
+            Self::Mpi => "MPI training",
+            Self::PyTorch => "PyTorch training",
+            Self::Tf => "TensorFlow training",
+            Self::XgBoost => "XGBoost training",
+            Self::Jax => "JAX training",
+        }
+    }
+}
+
+/// Types of workloads that can be submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Unattended.
     Training,
     /// For a person at a terminal.
     Workspace,
-}
-
-impl Kind {
-    /// As the server spells it.
-    #[must_use]
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Training => "Training",
-            Self::Workspace => "Workspace",
-        }
-    }
 }
 
 /// One command.
@@ -90,12 +154,10 @@ pub(crate) enum Intent {
 /// A workload by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// How it was said.
-    pub(crate) dialect: Dialect,
+    /// What it is.
+    pub(crate) noun: Noun,
     /// Name.
     pub(crate) name: String,
-    /// Only of this type.
-    pub(crate) kind: Option<Kind>,
     /// One of its pods.
     pub(crate) pod: Option<String>,
 }
@@ -205,8 +267,8 @@ pub(crate) enum Restart {
 pub(crate) struct ListWorkloads {
     /// Of all projects.
     pub(crate) all_projects: bool,
-    /// Only this type.
-    pub(crate) kind: Option<Kind>,
+    /// Which.
+    pub(crate) noun: Noun,
     /// Only this phase.
     pub(crate) status: Option<String>,
     /// Rows to skip.
@@ -244,12 +306,10 @@ pub(crate) enum Verb {
 /// Existing workloads to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// How it was said.
-    pub(crate) dialect: Dialect,
     /// What to do.
     pub(crate) verb: Verb,
-    /// Only this type.
-    pub(crate) kind: Option<Kind>,
+    /// With what.
+    pub(crate) noun: Noun,
     /// Which; none means all of the project.
     pub(crate) names: Option<Vec<String>>,
 }

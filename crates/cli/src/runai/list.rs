@@ -6,7 +6,7 @@ use api_types::{NodeStatus, Project};
 use serde::Serialize;
 
 use super::context::{Context, now_ms};
-use super::intent::{Dialect, Kind, ListWorkloads, Shown};
+use super::intent::{Dialect, ListWorkloads, Shown};
 use super::rows;
 use crate::exit::Error;
 use crate::settings::TableStyle;
@@ -23,9 +23,7 @@ pub(super) async fn workloads(
     } else {
         context.workloads().await?
     };
-    if let Some(kind) = list.kind.map(Kind::as_str) {
-        found.retain(|workload| workload.kind == kind);
-    }
+    found.retain(|workload| rows::is_a(workload, list.noun));
     if let Some(status) = &list.status {
         found.retain(|workload| workload.phase.eq_ignore_ascii_case(status));
     }

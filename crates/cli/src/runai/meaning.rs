@@ -2,8 +2,8 @@
 
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Gpu, Intent, Kind, ListWorkloads, Name, Restart, Shown, Submit,
-    Target, Verb,
+    Change, Describe, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Restart,
+    Shown, Submit, Target, Verb,
 };
 use crate::settings::TableStyle;
 
@@ -21,15 +21,15 @@ pub(crate) fn intent(command: Command, typed: &[String]) -> Result<Intent, Strin
         Command::Submit(submit) => Intent::Submit(Box::new(submit_v1(*submit, typed)?)),
         Command::List(list) => list_v1(list)?,
         Command::Describe(describe) => describe_v1(describe)?,
-        Command::Explain(explain) => explained(Dialect::V1, None, explain)?,
-        Command::Logs(logs) => logs_of(Dialect::V1, None, logs),
-        Command::Delete(names) => change(Dialect::V1, Verb::Delete, None, names),
-        Command::Suspend(names) => change(Dialect::V1, Verb::Suspend, None, names),
-        Command::Resume(names) => change(Dialect::V1, Verb::Resume, None, names),
-        Command::Bash(named) => bash(Dialect::V1, None, named),
-        Command::Exec(exec) => exec_in(Dialect::V1, None, exec),
-        Command::Training(verb) => typed_verb(Kind::Training, verb, typed)?,
-        Command::Workspace(verb) => typed_verb(Kind::Workspace, verb, typed)?,
+        Command::Explain(explain) => explained(Noun::Job, explain)?,
+        Command::Logs(logs) => logs_of(Noun::Job, logs),
+        Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
+        Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),
+        Command::Resume(names) => change(Verb::Resume, Noun::Job, names),
+        Command::Bash(named) => bash(Noun::Job, named),
+        Command::Exec(exec) => exec_in(Noun::Job, exec),
+        Command::Training(verb) => typed_verb(Noun::Training, Kind::Training, verb, typed)?,
+        Command::Workspace(verb) => typed_verb(Noun::Workspace, Kind::Workspace, verb, typed)?,
         Command::Workload(verb) => any_verb(verb)?,
         Command::Project(v2::OrgVerb::List(format)) => {
             Intent::ListProjects(Dialect::V2, shown(format))
@@ -208,17 +208,56 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
     })
 }
 
-fn list_v2(kind: Option<Kind>, list: v2::List) -> Result<Intent, String> {
-    let asked = list.r#type.as_deref().map(kind_named).transpose()?;
+fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
     Ok(Intent::ListWorkloads(ListWorkloads {
         all_projects: list.all,
-        kind: kind.or(asked),
+        noun: narrowed(noun, &list.only)?,
         status: list.status,
         offset: list.offset,
         limit: (!list.no_pagination).then_some(list.limit),
         table: Some(TableStyle::V2),
         shown: shown(list.format),
     }))
+}
+
+/// A noun, made narrower by the flags that say which of them.
+fn narrowed(noun: Noun, only: &v2::Only) -> Result<Noun, String> {
+    let asked = only.r#type.map(|asked| match asked {
+        v2::Type::Training => Noun::Standard,
+        v2::Type::Workspace => Noun::Workspace,
+        v2::Type::Distributed => Noun::Distributed,
+        v2::Type::Inference => Noun::Inference,
+    });
+    let noun = match (noun, asked) {
+        (noun, None) | (noun @ Noun::Framework(_), Some(Noun::Distributed)) => noun,
+        (Noun::Workload, Some(asked))
+        | (Noun::Training, Some(asked @ (Noun::Standard | Noun::Distributed))) => asked,
+        (noun, Some(asked)) if noun == asked => noun,
+        (noun, Some(asked)) => {
+            return Err(format!("--type: no {} is a {}", noun.word(), asked.word()));
+        }
+    };
+    match (noun, only.framework.map(framework)) {
+        (noun, None) => Ok(noun),
+        (Noun::Workload | Noun::Training | Noun::Distributed, Some(asked)) => {
+            Ok(Noun::Framework(asked))
+        }
+        (noun, Some(asked)) if noun == Noun::Framework(asked) => Ok(noun),
+        (noun, Some(asked)) => {
+            let asked = Noun::Framework(asked);
+            Err(format!("--framework: no {} is a {}", noun.word(), asked.word()))
+        }
+    }
+}
+
+const fn framework(typed: v2::Framework) -> Framework {
+    match typed {
+        v2::Framework::Mpi => Framework::Mpi,
+        v2::Framework::PyTorch => Framework::PyTorch,
+        v2::Framework::Tf => Framework::Tf,
+        v2::Framework::XgBoost => Framework::XgBoost,
+        v2::Framework::Jax => Framework::Jax,
+    }
 }
 
 fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
@@ -232,73 +271,71 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
     let (Some(name), None) = (names.next(), names.next()) else {
         return Err("describe takes one name: `runai describe job NAME`".to_owned());
     };
-    let of = Target { dialect: Dialect::V1, name, kind: None, pod: None };
+    let of = Target { noun: Noun::Job, name, pod: None };
     Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max: EVENTS_MAX }))
 }
 
-fn explained(dialect: Dialect, kind: Option<Kind>, explain: v1::Explain) -> Result<Intent, String> {
+fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
     let mut names = without_kind(explain.words).into_iter();
     let (Some(name), None) = (names.next(), names.next()) else {
         return Err("explain takes one name: `runai explain NAME`".to_owned());
     };
-    Ok(Intent::Explain(Target { dialect, name, kind, pod: None }, output(explain.output)))
+    Ok(Intent::Explain(Target { noun, name, pod: None }, output(explain.output)))
 }
 
-fn describe_v2(kind: Option<Kind>, describe: v2::Describe) -> Result<Intent, String> {
-    let asked = describe.r#type.as_deref().map(kind_named).transpose()?;
-    let of = Target { dialect: Dialect::V2, name: describe.name, kind: kind.or(asked), pod: None };
+fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
+    let of = Target { noun: narrowed(noun, &describe.only)?, name: describe.name, pod: None };
     let events_max = describe.event_limit;
     Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max }))
 }
 
-fn typed_verb(kind: Kind, verb: v2::Verb, typed: &[String]) -> Result<Intent, String> {
-    let (dialect, some) = (Dialect::V2, Some(kind));
+fn typed_verb(noun: Noun, kind: Kind, verb: v2::Verb, typed: &[String]) -> Result<Intent, String> {
     Ok(match verb {
         v2::Verb::Submit(submit) => Intent::Submit(Box::new(submit_v2(kind, *submit, typed)?)),
-        v2::Verb::List(list) => list_v2(some, list)?,
-        v2::Verb::Describe(describe) => describe_v2(some, describe)?,
-        v2::Verb::Explain(explain) => explained(dialect, some, explain)?,
-        v2::Verb::Logs(logs) => logs_of(dialect, some, logs),
-        v2::Verb::Suspend(names) => change(dialect, Verb::Suspend, some, names),
-        v2::Verb::Resume(names) => change(dialect, Verb::Resume, some, names),
-        v2::Verb::Delete(names) => change(dialect, Verb::Delete, some, names),
-        v2::Verb::Bash(named) => bash(dialect, some, named),
-        v2::Verb::Exec(exec) => exec_in(dialect, some, exec),
+        v2::Verb::List(list) => list_v2(noun, list)?,
+        v2::Verb::Describe(describe) => describe_v2(noun, describe)?,
+        v2::Verb::Explain(explain) => explained(noun, explain)?,
+        v2::Verb::Logs(logs) => logs_of(noun, logs),
+        v2::Verb::Suspend(names) => change(Verb::Suspend, noun, names),
+        v2::Verb::Resume(names) => change(Verb::Resume, noun, names),
+        v2::Verb::Delete(names) => change(Verb::Delete, noun, names),
+        v2::Verb::Bash(named) => bash(noun, named),
+        v2::Verb::Exec(exec) => exec_in(noun, exec),
     })
 }
 
 fn any_verb(verb: v2::AnyVerb) -> Result<Intent, String> {
-    let dialect = Dialect::V2;
+    let noun = Noun::Workload;
     Ok(match verb {
-        v2::AnyVerb::List(list) => list_v2(None, list)?,
-        v2::AnyVerb::Describe(describe) => describe_v2(None, describe)?,
-        v2::AnyVerb::Explain(explain) => explained(dialect, None, explain)?,
-        v2::AnyVerb::Logs(logs) => logs_of(dialect, None, logs),
-        v2::AnyVerb::Suspend(names) => change(dialect, Verb::Suspend, None, names),
-        v2::AnyVerb::Resume(names) => change(dialect, Verb::Resume, None, names),
-        v2::AnyVerb::Delete(names) => change(dialect, Verb::Delete, None, names),
-        v2::AnyVerb::Exec(exec) => exec_in(dialect, None, exec),
+        v2::AnyVerb::List(list) => list_v2(noun, list)?,
+        v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
+        v2::AnyVerb::Explain(explain) => explained(noun, explain)?,
+        v2::AnyVerb::Logs(logs) => logs_of(noun, logs),
+        v2::AnyVerb::Suspend(names) => change(Verb::Suspend, noun, names),
+        v2::AnyVerb::Resume(names) => change(Verb::Resume, noun, names),
+        v2::AnyVerb::Delete(names) => change(Verb::Delete, noun, names),
+        v2::AnyVerb::Exec(exec) => exec_in(noun, exec),
     })
 }
 
-fn logs_of(dialect: Dialect, kind: Option<Kind>, logs: args::Logs) -> Intent {
-    let of = Target { dialect, name: logs.name, kind, pod: logs.pod };
+fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
+    let of = Target { noun, name: logs.name, pod: logs.pod };
     // Any negative number is "all", as -1 is.
     Intent::Logs { of, follow: logs.follow, tail_lines: u64::try_from(logs.tail).ok() }
 }
 
-fn change(dialect: Dialect, verb: Verb, kind: Option<Kind>, names: args::Names) -> Intent {
+fn change(verb: Verb, noun: Noun, names: args::Names) -> Intent {
     let names = (!names.all).then(|| without_kind(names.names));
-    Intent::Change(Change { dialect, verb, kind, names })
+    Intent::Change(Change { verb, noun, names })
 }
 
-fn bash(dialect: Dialect, kind: Option<Kind>, named: args::Named) -> Intent {
-    let of = Target { dialect, name: named.name, kind, pod: named.pod };
+fn bash(noun: Noun, named: args::Named) -> Intent {
+    let of = Target { noun, name: named.name, pod: named.pod };
     Intent::Exec { of, command: vec!["/bin/bash".to_owned()] }
 }
 
-fn exec_in(dialect: Dialect, kind: Option<Kind>, exec: args::Exec) -> Intent {
-    let of = Target { dialect, name: exec.name, kind, pod: exec.pod };
+fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
+    let of = Target { noun, name: exec.name, pod: exec.pod };
     Intent::Exec { of, command: exec.command }
 }
 
@@ -308,14 +345,6 @@ fn without_kind(mut words: Vec<String>) -> Vec<String> {
         words.remove(0);
     }
     words
-}
-
-fn kind_named(text: &str) -> Result<Kind, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "training" => Ok(Kind::Training),
-        "workspace" => Ok(Kind::Workspace),
-        _ => Err(format!("--type `{text}` is not known; allowed are training and workspace")),
-    }
 }
 
 fn shown(format: args::Format) -> Shown {

@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::error::ErrorKind;
 
 use crate::exit::{self, Error};
 use crate::plain::Plain;
@@ -35,17 +35,9 @@ pub(crate) use submission::submission;
 /// Runs a command line, the program's name included.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
-    let typed: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let cli = match args::parse(argv) {
-        Ok(cli) => cli,
+    let (global, intent) = match understood(argv) {
+        Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
-    };
-    let intent = match meaning::intent(cli.command, &typed) {
-        Ok(intent) => intent,
-        Err(text) => {
-            let fault = args::Cli::command().error(clap::error::ErrorKind::ValueValidation, text);
-            return exit::parser_said(&fault);
-        }
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -53,13 +45,22 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     };
     let stdout = std::io::stdout();
     let done = runtime.block_on(async {
-        let mut context = Context::open(&cli.global, &|name| std::env::var(name).ok())?;
+        let mut context = Context::open(&global, &|name| std::env::var(name).ok())?;
         run(intent, &mut context, &mut stdout.lock()).await
     });
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }
+}
+
+/// What a command line means.
+fn understood(argv: Vec<OsString>) -> Result<(args::Global, Intent), clap::Error> {
+    let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (cli, mut named) = args::parse(argv)?;
+    let wrong = |text| named.error(ErrorKind::ValueValidation, text);
+    let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
+    Ok((cli.global, intent))
 }
 
 async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {

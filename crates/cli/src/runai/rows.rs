@@ -2,6 +2,7 @@
 
 use api_types::{GpuRequestType, Workload};
 
+use super::intent::{Framework, Noun};
 use crate::table::{age, two_decimals};
 
 /// Columns of the wide table (2020‑08 to 2.x).
@@ -35,7 +36,7 @@ pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
         workload.submitted_by.clone(),
         gpus_v1(workload),
         format!("{} ({})", workload.running_pods, pending_pods(workload)),
-        String::new(),
+        workload.urls.join(","),
     ]
 }
 
@@ -107,8 +108,40 @@ pub(super) fn type_v1(workload: &Workload) -> &str {
         ("Training", _) => "Train",
         ("Workspace", false) => "Interactive",
         ("Workspace", true) => "Interactive-Preemptible",
+        ("Distributed", _) => match workload.distributed_framework.as_deref() {
+            Some("MPI") => "Mpi",
+            Some("PyTorch") => "Pytorch",
+            other => other.unwrap_or("Distributed"),
+        },
         (other, _) => other,
     }
+}
+
+/// Whether a workload goes by this noun.
+pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
+    match noun {
+        Noun::Job | Noun::Workload => true,
+        Noun::Training => matches!(workload.kind.as_str(), "Training" | "Distributed"),
+        Noun::Standard => workload.kind == "Training",
+        Noun::Distributed => workload.kind == "Distributed",
+        Noun::Workspace => workload.kind == "Workspace",
+        Noun::Inference => workload.kind == "Inference",
+        Noun::Framework(framework) => {
+            let name = match framework {
+                Framework::Mpi => "MPI",
+                Framework::PyTorch => "PyTorch",
+                Framework::Tf => "TF",
+                Framework::XgBoost => "XGBoost",
+                Framework::Jax => "JAX",
+            };
+            workload.distributed_framework.as_deref() == Some(name)
+        }
+    }
+}
+
+/// Whether an inference has no replica and needs none: nobody asks.
+pub(super) fn rests(workload: &Workload) -> bool {
+    workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
 }
 
 /// Node of the pods: nothing, a name, or that there are several.

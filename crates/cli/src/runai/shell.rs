@@ -8,6 +8,7 @@ use api_types::Workload;
 
 use super::context::Context;
 use super::intent::{Dialect, Target};
+use super::rows;
 use crate::exit::Error;
 
 pub(super) async fn logs(
@@ -18,6 +19,7 @@ pub(super) async fn logs(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
+    refuse_resting(&workload)?;
     let client = &context.client;
     let mut chunks = client.logs(&workload.id, tail_lines, follow, of.pod.as_deref()).await?;
     let mut nothing = true;
@@ -64,13 +66,24 @@ pub(super) async fn exec(of: &Target, command: &[String], context: &Context) -> 
 
 fn not_found(of: &Target) -> Error {
     let name = units::shown(&of.name);
-    Error::NotFound(match of.dialect {
+    Error::NotFound(match of.noun.dialect() {
         Dialect::V1 => format!("The job: '{name}' is not found"),
         Dialect::V2 => format!("The workload: '{name}' is not found"),
     })
 }
 
+fn refuse_resting(workload: &Workload) -> Result<(), Error> {
+    if !rows::rests(workload) {
+        return Ok(());
+    }
+    let name = &workload.name;
+    Err(Error::Failed(format!(
+        "{name} has no replica now, because nobody asks; the next request brings one up"
+    )))
+}
+
 fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
+    refuse_resting(workload)?;
     if workload.running_pods > 0 {
         return Ok(());
     }

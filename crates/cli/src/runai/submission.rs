@@ -31,7 +31,7 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     if typed.get(1).is_none_or(|word| !verbs.contains(&word.as_str())) {
         typed.insert(1, "submit".to_owned());
     }
-    let cli =
+    let (cli, _) =
         args::parse(typed.iter().map(OsString::from)).map_err(|error| wrong(error.to_string()))?;
     let Intent::Submit(submit) = meaning::intent(cli.command, &typed).map_err(&wrong)? else {
         return Err(wrong("only a submission can be asked about".to_owned()));

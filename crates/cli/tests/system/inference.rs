@@ -156,6 +156,14 @@ fn replicas_come_with_requests_and_go_without() {
     let wanted = || client.shown(&id)["requestedPods"]["number"].as_u64();
     assert_eq!(wanted(), Some(0), "nobody has asked yet");
     assert_eq!(replicas(&sandbox), 0);
+    for (words, said) in [
+        ("logs svc", "svc has no replica now, because nobody asks"),
+        ("exec svc -- true", "svc has no replica now, because nobody asks"),
+        ("suspend svc", "with minReplicas 0 it has no replicas while nobody asks"),
+    ] {
+        let answer = sandbox.shell(&format!("runai -p team-a {words}"));
+        assert!(answer.code == Some(1) && answer.text.contains(said), "{words}: {}", answer.text);
+    }
 
     // The first request is held until the first replica is there.
     let first = client.ask("some/path?q=1", 0);
@@ -185,7 +193,8 @@ fn replicas_come_with_requests_and_go_without() {
     assert!(scaled.iter().any(|text| text.contains("requests at a time")), "{scaled:?}");
     assert!(scaled.iter().any(|text| text.contains("nobody asked for")), "{scaled:?}");
     assert_eq!(told("RevisionRetired").len(), 1);
-    client.api(&format!("DELETE /api/v1/workloads/inferences/{id}"), &Value::Null);
+    let deleted = sandbox.shell("runai delete svc -p team-a").text;
+    assert!(deleted.contains("Job svc deleted successfully."), "{deleted}");
     let gone = || client.send("GET /serve/team-a/svc/", "", b"").is_some_and(|it| it.0 == 404);
     assert!(wait_until(PATIENCE, gone));
 }

@@ -142,7 +142,7 @@ fn at(command: Command, (path, switches, values): Place) -> Command {
 ///
 /// # Errors
 /// Names the flag.
-pub(crate) fn refuse(tree: &mut Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     for (path, switches, values) in PLACES {
         let mut at = Some(matches);
         for word in path {
@@ -152,7 +152,9 @@ pub(crate) fn refuse(tree: &mut Command, matches: &ArgMatches) -> Result<(), cla
         let typed = |name: &&&str| at.value_source(name) == Some(ValueSource::CommandLine);
         if let Some(name) = switches.iter().chain(values).find(typed) {
             let text = format!("--{name} is not supported yet; leave it out");
-            return Err(tree.error(ErrorKind::UnknownArgument, text));
+            return Err(super::command_of(tree, matches)
+                .clone()
+                .error(ErrorKind::UnknownArgument, text));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ pub(crate) mod v2;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -186,16 +186,27 @@ pub(crate) struct Format {
     pub(crate) table: bool,
 }
 
-/// Parses a command line, the program's name included.
+/// Parses a command line, the program's name included. Answers also the command that was named, for
+/// what is wrong with the words together.
 ///
 /// # Errors
 /// What the parser has to say: a fault with the nearest right word, or a help page.
-pub(crate) fn parse<I: IntoIterator<Item = OsString>>(argv: I) -> Result<Cli, clap::Error> {
+pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
+    argv: I,
+) -> Result<(Cli, clap::Command), clap::Error> {
     let argv = v1::join_old_strings(argv.into_iter().collect());
     let mut tree = later::add_to(Cli::command());
     let matches = tree.try_get_matches_from_mut(argv).map_err(crate::exit::without_tip)?;
-    later::refuse(&mut tree, &matches)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
+    later::refuse(&tree, &matches)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
+    Ok((cli, command_of(&tree, &matches).clone()))
+}
+
+/// The last command that was named, below the first.
+fn command_of<'a>(tree: &'a clap::Command, matches: &ArgMatches) -> &'a clap::Command {
+    let below =
+        matches.subcommand().and_then(|(word, below)| Some((tree.find_subcommand(word)?, below)));
+    below.map_or(tree, |(tree, below)| command_of(tree, below))
 }
 
 /// Splits `NAME=VALUE`.

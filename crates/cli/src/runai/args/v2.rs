@@ -187,9 +187,9 @@ pub(crate) struct List {
     /// Only those in this phase, such as Running
     #[arg(long, value_name = "PHASE")]
     pub(crate) status: Option<String>,
-    /// Only those of this type: training or workspace
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) r#type: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
     /// Rows to print at most
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) limit: usize,
@@ -204,6 +204,47 @@ pub(crate) struct List {
     pub(crate) format: Format,
 }
 
+/// Flags that say which workloads are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Only {
+    /// Only of this type
+    #[arg(long, value_enum, value_name = "TYPE", ignore_case = true)]
+    pub(crate) r#type: Option<Type>,
+    /// Only distributed trainings of this framework
+    #[arg(long, value_enum, value_name = "FRAMEWORK", ignore_case = true)]
+    pub(crate) framework: Option<Framework>,
+}
+
+/// Frameworks of distributed trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(crate) enum Framework {
+    /// MPI.
+    Mpi,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    #[value(alias = "tensorflow")]
+    Tf,
+    /// XGBoost.
+    XgBoost,
+    /// JAX.
+    Jax,
+}
+
+/// Types of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Type {
+    /// Trainings of one pod.
+    Training,
+    /// For a person at a terminal.
+    Workspace,
+    /// Trainings of several pods that work together.
+    Distributed,
+    /// Programs that answer requests.
+    Inference,
+}
+
 /// `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
@@ -215,9 +256,9 @@ pub(crate) struct Describe {
     /// Most events to show
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) event_limit: usize,
-    /// Type of the workload, when several share the name
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) r#type: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
 }
 
 fn devices(text: &str) -> Result<u32, String> {

@@ -2,18 +2,17 @@
 
 use expect_test::expect;
 
-use crate::runai::args;
 use crate::runai::intent::{
-    Change, Dialect, Gpu, Intent, Kind, ListWorkloads, Name, Submit, Target, Verb,
+    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Submit, Target, Verb,
 };
-use crate::runai::meaning;
+use crate::runai::understood;
 use crate::settings::TableStyle;
 
 /// What a line means, or what is said about it.
 fn meaning(line: &str) -> Result<Intent, String> {
     let words = shell_words::split(line).unwrap();
-    let cli = args::parse(words.iter().map(Into::into)).map_err(|error| error.to_string())?;
-    meaning::intent(cli.command, &words)
+    let argv = words.iter().map(Into::into).collect();
+    understood(argv).map(|(_, intent)| intent).map_err(|error| error.to_string())
 }
 
 fn submit(line: &str) -> Submit {
@@ -25,11 +24,11 @@ fn submit(line: &str) -> Submit {
 
 fn change(verb: Verb, names: &[&str]) -> Intent {
     let names = Some(names.iter().map(ToString::to_string).collect());
-    Intent::Change(Change { dialect: Dialect::V1, verb, kind: None, names })
+    Intent::Change(Change { verb, noun: Noun::Job, names })
 }
 
 fn target(name: &str) -> Target {
-    Target { dialect: Dialect::V1, name: name.to_owned(), kind: None, pod: None }
+    Target { noun: Noun::Job, name: name.to_owned(), pod: None }
 }
 
 #[test]
@@ -85,8 +84,19 @@ fn published_lists_choose_their_tables() {
     assert_eq!(list("runai list -A"), short);
     let wide_of_all = ListWorkloads { all_projects: true, ..wide };
     assert_eq!(list("runai list jobs -A"), wide_of_all);
-    assert_eq!(list("runai workload list -A"), ListWorkloads { limit: Some(50), ..short });
-    assert_eq!(list("runai training list").kind, Some(Kind::Training));
+    let any = ListWorkloads { limit: Some(50), noun: Noun::Workload, ..short };
+    assert_eq!(list("runai workload list -A"), any);
+    assert_eq!(list("runai training list").noun, Noun::Training);
+    for (word, noun) in [
+        ("training", Noun::Standard),
+        ("Workspace", Noun::Workspace),
+        ("distributed", Noun::Distributed),
+        ("inference", Noun::Inference),
+    ] {
+        assert_eq!(list(&format!("runai workload list --type {word}")).noun, noun);
+    }
+    let mpi = list("runai training list --framework MPI").noun;
+    assert_eq!(mpi, Noun::Framework(Framework::Mpi));
 }
 
 #[test]
@@ -101,7 +111,7 @@ fn the_first_word_is_a_kind_only_if_another_follows() {
     ] {
         assert_eq!(meaning(line).unwrap(), intent, "{line}");
     }
-    let all = Change { dialect: Dialect::V1, verb: Verb::Delete, kind: None, names: None };
+    let all = Change { verb: Verb::Delete, noun: Noun::Job, names: None };
     assert_eq!(meaning("runai delete -A").unwrap(), Intent::Change(all));
 }
 
@@ -119,8 +129,8 @@ fn projects_are_chosen_in_old_and_new_words() {
 fn a_project_may_be_named_anywhere_in_the_line() {
     for line in ["runai -p x list", "runai list -p x", "runai list jobs --project=x"] {
         let words = shell_words::split(line).unwrap();
-        let cli = args::parse(words.iter().map(Into::into)).unwrap();
-        assert_eq!(cli.global.project.as_deref(), Some("x"), "{line}");
+        let (global, _) = understood(words.iter().map(Into::into).collect()).unwrap();
+        assert_eq!(global.project.as_deref(), Some("x"), "{line}");
     }
 }
 
@@ -210,10 +220,27 @@ fn bad_lines_say_what_is_allowed() {
         ("runai describe job a b", "describe takes one name"),
         ("runai explain a b", "explain takes one name"),
         ("runai delete", "<NAME>..."),
-        ("runai workload list --type job", "allowed are training and workspace"),
+        ("runai training list --type workspace", "--type: no training is a workspace"),
+        ("runai workspace list --framework tf", "no workspace is a TensorFlow training"),
+        (
+            "runai workload list --type job",
+            "[possible values: training, workspace, distributed, inference]",
+        ),
     ] {
         let text = meaning(line).expect_err(line);
         assert!(text.contains(said), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_fault_shows_how_that_command_is_used() {
+    for (line, usage) in [
+        ("runai list job a1", "Usage: runai list "),
+        ("runai training submit j -i x --tty", "Usage: runai training submit "),
+        ("runai workload list --type job", "invalid value 'job' for '--type <TYPE>'"),
+    ] {
+        let text = meaning(line).expect_err(line);
+        assert!(text.contains(usage), "{line}\n{text}");
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) fn workload(line: &str) -> Workload {
         "podsRequestedResources": {},
         "allocatedResources": {"gpu": number("held"), "cpu": 0, "cpuMemory": "0"},
         "actionsSupport": {"delete": true, "suspend": true}, "requestedNodePools": [],
-        "currentNodePools": [], "images": ["gcr.io/run-ai-demo/quickstart"],
+        "currentNodePools": [],
+        "distributedFramework": flag("framework"), "urls": Vec::from_iter(flag("url")), "images": ["gcr.io/run-ai-demo/quickstart"],
         "environmentVariables": {}, "totalPendingTimeSeconds": 0, "totalRunningTimeSeconds": 61,
         "additionalFields": {
             "nodes": flag("on").map(|nodes| nodes.split(',').collect::<Vec<_>>()).unwrap_or_default(),

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::samples::{NOW_MS, workload};
 use crate::runai::describe::Page;
+use crate::runai::intent::{Framework, Noun};
 use crate::runai::{list, rows};
 use crate::table::Table;
 
@@ -93,6 +94,8 @@ fn the_wide_table_reads_as_published() {
             "done Training Completed team-a asked=1 age=90000",
             "many Training Initializing team-b memory=8G held=0.5 age=1 on=node1,node2",
             "gone Training Stopped team-b asked=0.3 age=2",
+            "torch Distributed Running team-b asked=3 held=3 age=9 framework=PyTorch on=node1",
+            "svc Inference Running team-b url=http://h/serve/team-b/svc/ age=9",
         ],
         &expect![[r#"
             NAME      STATUS             AGE  NODE        IMAGE                          TYPE                     PROJECT  USER  GPUs Allocated (Requested)  PODs Running (Pending)  SERVICE URL(S)
@@ -102,6 +105,8 @@ fn the_wide_table_reads_as_published() {
             filler1   Running            7s   node1       gcr.io/run-ai-demo/quickstart  Interactive              team-a   ann   1 (1)                       1 (0)
             gone      Suspended          2s               gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0 (0.3)                     0 (0)
             many      ContainerCreating  1s   <multiple>  gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0.5 (8G)                    0 (0)
+            svc       Running            9s               gcr.io/run-ai-demo/quickstart  Inference                team-b   ann   0 (0)                       1 (0)                   http://h/serve/team-b/svc/
+            torch     Running            9s   node1       gcr.io/run-ai-demo/quickstart  Pytorch                  team-b   ann   3 (3)                       1 (0)
         "#]],
     );
 }
@@ -265,4 +270,44 @@ fn nodes_show_what_is_free() {
         node1  default    simulated  2     1.50       0.50  Ready
     "#]]
     .assert_eq(&list::nodes_v2(&nodes));
+}
+
+#[test]
+fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
+    let describe = |line: &str| {
+        let job = workload(line);
+        Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS }.v1()
+    };
+    let torch = describe("d Distributed Running team-a asked=3 framework=PyTorch");
+    assert!(torch.contains("TYPE: Pytorch\n"), "{torch}");
+    assert!(torch.contains("IS DISTRIBUTED WORKLOAD: true\n"), "{torch}");
+    let served = describe("svc Inference Running team-a url=http://h/serve/team-a/svc/");
+    assert!(served.contains("SERVICE URL(S): http://h/serve/team-a/svc/\n"), "{served}");
+}
+
+#[test]
+fn a_noun_finds_its_own() {
+    let sees = |noun| {
+        let all = [
+            "t Training Running p",
+            "w Workspace Running p",
+            "d Distributed Running p framework=TF",
+            "i Inference Running p",
+        ];
+        let names = all.map(workload).into_iter().filter(|one| rows::is_a(one, noun));
+        names.map(|one| one.name).collect::<Vec<_>>().join("")
+    };
+    for (noun, names) in [
+        (Noun::Job, "twdi"),
+        (Noun::Workload, "twdi"),
+        (Noun::Training, "td"),
+        (Noun::Standard, "t"),
+        (Noun::Distributed, "d"),
+        (Noun::Framework(Framework::Tf), "d"),
+        (Noun::Framework(Framework::Mpi), ""),
+        (Noun::Workspace, "w"),
+        (Noun::Inference, "i"),
+    ] {
+        assert_eq!(sees(noun), names, "{noun:?}");
+    }
 }
