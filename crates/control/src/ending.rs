@@ -208,6 +208,10 @@ impl State {
         workload.pending.clear();
         let state = persist::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
+        let (nowhere, nameless) = (model::Occupancy::default(), |_| String::new());
+        let pods = workload.pods.iter();
+        let pods = pods.map(|pod| persist::pod_row(&workload, pod, &nowhere, nameless));
+        self.outbox.changes.extend(pods.map(Change::Pod));
         self.outbox.workloads.remove(&id);
         self.outbox.projects.insert(workload.project_id);
         let project = self.projects.get_mut(&workload.project_id);

@@ -76,7 +76,7 @@ pub(crate) type Look = oneshot::Sender<Box<SchedulingState>>;
 pub struct Handle {
     requests: mpsc::Sender<Request>,
     looks: mpsc::Sender<Look>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     origin: Arc<AuditDetail>,
 }
 

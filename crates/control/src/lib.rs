@@ -29,6 +29,7 @@ mod objects;
 mod observe;
 mod options;
 mod org;
+mod past;
 mod persist;
 mod phases;
 mod places;

@@ -32,7 +32,10 @@ impl State {
         }
         let places: Vec<_> = workload.pods.iter().map(|pod| self.occupancy(pod)).collect();
         match workload.desired {
-            Desired::Delete => return Phase::Deleting,
+            // What had ended is gone as it ended.
+            Desired::Delete if workload.completed_at.is_none() || self.holds_any(workload) => {
+                return Phase::Deleting;
+            }
             _ if workload.completed_at.is_some() => {
                 let failed = workload.pods.iter().any(|pod| pod.ended == Some(Ended::Failed));
                 return if failed { Phase::Failed } else { Phase::Completed };
@@ -41,7 +44,7 @@ impl State {
                 return Phase::Stopping;
             }
             Desired::Suspend => return Phase::Stopped,
-            Desired::Run => {}
+            Desired::Run | Desired::Delete => {}
         }
         let holds = |place: &model::Occupancy| {
             place.current.is_some() && (!place.releasing || place.next.is_some())

@@ -49,7 +49,11 @@ impl State {
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
         let deleted = outbox.deleted.values();
-        let deleted = deleted.map(|w| (w.id, Arc::new(self.workload_view(w)))).collect();
+        let last_view = |workload: &Workload| {
+            let deleted_at = Some(self.now);
+            (workload.id, Arc::new(WorkloadView { deleted_at, ..self.workload_view(workload) }))
+        };
+        let deleted = deleted.map(last_view).collect();
         let changes = self.changes(&outbox);
         let events = outbox.events.into_iter().map(|(event, _)| event).collect();
         Batch { changes, view, deleted, events, actions: outbox.actions }
@@ -317,6 +321,7 @@ impl State {
             phase: workload.phase,
             phase_since: workload.phase_since,
             completed_at: workload.completed_at,
+            deleted_at: None,
             allocated: self.allocated(workload),
             requested: workload.requested,
             over_quota: workload.over_quota,

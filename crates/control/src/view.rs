@@ -384,6 +384,8 @@ pub struct WorkloadView {
     pub phase_since: Instant,
     /// When it ended.
     pub completed_at: Option<Instant>,
+    /// When the last of it was gone after it was deleted.
+    pub deleted_at: Option<Instant>,
     /// Resources it holds now.
     pub allocated: Resources,
     /// Resources it asked for.
@@ -458,6 +460,8 @@ pub enum PodState {
     Failed,
     /// Suspended.
     Suspended,
+    /// It had not ended when its workload was deleted.
+    Gone,
 }
 
 /// A node and how it stands.

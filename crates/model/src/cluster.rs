@@ -19,8 +19,8 @@ use crate::pool::Pools;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
-    GpuRequest, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue, QueueId,
-    Topology, Workload, WorkloadId, WorkloadSpec,
+    Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue, QueueId, Topology,
+    Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -324,18 +324,11 @@ impl Cluster {
         Ok(id)
     }
 
-    /// What a pod asks for before it has a place. A memory request is valued on the smallest GPU
-    /// that can hold it, and stays at that even when nodes come and go: accounts must balance.
+    /// What a pod asks for before it has a place. It stays at that even when nodes come and go:
+    /// accounts must balance.
     fn demand(&self, request: PodRequest) -> Resources {
         let gpus = self.nodes.iter().flat_map(|(_, node)| &node.gpus);
-        let memories = gpus.filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes);
-        let device = match request.gpu {
-            GpuRequest::Memory { bytes, .. } => {
-                memories.filter(|&memory| memory >= bytes).min().unwrap_or(bytes)
-            }
-            _ => 1,
-        };
-        request.resources(device)
+        request.demand(gpus.filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes))
     }
 
     /// Removes a workload whose pods are nowhere.

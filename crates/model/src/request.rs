@@ -89,6 +89,19 @@ pub struct PodRequest {
 }
 
 impl PodRequest {
+    /// The request as amounts before it has a place, where there are GPUs with so much memory each. A
+    /// memory request is valued on the smallest that can hold it.
+    #[must_use]
+    pub fn demand(self, memories: impl Iterator<Item = u64>) -> Resources {
+        let device = match self.gpu {
+            GpuRequest::Memory { bytes, .. } => {
+                memories.filter(|&memory| memory >= bytes).min().unwrap_or(bytes)
+            }
+            _ => 1,
+        };
+        self.resources(device)
+    }
+
     /// The request as amounts, valued on devices with this much memory.
     #[must_use]
     pub fn resources(self, device_memory_bytes: u64) -> Resources {

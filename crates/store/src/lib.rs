@@ -11,6 +11,7 @@ mod error;
 mod fault;
 mod ledger;
 mod lock;
+mod past;
 mod postgres;
 mod read;
 mod rows;
@@ -30,6 +31,7 @@ pub use backup::{BackupError, Contents, backup, restore};
 pub use error::Error;
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use lock::Lock;
+pub use past::{Past, PastFilter};
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,

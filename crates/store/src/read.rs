@@ -10,8 +10,8 @@ use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
     AllocationRow, AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired,
-    EventFilter, EventRow, LedgerRow, ObjectRow, PodRow, ProjectRow, SampleFilter, SampleRow,
-    Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    EventFilter, EventRow, LedgerRow, ObjectRow, Past, PastFilter, PodRow, ProjectRow,
+    SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -88,19 +88,18 @@ async fn read_with<T>(
 pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
     Ok(Snapshot {
         cluster: cluster(db).await?,
-        departments: departments(db).await?,
+        departments: read(
+            db,
+            "departments",
+            "SELECT * FROM departments WHERE deleted_at IS NULL ORDER BY id",
+            read_department,
+        )
+        .await?,
         projects: read(
             db,
             "projects",
             "SELECT * FROM projects WHERE deleted_at IS NULL ORDER BY id",
-            |r| {
-                Ok(ProjectRow {
-                    id: r.number("id")?,
-                    name: r.text("name")?,
-                    body: r.json("body")?,
-                    deleted_at: None,
-                })
-            },
+            read_project,
         )
         .await?,
         workloads: read(
@@ -115,15 +114,7 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
             "pods",
             "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
              WHERE workloads.deleted_at IS NULL ORDER BY workloads.seq, pods.pod_index",
-            |r| {
-                Ok(PodRow {
-                    id: r.uuid("id")?,
-                    workload_id: r.uuid("workload_id")?,
-                    index: r.small("pod_index")?,
-                    generation: r.small("generation")?,
-                    body: r.json("body")?,
-                })
-            },
+            read_pod,
         )
         .await?,
         objects: read(
@@ -177,13 +168,72 @@ async fn open_allocations(db: &mut Connection<'_>) -> Result<Vec<AllocationRow>>
     .await
 }
 
-async fn departments(db: &mut Connection<'_>) -> Result<Vec<DepartmentRow>> {
-    let sql = "SELECT * FROM departments WHERE deleted_at IS NULL ORDER BY id";
-    read(db, "departments", sql, |r| {
-        let (id, name, body) = (r.number("id")?, r.text("name")?, r.json("body")?);
-        Ok(DepartmentRow { id, name, body, deleted_at: None })
+/// Reads what was deleted.
+pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<Past> {
+    let those = match filter.id {
+        None => "workloads.deleted_at >= $1",
+        Some(_) => "workloads.deleted_at >= $1 AND workloads.id = $2",
+    };
+    let statement = |sql: String| {
+        let statement = Statement::new("read what was deleted", sql).at(filter.since);
+        filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
+    };
+    let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq"));
+    let pods = statement(format!(
+        "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
+         WHERE {those} ORDER BY pods.pod_index"
+    ));
+    let projects = statement(format!(
+        "SELECT * FROM projects WHERE id IN (SELECT project_id FROM workloads WHERE {those})
+         ORDER BY id"
+    ));
+    let departments = "SELECT * FROM departments ORDER BY id";
+    Ok(Past {
+        workloads: read_with(db, "workloads", workloads, read_workload).await?,
+        pods: read_with(db, "pods", pods, read_pod).await?,
+        projects: read_with(db, "projects", projects, read_project).await?,
+        departments: read(db, "departments", departments, read_department).await?,
     })
-    .await
+}
+
+/// When the workload was deleted after which just so many others were; none if there are fewer.
+pub(crate) async fn deleted_before(
+    db: &mut Connection<'_>,
+    others: u64,
+) -> Result<Option<Instant>> {
+    let sql = "SELECT deleted_at FROM workloads WHERE deleted_at IS NOT NULL
+        ORDER BY deleted_at DESC LIMIT 1 OFFSET $1";
+    let statement = Statement::new("count what was deleted", sql).int(others);
+    let at = read_with(db, "workloads", statement, |r| Ok(Instant(r.number("deleted_at")?)));
+    Ok(at.await?.pop())
+}
+
+fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
+    Ok(DepartmentRow {
+        id: r.number("id")?,
+        name: r.text("name")?,
+        body: r.json("body")?,
+        deleted_at: r.maybe_number("deleted_at")?.map(Instant),
+    })
+}
+
+fn read_project(r: &Reading<'_>) -> Result<ProjectRow> {
+    Ok(ProjectRow {
+        id: r.number("id")?,
+        name: r.text("name")?,
+        body: r.json("body")?,
+        deleted_at: r.maybe_number("deleted_at")?.map(Instant),
+    })
+}
+
+fn read_pod(r: &Reading<'_>) -> Result<PodRow> {
+    Ok(PodRow {
+        id: r.uuid("id")?,
+        workload_id: r.uuid("workload_id")?,
+        index: r.small("pod_index")?,
+        generation: r.small("generation")?,
+        body: r.json("body")?,
+    })
 }
 
 async fn last(db: &mut Connection<'_>, sql: &'static str) -> Result<u64> {

@@ -512,6 +512,11 @@ pub enum Change {
     WorkloadState(Uuid, WorkloadState),
     /// A pod is new or stands otherwise.
     Pod(PodRow),
+    /// Pods of workloads that were deleted before this are not kept any more.
+    PodsGone(Instant),
+    /// Workloads that were deleted before this are not kept any more, except for the one with the
+    /// highest `seq`: it says what was given out. Their pods go first.
+    WorkloadsGone(Instant),
     /// Something happened.
     Event(EventRow),
     /// Someone asked for something.

@@ -11,8 +11,8 @@ use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
 use crate::{
-    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow,
-    SampleFilter, SampleRow, Snapshot, read, write,
+    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow, Past,
+    PastFilter, SampleFilter, SampleRow, Snapshot, read, write,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -113,6 +113,25 @@ impl Store {
     pub async fn events(&self, filter: &EventFilter) -> Result<Vec<EventRow>, Error> {
         let mut reader = self.reader().await?;
         read::events(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
+    /// Workloads that were deleted.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn past(&self, filter: PastFilter) -> Result<Past, Error> {
+        let mut reader = self.reader().await?;
+        read::past(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
+    /// When the workload was deleted after which just so many others were; none if there are fewer.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn deleted_before(&self, others: u64) -> Result<Option<Instant>, Error> {
+        let mut reader = self.reader().await?;
+        let found = read::deleted_before(&mut reader.connection(), others).await;
+        found.map_err(|fault| self.named(fault))
     }
 
     /// All clients that may ask for tokens.

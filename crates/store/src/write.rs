@@ -47,6 +47,17 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Workload(row) => workload(row),
         Change::WorkloadState(id, state) => workload_state(*id, state),
         Change::Pod(row) => pod(row),
+        Change::PodsGone(before) => Ok(Statement::new(
+            "delete pods",
+            "DELETE FROM pods WHERE workload_id IN (SELECT id FROM workloads WHERE deleted_at < $1)",
+        )
+        .at(*before)),
+        Change::WorkloadsGone(before) => Ok(Statement::new(
+            "delete workloads",
+            "DELETE FROM workloads
+             WHERE deleted_at < $1 AND seq < (SELECT MAX(seq) FROM workloads)",
+        )
+        .at(*before)),
         Change::Event(row) => Ok(event(row)),
         Change::Audit(row) => audit_row(row),
         Change::Credential(row) => Ok(credential(row)),

@@ -8,6 +8,8 @@ use axum::extract::{RawPathParams, Request, State as FromState};
 use axum::middleware::Next;
 use axum::response::Response;
 use control::Scope;
+use control::view::WorkloadView;
+use uuid::Uuid;
 
 use super::{Access, Where, resource_of};
 use crate::Server;
@@ -28,11 +30,11 @@ pub(crate) async fn authorise(
         let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
         return Err(Fault::forbidden(why));
     }
-    check(&server, access, &caller, &parameters)?;
+    check(&server, access, &caller, &parameters).await?;
     Ok(next.run(request).await)
 }
 
-fn check(
+async fn check(
     server: &Server,
     access: Access,
     caller: &Caller,
@@ -57,16 +59,15 @@ fn check(
             None => somewhere(caller, action, resource),
         },
         Where::Workload => {
-            let view = server.control.view();
             let id = named("workloadId").and_then(|id| id.parse().ok());
-            match id.and_then(|id| view.workloads.get(&id)) {
+            match workload(server, caller, (action, resource), id).await? {
                 Some(workload) => {
                     // What may be done to a workload depends on what it is.
                     let kind = resource_of(workload.spec.kind);
                     let resource = if resource == Resource::Workloads { kind } else { resource };
-                    caller.must_to_workload(action, resource, workload)
+                    caller.must_to_workload(action, resource, &workload)
                 }
-                // It is unknown, or history, and then nobody's but the installation's.
+                // It is unknown, or has been forgotten, and then nobody's but the installation's.
                 None if caller.may(action, resource, Scope::Tenant) => Ok(()),
                 None => {
                     somewhere(caller, action, resource)?;
@@ -75,6 +76,21 @@ fn check(
             }
         }
     }
+}
+
+/// The workload, living or deleted. Whoever may do this everywhere needs no look into the past.
+async fn workload(
+    server: &Server,
+    caller: &Caller,
+    (action, resource): (Action, Resource),
+    id: Option<Uuid>,
+) -> Result<Option<Arc<WorkloadView>>, Fault> {
+    let Some(id) = id else { return Ok(None) };
+    let living = server.control.view().workloads.get(&id).cloned();
+    if living.is_some() || caller.may(action, resource, Scope::Tenant) {
+        return Ok(living);
+    }
+    Ok(server.control.deleted_one(id, server.now()).await?)
 }
 
 fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {

@@ -43,6 +43,7 @@ const fn state_name(state: PodState) -> &'static str {
         PodState::Succeeded => "Succeeded",
         PodState::Failed => "Failed",
         PodState::Suspended => "Suspended",
+        PodState::Gone => "Gone",
     }
 }
 
@@ -52,7 +53,7 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
             "Pending"
         }
         PodState::Running => "Running",
-        PodState::Terminating => "Terminating",
+        PodState::Terminating | PodState::Gone => "Terminating",
         PodState::Succeeded => "Succeeded",
         PodState::Failed => "Failed",
     }

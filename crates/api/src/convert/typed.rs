@@ -30,7 +30,7 @@ pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
         cluster_id: context.cluster_id.clone(),
         created_by: view.spec.submitted_by.clone(),
         created_at: view.created_at.into(),
-        deleted_at: None,
+        deleted_at: view.deleted_at.map(Into::into),
         desired_phase: match view.phase {
             Phase::Stopping | Phase::Stopped => DesiredPhase::Stopped,
             Phase::Deleting => DesiredPhase::Deleted,

@@ -101,7 +101,7 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         submitted_by: spec.submitted_by.clone(),
         created_at: view.created_at.into(),
         updated_at: view.phase_since.into(),
-        deleted_at: None,
+        deleted_at: view.deleted_at.map(Into::into),
         completed_at: view.completed_at.map(Into::into),
         phase: phase_name(view.phase).to_owned(),
         phase_updated_at: view.phase_since.into(),
@@ -116,7 +116,7 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         pods_requested_resources: of_each,
         allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
         actions_support: ActionsSupport {
-            delete: view.phase != Phase::Deleting,
+            delete: view.phase != Phase::Deleting && view.deleted_at.is_none(),
             suspend: !ended && spec.serving.is_none(),
         },
         requested_node_pools: if spec.node_pools.is_empty() {
@@ -340,6 +340,7 @@ fn states(pods: &[PodView]) -> PodStates {
             PodState::Succeeded => &mut states.succeeded,
             PodState::Failed => &mut states.failed,
             PodState::Suspended => &mut states.suspended,
+            PodState::Gone => continue,
         };
         *slot += 1;
     }
@@ -357,6 +358,7 @@ impl Row for WorkloadView {
         ("departmentName", Type::Text),
         ("createdAt", Type::Time),
         ("completedAt", Type::Time),
+        ("deletedAt", Type::Time),
         ("submittedBy", Type::Text),
         ("source", Type::Text),
         ("phase", Type::Text),
@@ -385,6 +387,7 @@ impl Row for WorkloadView {
             "departmentName" => Scalar::text(self.department_name.as_str()),
             "createdAt" => Scalar::time(self.created_at),
             "completedAt" => self.completed_at.map_or(Scalar::Absent, Scalar::time),
+            "deletedAt" => self.deleted_at.map_or(Scalar::Absent, Scalar::time),
             "submittedBy" => Scalar::text(self.spec.submitted_by.as_str()),
             "source" => Scalar::text(self.spec.source.as_str()),
             "phase" => Scalar::text(phase_name(self.phase)),

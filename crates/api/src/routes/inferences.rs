@@ -189,10 +189,12 @@ async fn pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    query: ListQuery,
 ) -> Result<Json<GetRevisionPods200Response>, Fault> {
     let found = known(&state, &caller, &id)?;
     let (view, context) = (state.control.view(), state.context());
-    let shown = |row: &PodRow| row.is_shown();
+    // A replica that went may come again, so none counts as deleted.
+    let shown = |row: &PodRow| row.is_shown() && !query.deleted;
     let rows = PodRow::of(&found).filter(shown);
     let pods = rows.map(|row| convert::pod(&row, &view, &context)).collect();
     Ok(Json(GetRevisionPods200Response { pods }))

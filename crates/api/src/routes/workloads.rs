@@ -1,5 +1,7 @@
 //! Workloads of every type, their pods, events and history.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_types::{
@@ -84,16 +86,30 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     workloads.into_iter().chain(pods).chain(events)
 }
 
-/// Deleted workloads are kept as history and not listed yet.
-fn refuse_deleted(query: &ListQuery) -> Result<(), Fault> {
-    if query.deleted { Err(Fault::not_yet("deleted=true")) } else { Ok(()) }
+/// Workloads by id.
+type Workloads = BTreeMap<Uuid, Arc<WorkloadView>>;
+
+/// The workloads a list is about: the living, or those that were deleted.
+async fn listed<'a>(
+    state: &Shared,
+    view: &'a View,
+    query: &ListQuery,
+) -> Result<Cow<'a, Workloads>, Fault> {
+    match query.deleted {
+        true => Ok(Cow::Owned(state.control.deleted(state.now()).await?)),
+        false => Ok(Cow::Borrowed(&view.workloads)),
+    }
 }
 
-/// The workloads that the caller may see, in order of creation.
-fn in_order<'a>(view: &'a View, caller: &Caller) -> Vec<&'a WorkloadView> {
+/// Those of them that the caller may see, in order of creation.
+fn in_order<'a>(
+    workloads: &'a Workloads,
+    view: &View,
+    caller: &Caller,
+) -> Vec<&'a Arc<WorkloadView>> {
     let sight = caller.sight(Resource::Workloads, view);
-    let seen = |workload: &&WorkloadView| sight.has(workload.project_id);
-    let mut all: Vec<_> = view.workloads.values().map(AsRef::as_ref).filter(seen).collect();
+    let seen = |workload: &&Arc<WorkloadView>| sight.has(workload.project_id);
+    let mut all: Vec<_> = workloads.values().filter(seen).collect();
     all.sort_by_key(|workload| workload.seq);
     all
 }
@@ -103,9 +119,10 @@ async fn list(
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<WorkloadsPage>, Fault> {
-    refuse_deleted(&query)?;
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(in_order(&view, &caller).into_iter(), context.now)?;
+    let workloads = listed(&state, &view, &query).await?;
+    let all = in_order(&workloads, &view, &caller).into_iter().map(AsRef::as_ref);
+    let rows = query.matching(all, context.now)?;
     let (page, next) = query.page(rows);
     let one = |row| convert::workload(row, &view, &context);
     Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
@@ -129,10 +146,11 @@ async fn count(
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    refuse_deleted(&query)?;
     let view = state.control.view();
-    let rows = query.matching(in_order(&view, &caller).into_iter(), state.now())?;
-    Ok(Json(CountResponse { count: rows.len() as u64 }))
+    let workloads = listed(&state, &view, &query).await?;
+    let all = in_order(&workloads, &view, &caller).into_iter().map(AsRef::as_ref);
+    let count = query.matching(all, state.now())?.len() as u64;
+    Ok(Json(CountResponse { count }))
 }
 
 /// The living workload with this id.
@@ -190,7 +208,6 @@ fn pods_page(
     query: &ListQuery,
     state: &Shared,
 ) -> Result<Json<PodsPage>, Fault> {
-    refuse_deleted(query)?;
     let context = state.context();
     let (page, next) = query.page(query.matching(rows.iter(), context.now)?);
     let one = |row| convert::pod(row, view, &context);
@@ -198,12 +215,14 @@ fn pods_page(
 }
 
 /// The pods that the caller may see.
-fn every_pod(view: &View, caller: &Caller) -> Vec<PodRow> {
-    let sight = caller.sight(Resource::Workloads, view);
-    let all = view.workloads.values();
-    let mut workloads: Vec<_> = all.filter(|workload| sight.has(workload.project_id)).collect();
-    workloads.sort_by_key(|workload| workload.seq);
-    workloads.into_iter().flat_map(PodRow::of).collect()
+async fn every_pod(
+    state: &Shared,
+    view: &View,
+    caller: &Caller,
+    query: &ListQuery,
+) -> Result<Vec<PodRow>, Fault> {
+    let workloads = listed(state, view, query).await?;
+    Ok(in_order(&workloads, view, caller).into_iter().flat_map(PodRow::of).collect())
 }
 
 async fn all_pods(
@@ -212,7 +231,8 @@ async fn all_pods(
     query: ListQuery,
 ) -> Result<Json<PodsPage>, Fault> {
     let view = state.control.view();
-    pods_page(&every_pod(&view, &caller), &view, &query, &state)
+    let rows = every_pod(&state, &view, &caller, &query).await?;
+    pods_page(&rows, &view, &query, &state)
 }
 
 async fn count_pods(
@@ -220,8 +240,8 @@ async fn count_pods(
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    refuse_deleted(&query)?;
-    let rows = every_pod(&state.control.view(), &caller);
+    let view = state.control.view();
+    let rows = every_pod(&state, &view, &caller, &query).await?;
     let count = query.matching(rows.iter(), state.now())?.len() as u64;
     Ok(Json(CountResponse { count }))
 }
@@ -232,7 +252,16 @@ async fn pods(
     query: ListQuery,
 ) -> Result<Json<PodsPage>, Fault> {
     let view = state.control.view();
-    let rows: Vec<PodRow> = PodRow::of(&find(&view, &id)?).collect();
+    let workload = match (query.deleted, find(&view, &id)) {
+        (false, living) => Some(living?),
+        // A living workload has lost no pod: each of its pods is one for all its runs.
+        (true, Ok(_)) => None,
+        (true, Err(unknown)) => {
+            let id = convert::workload_id(&id)?;
+            Some(state.control.deleted_one(id, state.now()).await?.ok_or(unknown)?)
+        }
+    };
+    let rows: Vec<PodRow> = workload.iter().flat_map(PodRow::of).collect();
     pods_page(&rows, &view, &query, &state)
 }
 

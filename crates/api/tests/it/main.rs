@@ -9,6 +9,7 @@ mod audit;
 mod bounds;
 mod compose;
 mod credentials;
+mod deleted;
 mod departments;
 mod distributed;
 mod engine_double;

@@ -97,7 +97,7 @@ async fn a_wrong_address_or_query_is_refused() {
         ("/api/v1/clusters/x", 404, "cluster x was not found"),
         ("/api/v1/workloads?limit=0", 400, "limit: `0` is not allowed; 1 to 500"),
         ("/api/v1/workloads?filterBy=size==1", 400, "unknown field in filterBy `size`"),
-        ("/api/v1/workloads?deleted=true", 422, "deleted=true is not supported yet"),
+        ("/api/v1/workloads/x/pods?deleted=true", 404, "workload x was not found"),
         ("/elastane/v1/events?after=x", 400, "after: `x` is not the number of an event"),
         ("/elastane/v1/events?since=1", 400, "unknown parameter `since`; allowed is after"),
         ("/api/v1/nothing", 404, "there is no route `/api/v1/nothing`"),

@@ -19,6 +19,7 @@ pub(crate) use tiers::read;
 
 use crate::handle::Shared;
 use crate::options::{Clock, NodeSpec};
+use crate::past;
 use crate::view::View;
 use tiers::Tiers;
 
@@ -93,6 +94,7 @@ impl Meter {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
+            past::forget(&self.shared.store, now).await?;
             self.forgot_at = used::hour(now);
         }
         self.tiers.roll_up(&self.shared.store, now).await

@@ -12,6 +12,7 @@ mod limits;
 mod meter;
 mod objects;
 mod org;
+mod past;
 mod places;
 mod pools;
 mod postgres;

@@ -53,6 +53,35 @@ pub(super) async fn deleted_things_are_history_and_their_numbers_stay_used(lab: 
     assert_eq!((snapshot.last_project_id, snapshot.last_workload_seq), (2, 2));
 }
 
+pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_number(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let gone = |at: u64, w: &WorkloadRow| {
+        let state = WorkloadState { deleted_at: Some(Instant(at)), ..w.state.clone() };
+        Change::WorkloadState(w.id, state)
+    };
+    store.apply(&[gone(20, &workloads[0]), gone(30, &workloads[1])]).await.unwrap();
+    let read =
+        async |since, id| store.past(PastFilter { since: Instant(since), id }).await.unwrap();
+    let all = read(20, None).await;
+    assert_eq!((all.workloads.len(), all.pods.len()), (2, 2));
+    assert_eq!(all.projects, [project(1, "team-a")]);
+    let one = read(0, Some(workloads[1].id)).await;
+    assert_eq!((one.workloads[0].id, one.pods.len()), (workloads[1].id, 1));
+    assert_eq!(
+        read(21, Some(workloads[0].id)).await,
+        Past { departments: one.departments, ..Past::default() }
+    );
+    let deleted_before = async |others| store.deleted_before(others).await.unwrap();
+    assert_eq!(deleted_before(1).await, Some(Instant(20)));
+    assert_eq!(deleted_before(2).await, None);
+
+    let all = Instant(u64::MAX);
+    store.apply(&[Change::PodsGone(all), Change::WorkloadsGone(all)]).await.unwrap();
+    let left = read(0, None).await;
+    assert_eq!((left.workloads.len(), left.workloads[0].seq, left.pods.len()), (1, 2, 0));
+    assert_eq!(store.load().await.unwrap().last_workload_seq, 2);
+}
+
 pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {
     let (store, _) = lab.filled().await;
     let before = store.load().await.unwrap();

@@ -37,6 +37,7 @@ macro_rules! for_both {
 for_both!(
     everything_comes_back_after_reopening,
     deleted_things_are_history_and_their_numbers_stay_used,
+    what_was_deleted_is_read_and_forgotten_but_for_the_highest_number,
     a_batch_is_written_whole_or_not_at_all,
     a_change_of_an_unknown_workload_is_an_error,
     of_many_rows_in_a_batch_the_last_word_counts,

@@ -1,0 +1,60 @@
+//! Workloads that were deleted: how they are kept, and for how long.
+
+use control::Clock as _;
+use control::view::{Phase, PodState};
+use engine::Exit;
+
+use crate::world::{World, nodes, training};
+
+const DAY_MS: u64 = 86_400_000;
+
+/// The deleted workloads that are known, by name, with their phases.
+async fn known(w: &World) -> Vec<(String, Phase)> {
+    let found = w.handle.deleted(w.clock.now()).await.unwrap();
+    let mut all: Vec<_> = found.values().map(|one| (one.spec.name.clone(), one.phase)).collect();
+    all.sort();
+    all
+}
+
+#[tokio::test]
+async fn a_workload_is_remembered_as_it_ended_and_after_a_restart() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    for name in ["done", "failed", "runs"] {
+        w.submit(1, training(name, 0)).await;
+        w.phase(name, Phase::Running).await;
+    }
+    w.clock.advance_ms(5000);
+    w.engine.end(w.engine.run_of("done").key, Exit::Code(0));
+    w.engine.end(w.engine.run_of("failed").key, Exit::CannotRun("no image".into()));
+    w.becomes("done Completed 0/0\nfailed Failed 0/0\nruns Running 0/0").await;
+    for name in ["done", "failed", "runs"] {
+        w.delete(name).await;
+    }
+    w.becomes("").await;
+    w.restart().await;
+    let as_they_were =
+        [("done", Phase::Completed), ("failed", Phase::Failed), ("runs", Phase::Deleting)];
+    assert_eq!(known(&w).await, as_they_were.map(|(name, phase)| (name.to_owned(), phase)));
+    let all = w.handle.deleted(w.clock.now()).await.unwrap();
+    let of = |name: &str| all.values().find(|one| one.spec.name == name).unwrap();
+    assert_eq!((of("runs").ran_ms, of("runs").pods[0].state), (5000, PodState::Gone));
+    assert!(of("failed").pods[0].last_exit.as_ref().is_some_and(|exit| exit.contains("no image")));
+}
+
+#[tokio::test]
+async fn it_is_forgotten_after_thirty_days_and_its_number_is_not_given_out_again() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("old", 0)).await;
+    w.submit(1, training("last", 0)).await;
+    let last = w.get("last").unwrap().seq;
+    w.delete("old").await;
+    w.delete("last").await;
+    w.becomes("").await;
+    w.clock.advance_ms(29 * DAY_MS);
+    assert_eq!(known(&w).await.len(), 2);
+    w.clock.advance_ms(2 * DAY_MS);
+    assert_eq!(known(&w).await, []);
+    w.until("a look", |_| w.handle.look().at == w.clock.now()).await;
+    w.restart().await;
+    assert_eq!(w.submit(1, training("next", 0)).await.seq, last + 1);
+}
