@@ -50,7 +50,9 @@ pub struct DepartmentUpdateRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// One entry per node pool. None at all keeps what there is.
+    /// One entry per node pool; what they leave out is what its projects have. None at all keeps what
+    /// there is.
+    #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -52,7 +52,8 @@ pub struct ProjectUpdateRequest {
     /// Accepted when true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; those left out get their defaults.
+    /// One entry per node pool; what they leave out gets its default. None at all keeps what there is.
+    #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,7 +255,7 @@ pub struct ProjectStatus {
     pub namespace: String,
     /// `Ready`, ….
     pub phase: String,
-    /// More about the phase.
+    /// More about the phase: a quota that is above that of the department.
     pub phase_message: String,
     /// When this was true.
     pub last_updated_time: Time,

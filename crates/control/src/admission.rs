@@ -77,10 +77,10 @@ pub(crate) fn one_more_workload(count: usize) -> Result<(), Error> {
 }
 
 /// Checks the values of a project or a department.
-pub(crate) fn org_unit<'a>(
+pub(crate) fn org_unit(
     name: &str,
     description: &str,
-    mut shares: impl Iterator<Item = &'a Share>,
+    mut shares: impl Iterator<Item = Share>,
 ) -> Result<(), Error> {
     units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
     let ensure = |ok: bool, field, text: String| {
@@ -91,7 +91,7 @@ pub(crate) fn org_unit<'a>(
         "description",
         format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
     )?;
-    shares.try_for_each(share)
+    shares.try_for_each(|given| share(&given))
 }
 
 fn share(share: &Share) -> Result<(), Error> {

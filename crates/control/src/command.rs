@@ -12,69 +12,27 @@ use crate::serving::{Revision, Serving};
 use crate::spec::{PodSet, Together};
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
-/// A project to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectSpec {
-    /// Id of its department.
-    pub department_id: u64,
-    /// Name.
-    pub name: String,
-    /// Free text.
-    pub description: String,
-    /// Quota, limit, weight in the node pool `default`.
-    pub share: Share,
-    /// The same in other pools, by their ids; those left out have no quota and the usual weight.
-    pub pool_shares: BTreeMap<String, Share>,
-    /// How long its workloads may run.
-    pub rules: Rules,
-    /// Names of the node pools of workloads that name none, the best first.
-    pub default_pools: Vec<String>,
-    /// Which nodes its workloads may go to.
-    pub node_types: NodeTypes,
-}
-
-/// A department to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DepartmentSpec {
-    /// Name.
-    pub name: String,
-    /// Free text.
-    pub description: String,
-    /// Quota, limit, weight in the node pool `default`; none: what its projects have, together.
-    pub share: Option<Share>,
-    /// The same in other pools, by their ids; in those left out, what its projects have, together.
-    pub pool_shares: BTreeMap<String, Share>,
-    /// How long workloads may run.
-    pub rules: Rules,
-    /// Names of the node pools of workloads that name none, the best first.
-    pub default_pools: Vec<String>,
-    /// Which nodes its workloads may go to.
-    pub node_types: NodeTypes,
-}
-
-/// What to change of a project or a department. What is left out keeps the value it has when the change is made,
-/// so that two changes of different values at once both count.
+/// What to change of a project or a department, or how one begins. What is left out keeps the value it
+/// has when the change is made, so that two changes of different values at once both count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrgChange {
     /// Name.
     pub name: Option<String>,
     /// Free text.
     pub description: Option<String>,
-    /// Quota, limit, weight in the node pool `default`.
-    pub share: ShareChange,
-    /// The same in other pools, by their ids.
-    pub pool_shares: BTreeMap<String, ShareChange>,
-    /// Whether pools that are not named get their default, instead of keeping what they have.
-    pub pools_anew: bool,
+    /// Quota, limit, weight in node pools, by their ids.
+    pub shares: BTreeMap<String, ShareChange>,
+    /// Whether nothing is kept of the shares it was given before.
+    pub shares_anew: bool,
     /// How long workloads may run: all rules anew.
     pub rules: Option<Rules>,
-    /// Names of the node pools of workloads that name none: all anew.
+    /// Names of the node pools of workloads that name none, the best first: all anew.
     pub default_pools: Option<Vec<String>>,
     /// Which nodes workloads may go to: all anew.
     pub node_types: Option<NodeTypes>,
 }
 
-/// What to change of a share. An inner `None` is unlimited.
+/// What to change of a share, or what of it was given. An inner `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShareChange {
     /// Deserved GPUs, in thousandths.
@@ -116,42 +74,21 @@ impl ShareChange {
             rank: self.rank.unwrap_or(share.rank),
         }
     }
-}
 
-/// All values anew.
-impl From<Share> for ShareChange {
-    fn from(share: Share) -> Self {
+    /// This change, and then that one.
+    #[must_use]
+    pub fn and(self, then: Self) -> Self {
         Self {
-            gpu_quota_millis: Some(share.gpu_quota_millis),
-            gpu_limit_millis: Some(share.gpu_limit_millis),
-            over_quota_weight: Some(share.over_quota_weight),
-            cpu_quota_millis: Some(share.cpu_quota_millis),
-            memory_quota_bytes: Some(share.memory_quota_bytes),
-            cpu_limit_millis: Some(share.cpu_limit_millis),
-            memory_limit_bytes: Some(share.memory_limit_bytes),
-            cpu_weight: Some(share.cpu_weight),
-            memory_weight: Some(share.memory_weight),
-            rank: Some(share.rank),
-        }
-    }
-}
-
-/// All values anew, but the department: a project stays where it was made.
-impl From<ProjectSpec> for OrgChange {
-    fn from(spec: ProjectSpec) -> Self {
-        Self {
-            name: Some(spec.name),
-            description: Some(spec.description),
-            share: spec.share.into(),
-            pool_shares: spec
-                .pool_shares
-                .into_iter()
-                .map(|(id, share)| (id, share.into()))
-                .collect(),
-            pools_anew: true,
-            rules: Some(spec.rules),
-            default_pools: Some(spec.default_pools),
-            node_types: Some(spec.node_types),
+            gpu_quota_millis: then.gpu_quota_millis.or(self.gpu_quota_millis),
+            gpu_limit_millis: then.gpu_limit_millis.or(self.gpu_limit_millis),
+            over_quota_weight: then.over_quota_weight.or(self.over_quota_weight),
+            cpu_quota_millis: then.cpu_quota_millis.or(self.cpu_quota_millis),
+            memory_quota_bytes: then.memory_quota_bytes.or(self.memory_quota_bytes),
+            cpu_limit_millis: then.cpu_limit_millis.or(self.cpu_limit_millis),
+            memory_limit_bytes: then.memory_limit_bytes.or(self.memory_limit_bytes),
+            cpu_weight: then.cpu_weight.or(self.cpu_weight),
+            memory_weight: then.memory_weight.or(self.memory_weight),
+            rank: then.rank.or(self.rank),
         }
     }
 }
@@ -204,10 +141,10 @@ pub struct WorkloadSpec {
 /// A request to the dispatcher.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
-    CreateDepartment { by: String, spec: DepartmentSpec },
+    CreateDepartment { by: String, spec: OrgChange },
     UpdateDepartment { by: String, id: u64, change: OrgChange },
     DeleteDepartment { by: String, id: u64 },
-    CreateProject { by: String, spec: ProjectSpec },
+    CreateProject { by: String, department_id: u64, spec: OrgChange },
     UpdateProject { by: String, id: u64, change: OrgChange },
     DeleteProject { by: String, id: u64 },
     Submit { project_id: u64, spec: Box<WorkloadSpec> },

@@ -39,10 +39,12 @@ impl State {
 
     fn audited(&self, command: &Command) -> Option<(String, Cow<'static, str>, String)> {
         let department = |id: &u64| {
-            self.departments.get(id).map_or_else(|| id.to_string(), |found| found.name.clone())
+            self.departments.get(id).map_or_else(|| id.to_string(), |found| found.unit.name.clone())
         };
         let project = |id: &u64| {
-            self.projects.get(id).map_or_else(|| id.to_string(), |project| project.name.clone())
+            self.projects
+                .get(id)
+                .map_or_else(|| id.to_string(), |project| project.unit.name.clone())
         };
         let workload = |id: &Uuid| {
             let found = self.workloads.get(id);
@@ -56,10 +58,14 @@ impl State {
             self.objects.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
         };
         let (who, what, target) = match command {
-            Command::CreateDepartment { by, spec } => (by, "department.create", spec.name.clone()),
+            Command::CreateDepartment { by, spec } => {
+                (by, "department.create", spec.name.clone().unwrap_or_default())
+            }
             Command::UpdateDepartment { by, id, .. } => (by, "department.update", department(id)),
             Command::DeleteDepartment { by, id } => (by, "department.delete", department(id)),
-            Command::CreateProject { by, spec } => (by, "project.create", spec.name.clone()),
+            Command::CreateProject { by, spec, .. } => {
+                (by, "project.create", spec.name.clone().unwrap_or_default())
+            }
             Command::UpdateProject { by, id, .. } => (by, "project.update", project(id)),
             Command::DeleteProject { by, id } => (by, "project.delete", project(id)),
             Command::Submit { project_id, spec } => {
@@ -102,7 +108,9 @@ impl State {
             Command::CreateDepartment { by, spec } => self.create_department(by, spec),
             Command::UpdateDepartment { by, id, change } => self.update_department(by, id, change),
             Command::DeleteDepartment { by, id } => self.delete_department(&by, id),
-            Command::CreateProject { by, spec } => self.create_project(by, spec),
+            Command::CreateProject { by, department_id, spec } => {
+                self.create_project(by, department_id, spec)
+            }
             Command::UpdateProject { by, id, change } => self.update_project(by, id, change),
             Command::DeleteProject { by, id } => self.delete_project(&by, id),
             Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
@@ -147,7 +155,7 @@ impl State {
         admission::one_more_workload(self.workloads.len())?;
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
-        admission::name_is_free(&project.names, &spec.name, &project.name, being_deleted)?;
+        admission::name_is_free(&project.names, &spec.name, &project.unit.name, being_deleted)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());

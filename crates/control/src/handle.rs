@@ -15,16 +15,15 @@ use uuid::Uuid;
 use crate::command::{Command, Record};
 use crate::meter::{self, Subject, Values};
 use crate::objects::{Edit, NewObject, Object};
-use crate::view::{DepartmentView, Event, PodView, ProjectView, View, WorkloadView};
+use crate::view::{Event, OrgUnit, PodView, ProjectView, View, WorkloadView};
 use crate::{
-    ClusterInfo, DepartmentSpec, Error, EventFilter, OrgChange, PoolChange, PoolSpec, ProjectSpec,
-    WorkloadSpec, persist,
+    ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, persist,
 };
 
 /// What a request came to.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    Department(Arc<DepartmentView>),
+    Department(Arc<OrgUnit>),
     Project(Arc<ProjectView>),
     Workload(Arc<WorkloadView>),
     Object(Arc<Object>),
@@ -145,8 +144,8 @@ impl Handle {
     pub async fn create_department(
         &self,
         by: &str,
-        spec: DepartmentSpec,
-    ) -> Result<Arc<DepartmentView>, Error> {
+        spec: OrgChange,
+    ) -> Result<Arc<OrgUnit>, Error> {
         self.department(Command::CreateDepartment { by: by.to_owned(), spec }).await
     }
 
@@ -159,7 +158,7 @@ impl Handle {
         by: &str,
         id: u64,
         change: OrgChange,
-    ) -> Result<Arc<DepartmentView>, Error> {
+    ) -> Result<Arc<OrgUnit>, Error> {
         self.department(Command::UpdateDepartment { by: by.to_owned(), id, change }).await
     }
 
@@ -171,19 +170,20 @@ impl Handle {
         self.ask(Command::DeleteDepartment { by: by.to_owned(), id }).await.map(drop)
     }
 
-    /// Creates a project.
+    /// Creates a project in a department.
     ///
     /// # Errors
     /// A value is not allowed, the name is taken, or the state cannot be written.
     pub async fn create_project(
         &self,
         by: &str,
-        spec: ProjectSpec,
+        department_id: u64,
+        spec: OrgChange,
     ) -> Result<Arc<ProjectView>, Error> {
-        self.project(Command::CreateProject { by: by.to_owned(), spec }).await
+        self.project(Command::CreateProject { by: by.to_owned(), department_id, spec }).await
     }
 
-    /// Gives a project new values: all of them from a [`ProjectSpec`], or some.
+    /// Gives a project some new values.
     ///
     /// # Errors
     /// As for creation, or there is no such project.
@@ -191,9 +191,8 @@ impl Handle {
         &self,
         by: &str,
         id: u64,
-        change: impl Into<OrgChange> + Send,
+        change: OrgChange,
     ) -> Result<Arc<ProjectView>, Error> {
-        let change = change.into();
         self.project(Command::UpdateProject { by: by.to_owned(), id, change }).await
     }
 
@@ -529,7 +528,7 @@ impl Handle {
         Ok(run)
     }
 
-    async fn department(&self, command: Command) -> Result<Arc<DepartmentView>, Error> {
+    async fn department(&self, command: Command) -> Result<Arc<OrgUnit>, Error> {
         match self.ask(command).await? {
             Answer::Department(view) => Ok(view),
             other => Err(unexpected(&other)),

@@ -46,7 +46,7 @@ impl State {
             started_at: self.now,
             ended_at: None,
             project_id: workload.project_id,
-            project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
+            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
             owner: workload.spec.submitted_by.clone(),
             gpu_model: node.spec.gpu_type.clone(),
             gpu_millis,

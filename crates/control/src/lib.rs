@@ -47,7 +47,7 @@ mod state;
 mod usage;
 pub mod view;
 
-pub use command::{DepartmentSpec, OrgChange, ProjectSpec, ShareChange, WorkloadSpec};
+pub use command::{OrgChange, ShareChange, WorkloadSpec};
 pub use engine::{Framework, MASTER, SecretPlace, WORKER};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};

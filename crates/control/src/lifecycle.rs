@@ -158,7 +158,7 @@ impl State {
             pod_name: pod_name(spec, pod),
             workload_id: head.id,
             workload_name: head.spec.name.clone(),
-            project_name: self.projects.get(&workload.project_id)?.name.clone(),
+            project_name: self.projects.get(&workload.project_id)?.unit.name.clone(),
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),

@@ -42,13 +42,13 @@ impl State {
     /// The rules of a project and of its department.
     pub(crate) fn effective_rules(&self, project: &Project) -> Rules {
         let department = self.departments.get(&project.department_id);
-        project.rules.and(department.map(|found| found.rules).unwrap_or_default())
+        project.unit.rules.and(department.map(|found| found.unit.rules).unwrap_or_default())
     }
 
     /// Everything that holds places and has a limit. Costs nothing where there are no rules.
     fn limited(&self) -> Vec<Limited> {
-        let any = self.projects.values().any(|one| one.rules != Rules::default())
-            || self.departments.values().any(|one| one.rules != Rules::default());
+        let any = self.projects.values().any(|one| one.unit.rules != Rules::default())
+            || self.departments.values().any(|one| one.unit.rules != Rules::default());
         let running = self.by_model.values().filter(|_| any);
         let limited = running.filter_map(|id| {
             let holds = |w: &&Workload| w.phase.holds();

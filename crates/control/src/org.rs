@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use model::QueueId;
 use store::Change;
+use units::Instant;
 
-use crate::command::{DepartmentSpec, OrgChange, ProjectSpec, ShareChange, Subject};
+use crate::command::{OrgChange, ShareChange, Subject};
 use crate::objects::Scope;
 use crate::pools::{POOL_DEFAULT_ID, Pool};
-use crate::state::{Department, Project, State, model_share};
+use crate::state::{Department, News, Project, State, Unit, model_share};
 use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission, persist};
 
@@ -17,8 +18,6 @@ use crate::{Error, admission, persist};
 pub const DEPARTMENT_DEFAULT: u64 = 1;
 /// Its name when it is made.
 const DEPARTMENT_DEFAULT_NAME: &str = "default";
-/// Weight of a department that was given none.
-const WEIGHT_DEFAULT: u64 = 2;
 /// Who made what nobody asked for.
 pub(crate) const SYSTEM: &str = "elastane";
 
@@ -38,11 +37,7 @@ const fn project_seq(id: u64) -> u64 {
 
 /// What projects have together; without any, nothing.
 fn together(shares: impl Iterator<Item = Share>) -> Share {
-    let none = Share {
-        cpu_quota_millis: Some(0),
-        memory_quota_bytes: Some(0),
-        ..Share::none(WEIGHT_DEFAULT)
-    };
+    let none = Share { cpu_quota_millis: Some(0), memory_quota_bytes: Some(0), ..Share::USUAL };
     let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     shares.fold(none, |sum, share| Share {
         gpu_quota_millis: sum.gpu_quota_millis.saturating_add(share.gpu_quota_millis),
@@ -50,18 +45,6 @@ fn together(shares: impl Iterator<Item = Share>) -> Share {
         memory_quota_bytes: both(sum.memory_quota_bytes, share.memory_quota_bytes),
         ..sum
     })
-}
-
-/// Shares in other pools than `default`, with some of them changed.
-fn changed_shares(
-    mut kept: BTreeMap<String, Share>,
-    changes: &BTreeMap<String, ShareChange>,
-    before: impl Fn(&str) -> Share,
-) -> BTreeMap<String, Share> {
-    for (pool, change) in changes {
-        kept.insert(pool.clone(), change.made_to(before(pool)));
-    }
-    kept
 }
 
 /// Tells the model what a department is entitled to.
@@ -84,15 +67,75 @@ fn settle(
     Ok(())
 }
 
-impl Department {
-    /// What it is entitled to in a node pool: what it was given, or what its projects have.
-    pub(crate) fn share_in(&self, pool: &str, projects: &[&Project]) -> Share {
-        let given = match pool {
-            POOL_DEFAULT_ID => self.share,
-            other => self.pool_shares.get(other).copied(),
-        };
-        given.unwrap_or_else(|| together(projects.iter().map(|project| project.share_in(pool))))
+impl Unit {
+    /// One of which nobody has said anything yet.
+    fn new(id: u64, by: String, at: Instant) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            description: String::new(),
+            created_by: by.clone(),
+            created_at: at,
+            updated_by: by,
+            updated_at: at,
+            shares: BTreeMap::new(),
+            rules: Rules::default(),
+            default_pools: Vec::new(),
+            node_types: NodeTypes::default(),
+        }
     }
+
+    /// With that change made to it.
+    fn changed(&self, change: OrgChange, by: String, at: Instant) -> Self {
+        let mut shares = if change.shares_anew { BTreeMap::new() } else { self.shares.clone() };
+        for (pool, change) in change.shares {
+            let share: &mut ShareChange = shares.entry(pool).or_default();
+            *share = share.and(change);
+        }
+        Self {
+            id: self.id,
+            name: change.name.unwrap_or_else(|| self.name.clone()),
+            description: change.description.unwrap_or_else(|| self.description.clone()),
+            created_by: self.created_by.clone(),
+            created_at: self.created_at,
+            updated_by: by,
+            updated_at: at,
+            shares,
+            rules: change.rules.unwrap_or(self.rules),
+            default_pools: change.default_pools.unwrap_or_else(|| self.default_pools.clone()),
+            node_types: change.node_types.unwrap_or_else(|| self.node_types.clone()),
+        }
+    }
+
+    /// What it was given in a node pool.
+    pub(crate) fn given(&self, pool: &str) -> ShareChange {
+        self.shares.get(pool).copied().unwrap_or_default()
+    }
+}
+
+impl Department {
+    /// What it is entitled to in a node pool: what it was given, or else the usual.
+    fn share_in(&self, pool: &str, projects: &[&Project]) -> Share {
+        self.unit.given(pool).made_to(self.usual_in(pool, projects))
+    }
+
+    /// What it has where it was given nothing: what its projects have together, within its limits.
+    pub(crate) fn usual_in(&self, pool: &str, projects: &[&Project]) -> Share {
+        let given = self.unit.given(pool);
+        let below = together(projects.iter().map(|project| project.share_in(pool)));
+        Share {
+            gpu_quota_millis: least(Some(below.gpu_quota_millis), given.gpu_limit_millis)
+                .unwrap_or(below.gpu_quota_millis),
+            cpu_quota_millis: least(below.cpu_quota_millis, given.cpu_limit_millis),
+            memory_quota_bytes: least(below.memory_quota_bytes, given.memory_limit_bytes),
+            ..below
+        }
+    }
+}
+
+/// The smaller of both, where none is unlimited.
+fn least(quota: Option<u64>, limit: Option<Option<u64>>) -> Option<u64> {
+    quota.into_iter().chain(limit.flatten()).min()
 }
 
 impl Project {
@@ -106,9 +149,8 @@ impl Project {
     }
 
     /// What it is entitled to in a node pool.
-    pub(crate) fn share_in(&self, pool: &str) -> Share {
-        let other = || self.pool_shares.get(pool).copied().unwrap_or(Share::USUAL);
-        if pool == POOL_DEFAULT_ID { self.share } else { other() }
+    fn share_in(&self, pool: &str) -> Share {
+        self.unit.given(pool).made_to(Share::USUAL)
     }
 }
 
@@ -119,24 +161,11 @@ impl State {
         if self.departments.contains_key(&DEPARTMENT_DEFAULT) {
             return Ok(());
         }
-        let created_at = self.cluster_created_at;
-        let department = Department {
-            id: DEPARTMENT_DEFAULT,
-            name: DEPARTMENT_DEFAULT_NAME.to_owned(),
-            description: String::new(),
-            created_by: SYSTEM.to_owned(),
-            created_at,
-            updated_by: SYSTEM.to_owned(),
-            updated_at: created_at,
-            share: None,
-            pool_shares: BTreeMap::new(),
-            rules: Rules::default(),
-            default_pools: Vec::new(),
-            node_types: NodeTypes::default(),
-            queue: self.department_queue(DEPARTMENT_DEFAULT, DEPARTMENT_DEFAULT_NAME)?,
-        };
+        let name = DEPARTMENT_DEFAULT_NAME.to_owned();
+        let queue = self.department_queue(DEPARTMENT_DEFAULT, &name)?;
+        let new = Unit::new(DEPARTMENT_DEFAULT, SYSTEM.to_owned(), self.cluster_created_at);
         self.last_department_id = self.last_department_id.max(DEPARTMENT_DEFAULT);
-        self.put_department(department);
+        self.put_department(Department { unit: Unit { name, ..new }, queue });
         Ok(())
     }
 
@@ -148,31 +177,22 @@ impl State {
         self.cluster.add_queue(queue).map_err(internal)
     }
 
-    /// A queue for a project.
+    /// A queue for a project; [`State::settle_project`] gives it its share.
     pub(crate) fn project_queue(
         &mut self,
         id: u64,
         name: &str,
         department_id: u64,
-        share: &Share,
     ) -> Result<QueueId, Error> {
         let department = self.departments.get(&department_id);
         let department = department.ok_or_else(|| Error::no_department(department_id))?;
         let queue = model::QueueSpec {
             name: name.to_owned(),
             parent: Some(department.queue),
-            share: model_share(share),
+            share: model_share(&Share::USUAL),
             seq: project_seq(id),
         };
         self.cluster.add_queue(queue).map_err(internal)
-    }
-
-    /// What a department is entitled to in a node pool: what it was given, or what its projects have
-    /// together.
-    pub(crate) fn department_share(&self, department: &Department, pool: &str) -> Share {
-        let mine = |project: &&Project| project.department_id == department.id;
-        let projects: Vec<_> = self.projects.values().filter(mine).collect();
-        department.share_in(pool, &projects)
     }
 
     /// All projects, by the ids of their departments.
@@ -207,7 +227,7 @@ impl State {
         let mut cluster = std::mem::take(&mut self.cluster);
         let by_department = self.projects_by_department();
         let settled = self.departments.values().try_for_each(|department| {
-            let mine = by_department.get(&department.id).map_or(&[][..], Vec::as_slice);
+            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
             settle(&mut cluster, &self.pools, department, mine)
         });
         self.cluster = cluster;
@@ -217,46 +237,29 @@ impl State {
     fn put_department(&mut self, department: Department) {
         let row = persist::department_row(&department, None);
         self.outbox.changes.push(Change::Department(row));
-        self.departments.insert(department.id, department);
+        self.departments.insert(department.unit.id, department);
     }
 
-    fn department_name_is_free(&self, name: &str, own: Option<u64>) -> Result<(), Error> {
-        match self.departments.values().find(|d| d.name == name && Some(d.id) != own) {
-            None => Ok(()),
-            Some(_) => Err(Error::conflict(format!(
-                "department `{name}` already exists; choose another name"
-            ))),
-        }
+    /// Whether a department or a project may be as it is asked to be.
+    fn check_unit(&self, unit: &Unit) -> Result<(), Error> {
+        let shares = unit.shares.values().map(|given| given.made_to(Share::USUAL));
+        admission::org_unit(&unit.name, &unit.description, shares)?;
+        self.check_places(unit.shares.keys(), &unit.default_pools, &unit.node_types)
     }
 
     pub(crate) fn create_department(
         &mut self,
         by: String,
-        spec: DepartmentSpec,
+        spec: OrgChange,
     ) -> Result<Subject, Error> {
-        let shares = spec.share.iter().chain(spec.pool_shares.values());
-        admission::org_unit(&spec.name, &spec.description, shares)?;
-        self.check_places(spec.pool_shares.keys(), &spec.default_pools, &spec.node_types)?;
-        admission::one_more("departments", self.departments.len())?;
-        self.department_name_is_free(&spec.name, None)?;
         let id = self.last_department_id + 1;
-        let queue = self.department_queue(id, &spec.name)?;
+        let unit = Unit::new(id, by.clone(), self.now).changed(spec, by, self.now);
+        self.check_unit(&unit)?;
+        admission::one_more("departments", self.departments.len())?;
+        name_is_free("department", self.departments.values().map(|one| &one.unit), &unit)?;
+        let queue = self.department_queue(id, &unit.name)?;
         self.last_department_id = id;
-        self.put_department(Department {
-            id,
-            name: spec.name,
-            description: spec.description,
-            created_by: by.clone(),
-            created_at: self.now,
-            updated_by: by,
-            updated_at: self.now,
-            share: spec.share,
-            pool_shares: spec.pool_shares,
-            rules: spec.rules,
-            default_pools: spec.default_pools,
-            node_types: spec.node_types,
-            queue,
-        });
+        self.put_department(Department { unit, queue });
         self.settle_department(id)?;
         Ok(Subject::Department(id))
     }
@@ -267,31 +270,14 @@ impl State {
         id: u64,
         change: OrgChange,
     ) -> Result<Subject, Error> {
-        let department = self.departments.get(&id).ok_or_else(|| Error::no_department(id))?;
-        let before = |pool: &str| self.department_share(department, pool);
-        let changed = (change.share != ShareChange::default())
-            .then(|| change.share.made_to(before(POOL_DEFAULT_ID)));
-        let kept = if change.pools_anew { BTreeMap::new() } else { department.pool_shares.clone() };
-        let updated = Department {
-            name: change.name.unwrap_or_else(|| department.name.clone()),
-            description: change.description.unwrap_or_else(|| department.description.clone()),
-            share: changed.or(department.share),
-            pool_shares: changed_shares(kept, &change.pool_shares, before),
-            rules: change.rules.unwrap_or(department.rules),
-            default_pools: change.default_pools.unwrap_or_else(|| department.default_pools.clone()),
-            node_types: change.node_types.unwrap_or_else(|| department.node_types.clone()),
-            updated_by: by,
-            updated_at: self.now,
-            ..department.clone()
-        };
-        let renamed = updated.name != department.name;
-        let shares = updated.share.iter().chain(updated.pool_shares.values());
-        admission::org_unit(&updated.name, &updated.description, shares)?;
-        let Department { pool_shares, default_pools, node_types, .. } = &updated;
-        self.check_places(pool_shares.keys(), default_pools, node_types)?;
-        self.department_name_is_free(&updated.name, Some(id))?;
-        self.cluster.rename_queue(updated.queue, queue_name(&updated.name)).map_err(internal)?;
-        self.put_department(updated);
+        let Department { unit: before, queue } =
+            self.departments.get(&id).ok_or_else(|| Error::no_department(id))?;
+        let (queue, unit) = (*queue, before.changed(change, by, self.now));
+        let renamed = unit.name != before.name;
+        self.check_unit(&unit)?;
+        name_is_free("department", self.departments.values().map(|one| &one.unit), &unit)?;
+        self.cluster.rename_queue(queue, queue_name(&unit.name)).map_err(internal)?;
+        self.put_department(Department { unit, queue });
         self.settle_department(id)?;
         if renamed {
             // Workloads show the name of their department.
@@ -303,10 +289,9 @@ impl State {
 
     pub(crate) fn delete_department(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
         let department = self.departments.get(&id).ok_or_else(|| Error::no_department(id))?;
-        let name = &department.name;
-        let mine = |project: &&Project| project.department_id == id;
-        let projects: Vec<_> =
-            self.projects.values().filter(mine).map(|project| project.name.as_str()).collect();
+        let name = &department.unit.name;
+        let mine = self.projects.values().filter(|project| project.department_id == id);
+        let projects: Vec<_> = mine.map(|project| project.unit.name.as_str()).collect();
         if !projects.is_empty() {
             let some = admission::some_of(projects.iter().copied());
             let count = projects.len();
@@ -330,60 +315,29 @@ impl State {
 
 /// Projects.
 impl State {
-    fn check_project(&self, spec: &ProjectSpec) -> Result<(), Error> {
-        let shares = [&spec.share].into_iter().chain(spec.pool_shares.values());
-        admission::org_unit(&spec.name, &spec.description, shares)?;
-        self.check_places(spec.pool_shares.keys(), &spec.default_pools, &spec.node_types)
-    }
-
-    fn project_name_is_free(&self, name: &str, own: Option<u64>) -> Result<(), Error> {
-        match self.projects.values().find(|p| p.name == name && Some(p.id) != own) {
-            None => Ok(()),
-            Some(_) => Err(Error::conflict(format!(
-                "project `{name}` already exists; choose another name"
-            ))),
-        }
+    fn put_project(&mut self, project: Project) -> Result<(), Error> {
+        let id = project.unit.id;
+        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
+        self.outbox.projects.insert(id);
+        self.projects.insert(id, project);
+        self.settle_project(id)
     }
 
     pub(crate) fn create_project(
         &mut self,
         by: String,
-        spec: ProjectSpec,
+        department_id: u64,
+        spec: OrgChange,
     ) -> Result<Subject, Error> {
-        self.check_project(&spec)?;
-        admission::one_more("projects", self.projects.len())?;
-        self.project_name_is_free(&spec.name, None)?;
         let id = self.last_project_id + 1;
-        let department_id = spec.department_id;
-        let queue = self.project_queue(id, &spec.name, department_id, &spec.share)?;
+        let unit = Unit::new(id, by.clone(), self.now).changed(spec, by, self.now);
+        self.check_unit(&unit)?;
+        admission::one_more("projects", self.projects.len())?;
+        name_is_free("project", self.projects.values().map(|one| &one.unit), &unit)?;
+        let queue = self.project_queue(id, &unit.name, department_id)?;
         self.last_project_id = id;
-        let project = Project {
-            id,
-            department_id,
-            name: spec.name,
-            description: spec.description,
-            created_by: by.clone(),
-            updated_by: by,
-            created_at: self.now,
-            updated_at: self.now,
-            share: spec.share,
-            pool_shares: spec.pool_shares,
-            rules: spec.rules,
-            default_pools: spec.default_pools,
-            node_types: spec.node_types,
-            queue,
-            names: BTreeMap::new(),
-        };
-        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
-        self.outbox.projects.insert(id);
-        let quota = units::format_millis(project.share.gpu_quota_millis);
-        self.projects.insert(id, project);
-        self.settle_project(id)?;
-        self.say_of_project(
-            id,
-            "ProjectCreated",
-            format!("created with a quota of {quota} GPU(s)"),
-        );
+        self.put_project(Project { unit, department_id, queue, names: BTreeMap::new() })?;
+        self.say_quota(id, "ProjectCreated", "created with a quota of");
         Ok(Subject::Project(id))
     }
 
@@ -393,47 +347,34 @@ impl State {
         id: u64,
         change: OrgChange,
     ) -> Result<Subject, Error> {
-        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?;
-        let kept = if change.pools_anew { BTreeMap::new() } else { project.pool_shares.clone() };
-        let before = |pool: &str| project.share_in(pool);
-        let spec = ProjectSpec {
-            department_id: project.department_id,
-            name: change.name.unwrap_or_else(|| project.name.clone()),
-            description: change.description.unwrap_or_else(|| project.description.clone()),
-            share: change.share.made_to(project.share),
-            pool_shares: changed_shares(kept, &change.pool_shares, before),
-            rules: change.rules.unwrap_or(project.rules),
-            default_pools: change.default_pools.unwrap_or_else(|| project.default_pools.clone()),
-            node_types: change.node_types.unwrap_or_else(|| project.node_types.clone()),
-        };
-        self.check_project(&spec)?;
-        let queue = project.queue;
-        let renamed = project.name != spec.name;
-        self.project_name_is_free(&spec.name, Some(id))?;
-        self.cluster.rename_queue(queue, spec.name.clone()).map_err(internal)?;
-        let now = self.now;
-        let project = self.projects.get_mut(&id).ok_or_else(|| Error::no_project(id))?;
-        project.name = spec.name;
-        project.description = spec.description;
-        project.share = spec.share;
-        project.pool_shares = spec.pool_shares;
-        project.rules = spec.rules;
-        project.default_pools = spec.default_pools;
-        project.node_types = spec.node_types;
-        project.updated_by = by;
-        project.updated_at = now;
-        let row = persist::project_row(project, None);
-        let quota = units::format_millis(project.share.gpu_quota_millis);
-        let shown: Vec<_> = project.names.values().copied().collect();
-        self.outbox.changes.push(Change::Project(row));
-        self.outbox.projects.insert(id);
-        self.settle_project(id)?;
-        if renamed {
+        let project = self.projects.get(&id).ok_or_else(|| Error::no_project(id))?.clone();
+        let unit = project.unit.changed(change, by, self.now);
+        self.check_unit(&unit)?;
+        name_is_free("project", self.projects.values().map(|one| &one.unit), &unit)?;
+        self.cluster.rename_queue(project.queue, unit.name.clone()).map_err(internal)?;
+        if unit.name != project.unit.name {
             // Workloads show the name of their project.
-            self.outbox.shown.extend(shown);
+            self.outbox.shown.extend(project.names.values());
         }
-        self.say_of_project(id, "ProjectUpdated", format!("updated; the quota is {quota} GPU(s)"));
+        self.put_project(Project { unit, ..project })?;
+        self.say_quota(id, "ProjectUpdated", "updated; the quota is");
         Ok(Subject::Project(id))
+    }
+
+    /// Says what the quota of a project is now, with a warning where its department has less.
+    fn say_quota(&mut self, id: u64, kind: &'static str, what: &str) {
+        let Some(project) = self.projects.get(&id) else { return };
+        let Some(department) = self.departments.get(&project.department_id) else { return };
+        let mine = |other: &&Project| other.department_id == project.department_id;
+        let projects: Vec<_> = self.projects.values().filter(mine).collect();
+        let above = self.project_view(project).above(&self.department_view(department, &projects));
+        let gpus = units::format_millis(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
+        let text = format!("{what} {gpus} GPU(s)");
+        let news = match above {
+            None => News::new(kind, text),
+            Some(above) => News::new(kind, format!("{text}; {above}")).warning(),
+        };
+        self.say_of_project(id, news);
     }
 
     pub(crate) fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
@@ -442,7 +383,7 @@ impl State {
             let some = admission::some_of(project.names.keys().map(String::as_str));
             return Err(Error::conflict(format!(
                 "project `{}` still has {} workload(s) ({some}); delete them first",
-                project.name,
+                project.unit.name,
                 project.names.len()
             )));
         }
@@ -450,10 +391,24 @@ impl State {
         let department_id = project.department_id;
         let row = persist::project_row(project, Some(self.now));
         self.outbox.changes.push(Change::Project(row));
-        self.say_of_project(id, "ProjectDeleted", "deleted".to_owned());
+        self.say_of_project(id, News::new("ProjectDeleted", "deleted"));
         self.projects.remove(&id);
         self.settle_department(department_id)?;
         self.delete_objects_of(by, Scope::Project(id));
         Ok(Subject::Nothing)
     }
+}
+
+/// Refuses a name that another one has.
+fn name_is_free<'a>(
+    what: &str,
+    mut all: impl Iterator<Item = &'a Unit>,
+    unit: &Unit,
+) -> Result<(), Error> {
+    if all.any(|one| one.name == unit.name && one.id != unit.id) {
+        let name = &unit.name;
+        let why = format!("{what} `{name}` already exists; choose another name");
+        return Err(Error::conflict(why));
+    }
+    Ok(())
 }

@@ -12,10 +12,11 @@ use store::{
 use units::Instant;
 
 use crate::Error;
-use crate::command::WorkloadSpec;
+use crate::command::{ShareChange, WorkloadSpec};
+use crate::pools::POOL_DEFAULT_ID;
 use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together};
-use crate::state::{Department, Ended, Pod, Project, Workload};
-use crate::view::{Event, NodeTypes, Phase, Rank, ReasonView, Rules, Share, WorkloadKind};
+use crate::state::{Department, Ended, Pod, Project, Unit, Workload};
+use crate::view::{Event, NodeTypes, Phase, Rank, ReasonView, Rules, WorkloadKind};
 
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
 macro_rules! words {
@@ -64,23 +65,24 @@ words!(CleanPods, clean_word, clean, "what becomes of pods":
 words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
 
 pub(crate) fn department_row(
-    department: &Department,
+    Department { unit, .. }: &Department,
     deleted_at: Option<Instant>,
 ) -> DepartmentRow {
+    let (share, pool_shares) = shares_body(&unit.shares);
     DepartmentRow {
-        id: department.id,
-        name: department.name.clone(),
+        id: unit.id,
+        name: unit.name.clone(),
         body: DepartmentBody {
-            description: department.description.clone(),
-            created_by: department.created_by.clone(),
-            created_at_ms: department.created_at.0,
-            updated_by: department.updated_by.clone(),
-            updated_at_ms: department.updated_at.0,
-            share: department.share.as_ref().map(share_body),
-            rules: rules_body(department.rules),
-            pool_shares: shares_body(&department.pool_shares),
-            default_pools: department.default_pools.clone(),
-            node_types: types_body(&department.node_types),
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at_ms: unit.created_at.0,
+            updated_by: unit.updated_by.clone(),
+            updated_at_ms: unit.updated_at.0,
+            share,
+            rules: rules_body(unit.rules),
+            pool_shares,
+            default_pools: unit.default_pools.clone(),
+            node_types: types_body(&unit.node_types),
         },
         deleted_at,
     }
@@ -92,7 +94,7 @@ pub(crate) fn department_from_row(
     queue: model::QueueId,
 ) -> Result<Department, Error> {
     let body = &row.body;
-    Ok(Department {
+    let unit = Unit {
         id: row.id,
         name: row.name.clone(),
         description: body.description.clone(),
@@ -100,31 +102,32 @@ pub(crate) fn department_from_row(
         created_at: Instant(body.created_at_ms),
         updated_by: body.updated_by.clone(),
         updated_at: Instant(body.updated_at_ms),
-        share: body.share.as_ref().map(share_from_body).transpose()?,
+        shares: shares_from_body(body.share.as_ref(), &body.pool_shares)?,
         rules: rules_from_body(body.rules),
-        pool_shares: shares_from_body(&body.pool_shares)?,
         default_pools: body.default_pools.clone(),
         node_types: types_from_body(&body.node_types),
-        queue,
-    })
+    };
+    Ok(Department { unit, queue })
 }
 
 pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
+    let unit = &project.unit;
+    let (share, pool_shares) = shares_body(&unit.shares);
     ProjectRow {
-        id: project.id,
-        name: project.name.clone(),
+        id: unit.id,
+        name: unit.name.clone(),
         body: ProjectBody {
-            description: project.description.clone(),
-            created_by: project.created_by.clone(),
-            created_at_ms: project.created_at.0,
-            updated_by: Some(project.updated_by.clone()),
-            updated_at_ms: project.updated_at.0,
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at_ms: unit.created_at.0,
+            updated_by: Some(unit.updated_by.clone()),
+            updated_at_ms: unit.updated_at.0,
             department_id: project.department_id,
-            share: share_body(&project.share),
-            rules: rules_body(project.rules),
-            pool_shares: shares_body(&project.pool_shares),
-            default_pools: project.default_pools.clone(),
-            node_types: types_body(&project.node_types),
+            share: share.unwrap_or_default(),
+            rules: rules_body(unit.rules),
+            pool_shares,
+            default_pools: unit.default_pools.clone(),
+            node_types: types_body(&unit.node_types),
         },
         deleted_at,
     }
@@ -133,23 +136,20 @@ pub(crate) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
 /// A project without workloads, with its place in the model.
 pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Result<Project, Error> {
     let body = &row.body;
-    Ok(Project {
+    let unit = Unit {
         id: row.id,
-        department_id: body.department_id,
         name: row.name.clone(),
         description: body.description.clone(),
         created_by: body.created_by.clone(),
         created_at: Instant(body.created_at_ms),
         updated_by: body.updated_by.as_ref().unwrap_or(&body.created_by).clone(),
         updated_at: Instant(body.updated_at_ms),
-        share: share_from_body(&body.share)?,
+        shares: shares_from_body(Some(&body.share), &body.pool_shares)?,
         rules: rules_from_body(body.rules),
-        pool_shares: shares_from_body(&body.pool_shares)?,
         default_pools: body.default_pools.clone(),
         node_types: types_from_body(&body.node_types),
-        queue,
-        names: BTreeMap::new(),
-    })
+    };
+    Ok(Project { unit, department_id: body.department_id, queue, names: BTreeMap::new() })
 }
 
 fn rules_body(rules: Rules) -> RulesBody {
@@ -176,15 +176,26 @@ fn types_from_body(body: &NodeTypesBody) -> NodeTypes {
     NodeTypes { training, workspace, names }
 }
 
-fn shares_body(shares: &BTreeMap<String, Share>) -> BTreeMap<String, ShareBody> {
-    shares.iter().map(|(pool, share)| (pool.clone(), share_body(share))).collect()
+/// Shares by the ids of their pools: that of the pool `default`, and the others.
+fn shares_body(
+    shares: &BTreeMap<String, ShareChange>,
+) -> (Option<ShareBody>, BTreeMap<String, ShareBody>) {
+    let mut all: BTreeMap<_, _> =
+        shares.iter().map(|(pool, share)| (pool.clone(), share_body(share))).collect();
+    (all.remove(POOL_DEFAULT_ID), all)
 }
 
-fn shares_from_body(body: &BTreeMap<String, ShareBody>) -> Result<BTreeMap<String, Share>, Error> {
-    body.iter().map(|(pool, body)| Ok((pool.clone(), share_from_body(body)?))).collect()
+fn shares_from_body(
+    default: Option<&ShareBody>,
+    others: &BTreeMap<String, ShareBody>,
+) -> Result<BTreeMap<String, ShareChange>, Error> {
+    let default = default.map(|body| (POOL_DEFAULT_ID, body));
+    let others = others.iter().map(|(pool, body)| (pool.as_str(), body));
+    let all = default.into_iter().chain(others);
+    all.map(|(pool, body)| Ok((pool.to_owned(), share_from_body(body)?))).collect()
 }
 
-fn share_body(share: &Share) -> ShareBody {
+fn share_body(share: &ShareChange) -> ShareBody {
     ShareBody {
         gpu_quota_millis: share.gpu_quota_millis,
         gpu_limit_millis: share.gpu_limit_millis,
@@ -195,12 +206,12 @@ fn share_body(share: &Share) -> ShareBody {
         memory_limit_bytes: share.memory_limit_bytes,
         cpu_weight: share.cpu_weight,
         memory_weight: share.memory_weight,
-        rank: (share.rank != Rank::default()).then(|| rank_word(share.rank).to_owned()),
+        rank: share.rank.map(|rank| rank_word(rank).to_owned()),
     }
 }
 
-pub(crate) fn share_from_body(body: &ShareBody) -> Result<Share, Error> {
-    Ok(Share {
+fn share_from_body(body: &ShareBody) -> Result<ShareChange, Error> {
+    Ok(ShareChange {
         gpu_quota_millis: body.gpu_quota_millis,
         gpu_limit_millis: body.gpu_limit_millis,
         over_quota_weight: body.over_quota_weight,
@@ -210,7 +221,7 @@ pub(crate) fn share_from_body(body: &ShareBody) -> Result<Share, Error> {
         memory_limit_bytes: body.memory_limit_bytes,
         cpu_weight: body.cpu_weight,
         memory_weight: body.memory_weight,
-        rank: body.rank.as_deref().map(rank).transpose()?.unwrap_or_default(),
+        rank: body.rank.as_deref().map(rank).transpose()?,
     })
 }
 

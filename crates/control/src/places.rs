@@ -45,15 +45,15 @@ impl State {
     /// Node pools of workloads of a project that name none; empty = all.
     pub(crate) fn effective_pools<'a>(&'a self, project: &'a Project) -> &'a [String] {
         let department = self.departments.get(&project.department_id);
-        let above = department.map_or(&[][..], |department| &department.default_pools);
-        if project.default_pools.is_empty() { above } else { &project.default_pools }
+        let above = department.map_or(&[][..], |department| &department.unit.default_pools);
+        if project.unit.default_pools.is_empty() { above } else { &project.unit.default_pools }
     }
 
     /// Types of nodes that a project and its department leave to workloads.
     pub(crate) fn effective_types(&self, project: &Project) -> NodeTypes {
-        let own = project.node_types.clone();
+        let own = project.unit.node_types.clone();
         let Some(department) = self.departments.get(&project.department_id) else { return own };
-        let above = &department.node_types;
+        let above = &department.unit.node_types;
         let mut names = above.names.clone();
         names.extend(own.names);
         // Where nothing is common, its own stand here, and submissions are refused.
@@ -75,20 +75,20 @@ impl State {
             spec.node_pools = self.effective_pools(project).to_vec();
         }
         let department = self.departments.get(&project.department_id);
-        let above = department.map_or(&[][..], |found| found.node_types.of(spec.kind));
-        let own = project.node_types.of(spec.kind);
+        let above = department.map_or(&[][..], |found| found.unit.node_types.of(spec.kind));
+        let own = project.unit.node_types.of(spec.kind);
         let left = both(above, own).ok_or_else(|| {
             Error::conflict(format!(
                 "project `{}` and its department allow no type of node in common; change the \
                  nodeTypes of one of them",
-                project.name
+                project.unit.name
             ))
         })?;
         if let Some(other) = spec.node_types.iter().find(|t| !left.is_empty() && !left.contains(t))
         {
             let why = format!(
                 "nodeType: project `{}` does not allow nodes of type `{}`; it allows {}",
-                project.name,
+                project.unit.name,
                 units::shown(other),
                 admission::some_of(left.iter().map(String::as_str))
             );

@@ -385,10 +385,10 @@ impl State {
         let object = self.delete_object(by, KIND, id)?;
         self.pools.retain(|pool| pool.id() != id);
         for project in self.projects.values_mut() {
-            project.pool_shares.remove(id);
+            project.unit.shares.remove(id);
         }
         for department in self.departments.values_mut() {
-            department.pool_shares.remove(id);
+            department.unit.shares.remove(id);
         }
         self.settle_pools()?;
         self.cluster.remove_pool(&name).map_err(unreadable)?;
@@ -400,10 +400,10 @@ impl State {
         let living = self.workloads.values().filter(|workload| workload.completed_at.is_none());
         let workloads: Vec<_> =
             living.filter(|w| names(&w.spec.node_pools)).map(|w| w.spec.name.as_str()).collect();
-        let projects = self.projects.values().filter(|project| names(&project.default_pools));
-        let projects: Vec<_> = projects.map(|project| project.name.as_str()).collect();
-        let departments = self.departments.values().filter(|one| names(&one.default_pools));
-        let departments: Vec<_> = departments.map(|one| one.name.as_str()).collect();
+        let projects = self.projects.values().filter(|project| names(&project.unit.default_pools));
+        let projects: Vec<_> = projects.map(|project| project.unit.name.as_str()).collect();
+        let departments = self.departments.values().filter(|one| names(&one.unit.default_pools));
+        let departments: Vec<_> = departments.map(|one| one.unit.name.as_str()).collect();
         for (what, who, cure) in [
             ("workload", workloads, "delete them"),
             ("project", projects, "take it off their defaultNodePools"),

@@ -10,11 +10,13 @@ use units::{Kind, Resources};
 use uuid::Uuid;
 
 use crate::persist;
-use crate::pools::{POOL_DEFAULT_ID, Pool};
-use crate::state::{Action, Department, Ended, Outbox, Pod, Project, State, Workload, pod_name};
+use crate::pools::Pool;
+use crate::state::{
+    Action, Department, Ended, Outbox, Pod, Project, State, Unit, Workload, pod_name,
+};
 use crate::view::{
-    DepartmentView, Event, NodeView, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
-    Share, Standing, View, WorkloadView,
+    Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
+    Standing, View, WorkloadView,
 };
 
 /// A batch, ready to be written, shown and acted on, in this order.
@@ -148,13 +150,13 @@ impl State {
         }
         let projects = self.projects.values().map(|project| {
             let fresh = self.project_view(project);
-            (project.id, shared(before.projects.get(&project.id), fresh))
+            (project.unit.id, shared(before.projects.get(&project.unit.id), fresh))
         });
         let by_department = self.projects_by_department();
         let departments = self.departments.values().map(|department| {
-            let mine = by_department.get(&department.id).map_or(&[][..], Vec::as_slice);
+            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
             let fresh = self.department_view(department, mine);
-            (department.id, shared(before.departments.get(&department.id), fresh))
+            (department.unit.id, shared(before.departments.get(&department.unit.id), fresh))
         });
         let nodes = self.nodes.values().enumerate();
         let nodes = nodes
@@ -173,60 +175,55 @@ impl State {
     }
 
     /// Given its projects: looking for them for each department would take squares.
-    fn department_view(&self, department: &Department, projects: &[&Project]) -> DepartmentView {
-        DepartmentView {
-            id: department.id,
-            name: department.name.clone(),
-            description: department.description.clone(),
-            created_by: department.created_by.clone(),
-            created_at: department.created_at,
-            updated_by: department.updated_by.clone(),
-            updated_at: department.updated_at,
-            share: department.share_in(POOL_DEFAULT_ID, projects),
-            rules: department.rules,
-            default_pools: department.default_pools.clone(),
-            node_types: department.node_types.clone(),
-            standing: self.standing(department.queue),
-            pools: self.pool_shares(department.queue, |pool| department.share_in(pool, projects)),
+    pub(crate) fn department_view(
+        &self,
+        department: &Department,
+        projects: &[&Project],
+    ) -> OrgUnit {
+        let usual = |pool: &str| department.usual_in(pool, projects);
+        self.unit_view(&department.unit, department.queue, usual)
+    }
+
+    pub(crate) fn project_view(&self, project: &Project) -> ProjectView {
+        ProjectView {
+            unit: self.unit_view(&project.unit, project.queue, |_| Share::USUAL),
+            department_id: project.department_id,
+            department_name: self.department_name(project.department_id),
+            effective_rules: self.effective_rules(project),
+            effective_pools: self.effective_pools(project).to_vec(),
+            effective_types: self.effective_types(project),
         }
     }
 
-    fn project_view(&self, project: &Project) -> ProjectView {
-        ProjectView {
-            id: project.id,
-            department_id: project.department_id,
-            department_name: self.department_name(project.department_id),
-            name: project.name.clone(),
-            description: project.description.clone(),
-            created_by: project.created_by.clone(),
-            created_at: project.created_at,
-            updated_by: project.updated_by.clone(),
-            updated_at: project.updated_at,
-            share: project.share,
-            rules: project.rules,
-            effective_rules: self.effective_rules(project),
-            default_pools: project.default_pools.clone(),
-            effective_pools: self.effective_pools(project).to_vec(),
-            node_types: project.node_types.clone(),
-            effective_types: self.effective_types(project),
-            standing: self.standing(project.queue),
-            pools: self.pool_shares(project.queue, |pool| project.share_in(pool)),
+    fn unit_view(&self, unit: &Unit, queue: QueueId, usual: impl Fn(&str) -> Share) -> OrgUnit {
+        let in_pool = |pool: &Pool| {
+            let usual = usual(pool.id());
+            PoolShare {
+                id: pool.id().to_owned(),
+                name: pool.name().to_owned(),
+                share: unit.given(pool.id()).made_to(usual),
+                usual,
+                standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
+            }
+        };
+        OrgUnit {
+            id: unit.id,
+            name: unit.name.clone(),
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at: unit.created_at,
+            updated_by: unit.updated_by.clone(),
+            updated_at: unit.updated_at,
+            rules: unit.rules,
+            default_pools: unit.default_pools.clone(),
+            node_types: unit.node_types.clone(),
+            standing: self.standing(queue),
+            pools: self.pools.iter().map(in_pool).collect(),
         }
     }
 
     fn department_name(&self, id: u64) -> String {
-        self.departments.get(&id).map(|found| found.name.clone()).unwrap_or_default()
-    }
-
-    /// How a department or project stands in each pool.
-    fn pool_shares(&self, queue: QueueId, share: impl Fn(&str) -> Share) -> Vec<PoolShare> {
-        let row = |pool: &Pool| PoolShare {
-            id: pool.id().to_owned(),
-            name: pool.name().to_owned(),
-            share: share(pool.id()),
-            standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
-        };
-        self.pools.iter().map(row).collect()
+        self.departments.get(&id).map(|found| found.unit.name.clone()).unwrap_or_default()
     }
 
     /// How it stands in all pools together.
@@ -313,7 +310,7 @@ impl State {
             id: workload.id,
             seq: workload.seq,
             project_id: workload.project_id,
-            project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
+            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
             department_id,
             department_name: self.department_name(department_id),
             spec: workload.spec.clone(),

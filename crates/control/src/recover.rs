@@ -108,8 +108,7 @@ impl State {
         }
         self.make_default_department()?;
         for row in &snapshot.projects {
-            let share = persist::share_from_body(&row.body.share)?;
-            let queue = self.project_queue(row.id, &row.name, row.body.department_id, &share)?;
+            let queue = self.project_queue(row.id, &row.name, row.body.department_id)?;
             self.projects.insert(row.id, persist::project_from_row(row, queue)?);
         }
         self.settle_shares()

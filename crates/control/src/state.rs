@@ -10,15 +10,15 @@ use store::{Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::WorkloadSpec;
+use crate::command::{ShareChange, WorkloadSpec};
 use crate::options::NodeSpec;
 use crate::pools::Pool;
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
-/// A department.
+/// What departments and projects have in common, beside their place in the model.
 #[derive(Debug, Clone)]
-pub(crate) struct Department {
+pub(crate) struct Unit {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) description: String,
@@ -26,13 +26,17 @@ pub(crate) struct Department {
     pub(crate) created_at: Instant,
     pub(crate) updated_by: String,
     pub(crate) updated_at: Instant,
-    /// What it was given; none: what its projects have, together.
-    pub(crate) share: Option<Share>,
-    /// The same in other node pools than `default`, by their ids.
-    pub(crate) pool_shares: BTreeMap<String, Share>,
+    /// What it was given in node pools, by their ids.
+    pub(crate) shares: BTreeMap<String, ShareChange>,
     pub(crate) rules: Rules,
     pub(crate) default_pools: Vec<String>,
     pub(crate) node_types: NodeTypes,
+}
+
+/// A department.
+#[derive(Debug, Clone)]
+pub(crate) struct Department {
+    pub(crate) unit: Unit,
     /// Its place in the model.
     pub(crate) queue: QueueId,
 }
@@ -40,20 +44,8 @@ pub(crate) struct Department {
 /// A project.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    pub(crate) id: u64,
+    pub(crate) unit: Unit,
     pub(crate) department_id: u64,
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) created_by: String,
-    pub(crate) created_at: Instant,
-    pub(crate) updated_by: String,
-    pub(crate) updated_at: Instant,
-    pub(crate) share: Share,
-    /// The same in other node pools than `default`, by their ids.
-    pub(crate) pool_shares: BTreeMap<String, Share>,
-    pub(crate) rules: Rules,
-    pub(crate) default_pools: Vec<String>,
-    pub(crate) node_types: NodeTypes,
     /// Its place in the model.
     pub(crate) queue: QueueId,
     /// Its workloads that are not deleted, by name.
@@ -351,7 +343,7 @@ impl State {
             project_name: self
                 .projects
                 .get(&project_id)
-                .map(|p| p.name.clone())
+                .map(|p| p.unit.name.clone())
                 .unwrap_or_default(),
             code: news.code.map(ToOwned::to_owned),
             message: news.message,
@@ -361,19 +353,19 @@ impl State {
     }
 
     /// Records an event about a project.
-    pub(crate) fn say_of_project(&mut self, id: u64, kind: &'static str, message: String) {
+    pub(crate) fn say_of_project(&mut self, id: u64, news: News) {
         let event = Event {
             seq: self.last_event_seq + 1,
             at: self.now,
-            kind: kind.to_owned(),
-            warning: false,
+            kind: news.kind.to_owned(),
+            warning: news.warning,
             workload_id: None,
             workload_name: String::new(),
             pod_name: None,
             project_id: Some(id),
-            project_name: self.projects.get(&id).map(|p| p.name.clone()).unwrap_or_default(),
+            project_name: self.projects.get(&id).map(|p| p.unit.name.clone()).unwrap_or_default(),
             code: None,
-            message,
+            message: news.message,
         };
         self.last_event_seq += 1;
         self.outbox.events.push((Arc::new(event), Some(id)));

@@ -70,7 +70,8 @@ impl State {
             self.pools.iter().map(|pool| (pool.model, pool.kept_as())).collect();
         for project in self.projects.values() {
             for (&pool, &kept) in &pools {
-                by_queue.insert(self.cluster.queue_in(project.queue, pool), (project.id, kept));
+                by_queue
+                    .insert(self.cluster.queue_in(project.queue, pool), (project.unit.id, kept));
             }
         }
         for step in ledger.ended(ended) {

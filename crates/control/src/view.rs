@@ -13,7 +13,7 @@ pub struct View {
     /// Number of the last event that is part of this view.
     pub event_seq: u64,
     /// Departments by id.
-    pub departments: BTreeMap<u64, Arc<DepartmentView>>,
+    pub departments: BTreeMap<u64, Arc<OrgUnit>>,
     /// Projects by id.
     pub projects: BTreeMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id.
@@ -30,9 +30,9 @@ pub struct View {
     pub capacity: Resources,
 }
 
-/// A department and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DepartmentView {
+/// A department and how it stands, or what a project has in common with one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrgUnit {
     /// Id, shown as a string of digits at the API.
     pub id: u64,
     /// Name, unique.
@@ -47,11 +47,9 @@ pub struct DepartmentView {
     pub updated_by: String,
     /// Last change.
     pub updated_at: Instant,
-    /// Its share of the node pool `default`.
-    pub share: Share,
     /// How long its workloads may run.
     pub rules: Rules,
-    /// Node pools of workloads whose project names none either, the best first; empty = all.
+    /// Node pools of workloads that name none, the best first; empty = those of whom it belongs to.
     pub default_pools: Vec<String>,
     /// Which nodes its workloads may go to.
     pub node_types: NodeTypes,
@@ -59,6 +57,14 @@ pub struct DepartmentView {
     pub standing: Standing,
     /// What it has in each node pool, in the order of [`View::pools`].
     pub pools: Vec<PoolShare>,
+}
+
+impl OrgUnit {
+    /// What it is entitled to in the node pool `default`.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        self.pools.first().map_or(Share::USUAL, |pool| pool.share)
+    }
 }
 
 /// What a department or a project has in a node pool.
@@ -70,6 +76,8 @@ pub struct PoolShare {
     pub name: String,
     /// What it is entitled to there.
     pub share: Share,
+    /// What it would be entitled to there, had it been given nothing.
+    pub usual: Share,
     /// How it stands there.
     pub standing: Standing,
 }
@@ -90,44 +98,41 @@ pub struct Standing {
 }
 
 /// A project and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectView {
-    /// Id, shown as a string of digits at the API.
-    pub id: u64,
+    /// What a department has as well.
+    pub unit: OrgUnit,
     /// Id of its department.
     pub department_id: u64,
     /// Name of its department.
     pub department_name: String,
-    /// Name, unique.
-    pub name: String,
-    /// Free text.
-    pub description: String,
-    /// Who created it.
-    pub created_by: String,
-    /// When.
-    pub created_at: Instant,
-    /// Who changed it last.
-    pub updated_by: String,
-    /// Last change.
-    pub updated_at: Instant,
-    /// Its share of the node pool `default`.
-    pub share: Share,
-    /// How long its workloads may run.
-    pub rules: Rules,
-    /// What applies, with the rules of its department.
+    /// The rules that apply, with those of its department.
     pub effective_rules: Rules,
-    /// Node pools of workloads that name none, the best first; empty = those of the department.
-    pub default_pools: Vec<String>,
-    /// What applies, with those of its department; empty = all.
+    /// The node pools that apply, with those of its department; empty = all.
     pub effective_pools: Vec<String>,
-    /// Which nodes its workloads may go to.
-    pub node_types: NodeTypes,
-    /// What applies, with those of its department.
+    /// The types of nodes that apply, with those of its department.
     pub effective_types: NodeTypes,
-    /// How it stands in all pools together.
-    pub standing: Standing,
-    /// What it has in each node pool, in the order of [`View::pools`].
-    pub pools: Vec<PoolShare>,
+}
+
+impl ProjectView {
+    /// In words, where its quota is above what its department, which divides its own, can give it.
+    #[must_use]
+    pub fn above(&self, department: &OrgUnit) -> Option<String> {
+        let both = self.unit.pools.iter().zip(&department.pools);
+        let pools = both.filter_map(|(own, all)| {
+            let [own_gpus, all_gpus] = [own, all].map(|pool| pool.share.gpu_quota_millis);
+            (own_gpus > all_gpus).then(|| {
+                let [own_gpus, all_gpus] = [own_gpus, all_gpus].map(units::format_millis);
+                format!("{own_gpus} of {all_gpus} GPU(s) in node pool {}", own.name)
+            })
+        });
+        let pools = pools.collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "the quota is more than department {} has: {pools}; what is above counts as over quota",
+            department.name
+        );
+        (!pools.is_empty()).then_some(text)
+    }
 }
 
 /// Types of nodes, by the kinds of workloads that may go to them; empty = all. The type of a node is

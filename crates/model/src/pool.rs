@@ -170,11 +170,11 @@ impl Cluster {
         roots.map(|(id, _)| id)
     }
 
-    /// What a queue is called in explanations: with its pool, if there are several of its name.
+    /// What a queue is called in explanations: with its pool, if there are several.
     #[must_use]
     pub fn queue_name(&self, id: QueueId) -> String {
         let queue = &self.queues[id];
-        if self.pools.divided {
+        if self.pools.divided && self.pools.living().nth(1).is_some() {
             format!("{} in pool {}", queue.name, self.pool_name(queue.pool))
         } else {
             queue.name.clone()

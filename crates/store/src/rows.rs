@@ -53,10 +53,10 @@ pub struct ProjectBody {
     /// How long its workloads may run.
     #[serde(default)]
     pub rules: RulesBody,
-    /// What it is entitled to in the node pool `default`.
+    /// What it was given in the node pool `default`.
     #[serde(flatten)]
     pub share: ShareBody,
-    /// What it is entitled to in others, by their ids.
+    /// What it was given in others, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pool_shares: BTreeMap<String, ShareBody>,
     /// Node pools of workloads that name none, by their names.
@@ -97,12 +97,12 @@ pub struct DepartmentBody {
     pub updated_by: String,
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
-    /// What it is entitled to; none: what its projects are, together.
+    /// What it was given in the node pool `default`; none: nothing.
     pub share: Option<ShareBody>,
     /// How long workloads may run.
     #[serde(default)]
     pub rules: RulesBody,
-    /// What it is entitled to in other node pools than `default`, by their ids.
+    /// What it was given in other node pools than `default`, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pool_shares: BTreeMap<String, ShareBody>,
     /// Node pools of workloads that name none, by their names.
@@ -163,34 +163,45 @@ pub struct RulesBody {
     pub workspace_run_ms_max: Option<u64>,
 }
 
-/// What a project or a department is entitled to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a project or a department was given. What is left out it was not given; a null is unlimited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ShareBody {
     /// Deserved GPUs in thousandths.
-    pub gpu_quota_millis: u64,
-    /// Most GPUs in thousandths; none = unlimited.
-    pub gpu_limit_millis: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_quota_millis: Option<u64>,
+    /// Most GPUs in thousandths.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub gpu_limit_millis: Option<Option<u64>>,
     /// Weight when left-over capacity is divided.
-    pub over_quota_weight: u64,
-    /// Deserved CPU thousandths; none = unlimited.
-    pub cpu_quota_millis: Option<u64>,
-    /// Deserved bytes of memory; none = unlimited.
-    pub memory_quota_bytes: Option<u64>,
-    /// Most CPU thousandths; none = unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_limit_millis: Option<u64>,
-    /// Most bytes of memory; none = unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_limit_bytes: Option<u64>,
-    /// Weight for CPU; none = `over_quota_weight`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_weight: Option<u64>,
-    /// Weight for memory; none = `over_quota_weight`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_weight: Option<u64>,
-    /// Rank among its siblings; none = the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_quota_weight: Option<u64>,
+    /// Deserved CPU thousandths.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub cpu_quota_millis: Option<Option<u64>>,
+    /// Deserved bytes of memory.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub memory_quota_bytes: Option<Option<u64>>,
+    /// Most CPU thousandths.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub cpu_limit_millis: Option<Option<u64>>,
+    /// Most bytes of memory.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<Option<u64>>,
+    /// Weight for CPU; a null is that of the GPUs.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub cpu_weight: Option<Option<u64>>,
+    /// Weight for memory; a null is that of the GPUs.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub memory_weight: Option<Option<u64>>,
+    /// Rank among its siblings.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<String>,
+}
+
+/// A value that is there, be it null.
+fn said<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<u64>>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
 }
 
 /// A workload as it was asked for.

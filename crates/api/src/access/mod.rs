@@ -16,7 +16,7 @@ use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
 use units::Instant;
 
-pub(crate) use bounds::{check_department, check_project};
+pub(crate) use bounds::check_bounds;
 pub(crate) use guard::authorise;
 pub(crate) use rules::{AccessRule, RuleIndex};
 
@@ -247,29 +247,7 @@ mod tests {
     use super::*;
 
     fn in_department(project: u64, department_id: u64) -> (u64, Arc<ProjectView>) {
-        let at = units::Instant(0);
-        let share = control::view::Share::none(1);
-        let (name, standing) = (String::new(), control::view::Standing::default());
-        let view = ProjectView {
-            id: project,
-            department_id,
-            department_name: name.clone(),
-            name: name.clone(),
-            description: name.clone(),
-            created_by: name.clone(),
-            created_at: at,
-            updated_by: name,
-            updated_at: at,
-            share,
-            rules: control::view::Rules::default(),
-            effective_rules: control::view::Rules::default(),
-            default_pools: Vec::new(),
-            effective_pools: Vec::new(),
-            node_types: control::view::NodeTypes::default(),
-            effective_types: control::view::NodeTypes::default(),
-            standing,
-            pools: Vec::new(),
-        };
+        let view = ProjectView { department_id, ..ProjectView::default() };
         (project, Arc::new(view))
     }
 

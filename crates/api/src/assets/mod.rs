@@ -179,7 +179,7 @@ pub(crate) fn shown<S: AssetSpec>(
         cluster_id,
         department_id,
         project_id,
-        project_name: project.map(|project| project.name.clone()),
+        project_name: project.map(|project| project.unit.name.clone()),
         workload_supported_types: body.supports,
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),

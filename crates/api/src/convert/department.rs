@@ -4,58 +4,47 @@ use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest,
 };
-use control::view::{DepartmentView, View};
-use control::{DepartmentSpec, OrgChange};
+use control::OrgChange;
+use control::view::{OrgUnit, View};
 use units::Instant;
 
 use super::Context;
 use super::project::{node_types, node_types_wire};
 use super::rules::{rules, rules_wire};
 use super::share::{
-    Asked, gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources, totals,
+    gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources, shares, totals,
 };
 use crate::edge::{Fault, Row, Scalar, Type};
 
 /// What a creation asks for. Without resources a department has those of its projects together.
-pub(crate) fn department_creation(
-    request: DepartmentCreationRequest,
-) -> Result<DepartmentSpec, Fault> {
+pub(crate) fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
-    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    let (share, pool_shares) = match request.resources.as_slice() {
-        [] => Default::default(),
-        given => Asked::read(given)?.anew(),
-    };
-    Ok(DepartmentSpec {
-        name: request.name,
-        description: request.description.unwrap_or_default(),
-        share,
-        pool_shares,
-        rules: rules.unwrap_or_default(),
-        default_pools: request.default_node_pools.unwrap_or_default(),
-        node_types: request.node_types.map(node_types).unwrap_or_default(),
+    Ok(OrgChange {
+        name: Some(request.name),
+        description: request.description,
+        shares: shares(&request.resources)?,
+        shares_anew: true,
+        rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
+        default_pools: request.default_node_pools,
+        node_types: request.node_types.map(node_types),
     })
 }
 
-/// What an update makes of a department: resources as in a creation, all of them kept where none
-/// are given, like a description that is left out.
+/// What an update makes of a department; what is left out is kept.
 pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
-    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
-    let shares = match request.resources.as_slice() {
-        [] => OrgChange::default(),
-        given => Asked::read(given)?.replacing(),
-    };
     Ok(OrgChange {
+        name: None,
         description: request.description,
-        rules,
+        shares: shares(&request.resources)?,
+        shares_anew: !request.resources.is_empty(),
+        rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
-        ..shares
     })
 }
 
 /// A department as the wire shows it.
-pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) -> DepartmentForList {
+pub(crate) fn department(of: &OrgUnit, view: &View, context: &Context) -> DepartmentForList {
     let children = view.projects.values().filter(|project| project.department_id == of.id);
     DepartmentForList {
         id: of.id.to_string(),
@@ -68,8 +57,8 @@ pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) ->
         updated_by: of.updated_by.clone(),
         children: children
             .map(|project| DepartmentProjectChild {
-                id: project.id.to_string(),
-                name: project.name.clone(),
+                id: project.unit.id.to_string(),
+                name: project.unit.name.clone(),
             })
             .collect(),
         status: DepartmentStatus {
@@ -85,7 +74,7 @@ pub(crate) fn department(of: &DepartmentView, view: &View, context: &Context) ->
     }
 }
 
-impl Row for DepartmentView {
+impl Row for OrgUnit {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("name", Type::Text),

@@ -34,7 +34,7 @@ pub(crate) use pool::{node_pool, pool_change, pool_creation};
 pub(crate) use priority::Class;
 pub(crate) use project::{creation, namespace, parent, project, update};
 pub(crate) use revision::revision;
-pub(crate) use share::{Asked, ranks};
+pub(crate) use share::{ranks, shares, some_shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use typed::{asked_for, typed};
 pub(crate) use workload::{category, kind_name, phase_name, workload};

@@ -7,61 +7,54 @@ use api_types::{
     NodeTypesPerWorkload, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
     ProjectUpdateRequest,
 };
-use control::view::{DepartmentView, NodeTypes, ProjectView};
-use control::{DEPARTMENT_DEFAULT, OrgChange, ProjectSpec};
+use control::view::{NodeTypes, OrgUnit, ProjectView, View};
+use control::{DEPARTMENT_DEFAULT, OrgChange};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
 use super::share::{
-    Asked, SHARE_DEFAULT, gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources,
-    totals,
+    own_numbers, pool_quotas, quota_status, resources, shares, some_shares, totals,
 };
 use crate::edge::{Fault, Row, Scalar, Type};
 
 /// The departments by id.
-type Departments = BTreeMap<u64, Arc<DepartmentView>>;
+type Departments = BTreeMap<u64, Arc<OrgUnit>>;
 
 /// The namespace of a project.
 pub(crate) fn namespace(project_name: &str) -> String {
     format!("runai-{project_name}")
 }
 
-/// What a creation asks for, in that department.
-pub(crate) fn creation(
-    request: ProjectCreationRequest,
-    department_id: u64,
-) -> Result<ProjectSpec, Fault> {
+/// What a creation asks for.
+pub(crate) fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
-    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     check_common(request.enforce_runai_scheduler)?;
     let own = namespace(&request.name);
     if request.requested_namespace.is_some_and(|asked| asked != own) {
         return Err(Fault::not_yet(format!("a requestedNamespace other than `{own}`")));
     }
-    let (share, pool_shares) = Asked::read(&request.resources)?.anew();
-    Ok(ProjectSpec {
-        department_id,
-        name: request.name,
-        description: request.description.unwrap_or_default(),
-        share: share.unwrap_or(SHARE_DEFAULT),
-        pool_shares,
-        rules: rules.unwrap_or_default(),
-        default_pools: request.default_node_pools.unwrap_or_default(),
-        node_types: request.node_types.map(node_types).unwrap_or_default(),
+    Ok(OrgChange {
+        name: Some(request.name),
+        description: request.description,
+        shares: some_shares(&request.resources)?,
+        shares_anew: true,
+        rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
+        default_pools: request.default_node_pools,
+        node_types: request.node_types.map(node_types),
     })
 }
 
-/// What an update makes of a project: resources as in a creation, a description that is left out
-/// is kept.
+/// What an update makes of a project; what is left out is kept.
 pub(crate) fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
-    let rules = request.scheduling_rules.as_ref().map(rules).transpose()?;
     check_common(request.enforce_runai_scheduler)?;
     Ok(OrgChange {
+        name: None,
         description: request.description,
-        rules,
+        shares: shares(&request.resources)?,
+        shares_anew: !request.resources.is_empty(),
+        rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
-        ..Asked::read(&request.resources)?.replacing()
     })
 }
 
@@ -92,43 +85,45 @@ pub(super) fn node_types_wire(types: &NodeTypes) -> NodeTypesPerWorkload {
 }
 
 /// A project as the wire shows it.
-pub(crate) fn project(view: &ProjectView, context: &Context) -> Project {
+pub(crate) fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
+    let unit = &of.unit;
+    let department = view.departments.get(&of.department_id);
     Project {
-        id: view.id.to_string(),
-        name: view.name.clone(),
+        id: unit.id.to_string(),
+        name: unit.name.clone(),
         cluster_id: context.cluster_id.clone(),
-        description: view.description.clone(),
-        parent_id: view.department_id.to_string(),
-        parent: Parent { id: view.department_id.to_string(), name: view.department_name.clone() },
-        requested_namespace: namespace(&view.name),
+        description: unit.description.clone(),
+        parent_id: of.department_id.to_string(),
+        parent: Parent { id: of.department_id.to_string(), name: of.department_name.clone() },
+        requested_namespace: namespace(&unit.name),
         enforce_runai_scheduler: true,
-        created_at: view.created_at.into(),
-        created_by: view.created_by.clone(),
-        updated_at: view.updated_at.into(),
-        updated_by: view.updated_by.clone(),
+        created_at: unit.created_at.into(),
+        created_by: unit.created_by.clone(),
+        updated_at: unit.updated_at.into(),
+        updated_by: unit.updated_by.clone(),
         status: ProjectStatus {
-            namespace: namespace(&view.name),
+            namespace: namespace(&unit.name),
             phase: "Ready".to_owned(),
-            phase_message: String::new(),
+            phase_message: department.and_then(|one| of.above(one)).unwrap_or_default(),
             last_updated_time: context.now.into(),
-            quota_status: quota_status(&view.standing),
-            node_pool_quota_statuses: pool_quotas(&view.pools),
-            additional_status_data: own_numbers(&view.standing),
+            quota_status: quota_status(&unit.standing),
+            node_pool_quota_statuses: pool_quotas(&unit.pools),
+            additional_status_data: own_numbers(&unit.standing),
         },
-        total_resources: totals(&view.pools),
-        resources: view.pools.iter().map(resources).collect(),
-        scheduling_rules: rules_wire(view.rules),
+        total_resources: totals(&unit.pools),
+        resources: unit.pools.iter().map(resources).collect(),
+        scheduling_rules: rules_wire(unit.rules),
         effective: ProjectEffective {
-            scheduling_rules: rules_wire(view.effective_rules),
-            default_node_pools: if view.effective_pools.is_empty() {
-                view.pools.iter().map(|pool| pool.name.clone()).collect()
+            scheduling_rules: rules_wire(of.effective_rules),
+            default_node_pools: if of.effective_pools.is_empty() {
+                unit.pools.iter().map(|pool| pool.name.clone()).collect()
             } else {
-                view.effective_pools.clone()
+                of.effective_pools.clone()
             },
-            node_types: node_types_wire(&view.effective_types),
+            node_types: node_types_wire(&of.effective_types),
         },
-        default_node_pools: view.default_pools.clone(),
-        node_types: node_types_wire(&view.node_types),
+        default_node_pools: unit.default_pools.clone(),
+        node_types: node_types_wire(&unit.node_types),
     }
 }
 
@@ -148,18 +143,12 @@ impl Row for ProjectView {
     ];
     const SEARCHED: &'static [&'static str] = &["name", "description"];
 
-    fn field(&self, name: &str, _: units::Instant) -> Scalar<'_> {
+    fn field(&self, name: &str, now: units::Instant) -> Scalar<'_> {
         match name {
-            "id" => Scalar::text(self.id.to_string()),
-            "name" => Scalar::text(self.name.as_str()),
-            "description" => Scalar::text(self.description.as_str()),
             "parentId" | "departmentId" => Scalar::text(self.department_id.to_string()),
             "parentName" | "departmentName" => Scalar::text(self.department_name.as_str()),
             "phase" => Scalar::text("Ready"),
-            "totalGpuQuota" => Scalar::Number(gpu_quota_millis(&self.pools)),
-            "gpuAllocated" => Scalar::Number(self.standing.allocated.gpu_millis),
-            "createdAt" => Scalar::time(self.created_at),
-            _ => Scalar::Absent,
+            common => self.unit.field(common, now),
         }
     }
 }

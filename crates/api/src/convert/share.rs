@@ -1,4 +1,4 @@
-//! Quotas, limits and weights in both directions. Owns: their defaults.
+//! Quotas, limits and weights in both directions.
 
 use std::collections::BTreeMap;
 
@@ -7,66 +7,32 @@ use api_types::{
     ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units, number_from_millis,
 };
 use control::view::{PoolShare, Rank, Share, Standing};
-use control::{OrgChange, POOL_DEFAULT_ID, ShareChange};
+use control::{POOL_DEFAULT_ID, ShareChange};
 use serde_json::{Number, Value, json};
 
 use crate::edge::Fault;
 
-/// Weight where none is named: the published "medium".
-const WEIGHT_DEFAULT: u64 = 2;
-
-/// The share of what says nothing.
-pub(super) const SHARE_DEFAULT: Share = Share::none(WEIGHT_DEFAULT);
-
-/// What resources say, by the id of their node pool.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked(BTreeMap<String, ShareChange>);
-
-impl Asked {
-    /// Reads resources; what they leave out is left out.
-    pub(crate) fn read(resources: &[ShareRequest]) -> Result<Self, Fault> {
-        if resources.is_empty() {
-            return Err(Fault::field("resources", "has no entry; use one for each node pool"));
-        }
-        let mut asked = BTreeMap::new();
-        for (at, resource) in resources.iter().enumerate() {
-            let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
-            if asked.insert(pool.to_owned(), Entry(at).change(resource)?).is_some() {
-                let why = format!("node pool `{}` is there twice", units::shown(pool));
-                return Err(Fault::field(&format!("resources[{at}].nodePool"), why));
-            }
-        }
-        Ok(Self(asked))
-    }
-
-    /// What they say of the node pool `default`, if anything, and of others.
-    pub(crate) fn parts(mut self) -> (Option<ShareChange>, BTreeMap<String, ShareChange>) {
-        (self.0.remove(POOL_DEFAULT_ID), self.0)
-    }
-
-    /// All shares anew: what is left out gets its default.
-    pub(crate) fn anew(self) -> (Option<Share>, BTreeMap<String, Share>) {
-        let (default, others) = self.parts();
-        let share = |change: ShareChange| change.made_to(SHARE_DEFAULT);
-        (default.map(share), others.into_iter().map(|(id, change)| (id, share(change))).collect())
-    }
-
-    /// A change that sets all shares of a project anew.
-    pub(crate) fn replacing(self) -> OrgChange {
-        let (default, others) = self.anew();
-        OrgChange {
-            share: default.unwrap_or(SHARE_DEFAULT).into(),
-            pool_shares: others.into_iter().map(|(id, share)| (id, share.into())).collect(),
-            pools_anew: true,
-            ..OrgChange::default()
+/// What resources say, by the id of their node pool. What they leave out is left out.
+pub(crate) fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    let mut asked = BTreeMap::new();
+    for (at, resource) in resources.iter().enumerate() {
+        let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
+        if asked.insert(pool.to_owned(), Entry(at).change(resource)?).is_some() {
+            let why = format!("node pool `{}` is there twice", units::shown(pool));
+            return Err(Fault::field(&format!("resources[{at}].nodePool"), why));
         }
     }
+    Ok(asked)
+}
 
-    /// A change of what they name.
-    pub(crate) fn changing(self) -> OrgChange {
-        let (default, pool_shares) = self.parts();
-        OrgChange { share: default.unwrap_or_default(), pool_shares, ..OrgChange::default() }
+/// The same where there have to be some.
+pub(crate) fn some_shares(
+    resources: &[ShareRequest],
+) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    if resources.is_empty() {
+        return Err(Fault::field("resources", "has no entry; use one for each node pool"));
     }
+    shares(resources)
 }
 
 /// An entry of `resources`, by its number.

@@ -7,15 +7,14 @@ use super::*;
 fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
     let body = json!({"resources": resources}).to_string();
     let request: api_types::ProjectUpdateRequest = crate::edge::parse_json(body.as_bytes())?;
-    let (default, _) = Asked::read(&request.resources)?.anew();
-    Ok(default.unwrap())
+    Ok(some_shares(&request.resources)?[POOL_DEFAULT_ID].made_to(Share::USUAL))
 }
 
 #[test]
 fn what_is_left_out_has_a_default() {
-    assert_eq!(asked(&json!([{}])).unwrap(), SHARE_DEFAULT);
+    assert_eq!(asked(&json!([{}])).unwrap(), Share::USUAL);
     let share = asked(&json!([{"gpu": {"deserved": 2}}])).unwrap();
-    assert_eq!(share, Share { gpu_quota_millis: 2000, ..SHARE_DEFAULT });
+    assert_eq!(share, Share { gpu_quota_millis: 2000, ..Share::USUAL });
 }
 
 #[test]
@@ -34,7 +33,7 @@ fn every_number_is_read_exactly() {
         cpu_quota_millis: Some(4000),
         memory_quota_bytes: Some(1_500_000_000),
         cpu_weight: Some(3),
-        ..SHARE_DEFAULT
+        ..Share::USUAL
     };
     assert_eq!(share, want);
 }
@@ -42,7 +41,7 @@ fn every_number_is_read_exactly() {
 #[test]
 fn what_is_read_back_can_be_written_back() {
     for share in [
-        SHARE_DEFAULT,
+        Share::USUAL,
         Share {
             gpu_quota_millis: 500,
             gpu_limit_millis: Some(1500),
@@ -55,20 +54,20 @@ fn what_is_read_back_can_be_written_back() {
             memory_weight: Some(9),
             rank: Rank::VeryHigh,
         },
-        Share { memory_quota_bytes: Some(1_500_000_000), ..SHARE_DEFAULT },
+        Share { memory_quota_bytes: Some(1_500_000_000), ..Share::USUAL },
     ] {
         let in_pool = |share| PoolShare {
             id: "7".to_owned(),
             name: "fast".to_owned(),
             share,
+            usual: Share::USUAL,
             standing: Standing::default(),
         };
         let shown = resources(&in_pool(share));
         let text = serde_json::to_string(&[&shown]).unwrap();
         let requests: Vec<ShareRequest> = serde_json::from_str(&text).unwrap();
-        let other = Share { gpu_quota_millis: 9, cpu_quota_millis: Some(9), ..SHARE_DEFAULT };
-        let (default, changes) = Asked::read(&requests).unwrap().parts();
-        assert_eq!(default, None);
+        let other = Share { gpu_quota_millis: 9, cpu_quota_millis: Some(9), ..Share::USUAL };
+        let changes = shares(&requests).unwrap();
         assert_eq!(resources(&in_pool(changes["7"].made_to(other))), shown, "{text}");
     }
 }

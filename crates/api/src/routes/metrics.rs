@@ -147,8 +147,8 @@ fn groups(view: &View, caller: &Caller, key: &str) -> Vec<Group> {
         }
         "Project" => {
             let all = view.projects.values();
-            let seen = all.filter(|one| sees(Resource::Project, Scope::Project(one.id)));
-            seen.map(|one| (one.name.clone(), vec![Subject::Project(one.id)])).collect()
+            let seen = all.filter(|one| sees(Resource::Project, Scope::Project(one.unit.id)));
+            seen.map(|one| (one.unit.name.clone(), vec![Subject::Project(one.unit.id)])).collect()
         }
         "Department" => {
             let all = view.departments.values();

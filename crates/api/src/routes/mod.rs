@@ -23,6 +23,7 @@ mod templates;
 mod tenant;
 mod token;
 mod typed;
+mod units;
 mod usage;
 mod users;
 mod workloads;

@@ -103,7 +103,7 @@ pub(super) async fn what_if(
             .projects
             .get(&project_id)
             .ok_or_else(|| Fault::no_such("project", &project_id.to_string()))?;
-        submitted.push(At::from(as_in_a_scenario(&spec, &project.name)));
+        submitted.push(At::from(as_in_a_scenario(&spec, &project.unit.name)));
     }
     let turn = state.forecasting.acquire().await;
     let _turn = turn.map_err(Fault::internal)?;

@@ -130,10 +130,10 @@ fn permitted(
     let departments: BTreeSet<u64> = departments.collect();
     // Those of the departments are named by them.
     let projects = view.projects.values().filter(|project| {
-        !departments.contains(&project.department_id) && may(Scope::Project(project.id))
+        !departments.contains(&project.department_id) && may(Scope::Project(project.unit.id))
     });
     PermittedScopes {
-        projects: projects.map(|project| project.id.to_string()).collect(),
+        projects: projects.map(|project| project.unit.id.to_string()).collect(),
         departments: departments.iter().map(ToString::to_string).collect(),
         ..none
     }

@@ -88,7 +88,7 @@ fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String,
             (ScopeType::Department, id.to_string(), name.unwrap_or_default())
         }
         Scope::Project(id) => {
-            let name = view.projects.get(&id).map(|project| project.name.clone());
+            let name = view.projects.get(&id).map(|project| project.unit.name.clone());
             (ScopeType::Project, id.to_string(), name.unwrap_or_default())
         }
     }

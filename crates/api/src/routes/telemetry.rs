@@ -340,10 +340,10 @@ async fn projects(
     let department = department_filter(&query)?;
     let sight = caller.sight(Resource::Project, &view);
     let counted = view.projects.values().filter(|project| {
-        sight.has(project.id) && department.is_none_or(|id| project.department_id == id)
+        sight.has(project.unit.id) && department.is_none_or(|id| project.department_id == id)
     });
     let in_pools =
-        counted.flat_map(|project| project.pools.iter().map(move |pool| (project, pool)));
+        counted.flat_map(|project| project.unit.pools.iter().map(move |pool| (project, pool)));
     let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
     let items = in_pools.map(|(project, pool)| {
         let group = |key: &&str| {
@@ -351,7 +351,7 @@ async fn projects(
                 "ParentId" => {
                     (project.department_id.to_string(), Some(project.department_name.clone()))
                 }
-                _ => (project.id.to_string(), Some(project.name.clone())),
+                _ => (project.unit.id.to_string(), Some(project.unit.name.clone())),
             })
         };
         let value = (query.kind.1)(&pool.standing, &pool.share);

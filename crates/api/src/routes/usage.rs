@@ -127,7 +127,7 @@ async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<Gp
         everything || caller.may(Read, Resource::Consumption, Scope::Project(row.project_id))
     });
     let prices = prices(state)?.map(|item| item.body.0);
-    let name = |id: u64| view.projects.get(&id).map(|project| project.name.clone());
+    let name = |id: u64| view.projects.get(&id).map(|project| project.unit.name.clone());
     let (rows, total) =
         rows(&ledger, &query.by, prices.as_ref().unwrap_or(&GpuPrices::default()), name);
     let by = query.by.iter().map(|by| by.word().to_owned()).collect();

@@ -53,6 +53,49 @@ async fn a_department_is_created_read_changed_and_deleted() {
 }
 
 #[tokio::test]
+async fn what_a_department_was_not_given_it_has_from_its_projects() {
+    let server = Server::with_teams().await;
+    let path = format!("{ALL}/1");
+    let shares = format!("{path}/resources");
+    for (method, at, body, quota, limit) in [
+        ("PATCH", &shares, json!([{"gpu": {"limit": 9}}]), 4, 9),
+        ("PUT", &shares, json!([{"gpu": {"deserved": 1}}]), 1, -1),
+        ("PUT", &path, json!({"description": "d"}), 1, -1),
+        ("PUT", &path, json!({"resources": []}), 1, -1),
+        ("PUT", &shares, json!([{"cpu": {"limit": 9}}]), 4, -1),
+        ("PATCH", &shares, json!([{"gpu": {"deserved": 2}}]), 2, -1),
+        ("PUT", &shares, json!([]), 4, -1),
+    ] {
+        let (status, now) = server.raw(method, at, &body.to_string()).await;
+        assert_eq!(status, StatusCode::OK, "{now}");
+        let gpu = &now["resources"][0]["gpu"];
+        assert_eq!((&gpu["deserved"], &gpu["limit"]), (&json!(quota), &json!(limit)), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_limit_is_set_without_saying_the_quota_again() {
+    let server = Server::with_teams().await;
+    let path = format!("{PROJECTS}/1");
+    let rules = json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 60}});
+    let (status, changed) = server.raw("PUT", &path, &rules.to_string()).await;
+    assert_eq!((status, &changed["totalResources"]["gpuQuota"]), (StatusCode::OK, &json!(2)));
+    assert_eq!(changed["schedulingRules"], rules["schedulingRules"]);
+}
+
+#[tokio::test]
+async fn a_project_says_that_its_department_has_less() {
+    let server = Server::new().await;
+    let gpu = json!([{"gpu": {"deserved": 1}}]);
+    let made = project(&server, "big", &department(&server, "small", gpu).await).await;
+    assert_eq!(
+        made["status"]["phaseMessage"],
+        "the quota is more than department small has: 2 of 1 GPU(s) in node pool default; what is \
+         above counts as over quota"
+    );
+}
+
+#[tokio::test]
 async fn a_project_belongs_to_the_department_it_names_or_to_the_default_one() {
     let server = Server::with_teams().await;
     let id = department(&server, "research", json!([])).await;

@@ -22,6 +22,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             let request = creation(&name, &share);
             let project = client.create_project(&request).await?;
             writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
+            warn(&project)?;
         }
         args::Project::List => {
             let mut projects = client.projects().await?;
@@ -35,6 +36,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             let project = existing(&client, &name).await?;
             let project = client.update_project(&project.id, &update(&project, &share)).await?;
             writeln!(out, "project {name} updated, GPU quota {}", quota(&project))?;
+            warn(&project)?;
         }
         args::Project::Delete { name } => {
             let project = existing(&client, &name).await?;
@@ -55,6 +57,14 @@ async fn existing(client: &client::Client, name: &str) -> Result<Project, Error>
 
 fn quota(project: &Project) -> String {
     project.total_resources.gpu_quota.to_string()
+}
+
+/// Says what is odd about a project as it is now.
+fn warn(project: &Project) -> std::io::Result<()> {
+    match project.status.phase_message.as_str() {
+        "" => Ok(()),
+        odd => writeln!(Plain(std::io::stderr()), "warning: {odd}"),
+    }
 }
 
 fn creation(name: &str, share: &Share) -> ProjectCreationRequest {

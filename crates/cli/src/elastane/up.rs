@@ -268,7 +268,8 @@ fn banner(url: &str, state_dir: &Path, nodes: &[NodeSpec], control: &control::Ha
         None => "elastane project create team-a --gpu-quota 2".to_owned(),
         Some(_) => "elastane project list".to_owned(),
     };
-    let project = view.projects.values().next().map_or("team-a", |project| project.name.as_str());
+    let project =
+        view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
     format!(
         "elastane {version} is running\n  URL        {url}\n  Token      {token}\n{nodes}{workloads}\
          \nNext, in a second terminal:\n  {first}\n  runai config project {project}\n  \

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use engine::{GpuUse, Measured, RunKey, RunUse};
-use units::{GPU_MILLIS, Instant, Resources};
+use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
 use super::Rates;
 use crate::options::NodeSpec;
-use crate::view::{Phase, PodState, PodView, Share, View, WorkloadKind, WorkloadView};
+use crate::view::{OrgUnit, Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;
@@ -180,12 +180,12 @@ impl Look {
             values.insert(Subject::Node(node.name.clone()), seen.node(view, node, sum));
         }
         for project in view.projects.values() {
-            let org = values.entry(Subject::Project(project.id)).or_default();
-            standing(org, project.standing.allocated, &project.share);
+            let org = values.entry(Subject::Project(project.unit.id)).or_default();
+            standing(org, &project.unit);
         }
         for department in view.departments.values() {
             let org = values.entry(Subject::Department(department.id)).or_default();
-            standing(org, department.standing.allocated, &department.share);
+            standing(org, department);
         }
         kinds(&mut values, view);
         let cluster = cluster(&values, view, nodes, whole, now);
@@ -306,7 +306,8 @@ fn share(bytes: u64, millis: u64) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-fn standing(values: &mut Values, held: Resources, share: &Share) {
+fn standing(values: &mut Values, unit: &OrgUnit) {
+    let (held, share) = (unit.standing.allocated, unit.share());
     put(values, of::GPU, held.gpu_millis);
     put(values, of::CPU_HELD, held.cpu_millis);
     put(values, of::MEMORY_HELD, held.memory_bytes);
@@ -359,7 +360,7 @@ fn cluster(
     put(&mut cluster, of::BUSY, busy.iter().sum::<u64>().checked_div(busy.len() as u64));
     let with_gpus = nodes.iter().filter(|node| !node.gpus.is_empty()).count();
     put(&mut cluster, of::GPU_NODES, with_gpus as u64);
-    let quotas = view.departments.values().map(|department| department.share.gpu_quota_millis);
+    let quotas = view.departments.values().map(|department| department.share().gpu_quota_millis);
     put(&mut cluster, of::GPU_QUOTA, quotas.sum::<u64>());
     let waited = view.workloads.values().filter(|workload| !has_ended(workload)).map(|workload| {
         let waits = workload.phase == Phase::Pending;

@@ -1,34 +1,23 @@
 //! Departments and their projects: shares that count at once, and survive.
 
-use control::view::{Rank, Rules, Share, View};
-use control::{DepartmentSpec, Error, OrgChange, ProjectSpec, ShareChange};
+use control::view::{Rank, View};
+use control::{Error, EventFilter, OrgChange, ShareChange};
 
-use crate::world::{World, nodes, project, training, workspace};
+use crate::world::{World, given, gpus, nodes, project, training, workspace};
 
-fn gpus(quota: u64) -> Share {
-    project("any", quota).share
-}
-
-async fn department(w: &World, name: &str, share: Option<Share>) -> u64 {
-    let spec = DepartmentSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        share,
-        pool_shares: Default::default(),
-        rules: Rules::default(),
-        default_pools: Vec::new(),
-        node_types: Default::default(),
-    };
+async fn department(w: &World, name: &str, share: Option<ShareChange>) -> u64 {
+    let spec =
+        OrgChange { name: Some(name.to_owned()), ..share.map_or(OrgChange::default(), given) };
     w.handle.create_department("admin", spec).await.unwrap().id
 }
 
 async fn project_in(w: &World, department_id: u64, name: &str, quota: u64) -> u64 {
-    let spec = ProjectSpec { department_id, ..project(name, quota) };
-    w.handle.create_project("admin", spec).await.unwrap().id
+    let spec = project(name, quota);
+    w.handle.create_project("admin", department_id, spec).await.unwrap().unit.id
 }
 
 fn quota(view: &View, department: u64) -> u64 {
-    view.departments[&department].share.gpu_quota_millis / 1000
+    view.departments[&department].share().gpu_quota_millis / 1000
 }
 
 #[tokio::test]
@@ -37,8 +26,7 @@ async fn the_default_department_is_there_and_has_what_its_projects_have() {
     assert_eq!(quota(&w.handle.view(), 1), 3);
     w.handle.delete_project("admin", 2).await.unwrap();
     assert_eq!(quota(&w.handle.view(), 1), 1);
-    let change = ShareChange { gpu_quota_millis: Some(7000), ..ShareChange::default() };
-    let change = OrgChange { share: change, ..OrgChange::default() };
+    let change = given(gpus(7));
     w.handle.update_project("admin", 1, change.clone()).await.unwrap();
     assert_eq!(quota(&w.handle.view(), 1), 7);
     w.handle.update_department("admin", 1, change).await.unwrap();
@@ -74,8 +62,12 @@ async fn the_quota_of_a_department_is_divided_before_that_of_its_projects() {
 #[tokio::test]
 async fn a_limit_of_a_department_binds_its_projects_and_counts_at_once() {
     let w = World::new(nodes(1, 4), &[]).await;
-    let capped =
-        department(&w, "capped", Some(Share { gpu_limit_millis: Some(1000), ..gpus(1) })).await;
+    let capped = department(
+        &w,
+        "capped",
+        Some(ShareChange { gpu_limit_millis: Some(Some(1000)), ..gpus(1) }),
+    )
+    .await;
     let (a, b) = (project_in(&w, capped, "a", 1).await, project_in(&w, capped, "b", 1).await);
     w.submit(a, training("a1", 1)).await;
     w.submit(b, training("b1", 1)).await;
@@ -84,8 +76,7 @@ async fn a_limit_of_a_department_binds_its_projects_and_counts_at_once() {
     assert_eq!(why.code, "P201");
     assert!(why.message.starts_with("department:capped may hold 1 GPU"), "{}", why.message);
     let wider = ShareChange { gpu_limit_millis: Some(None), ..ShareChange::default() };
-    let change = OrgChange { share: wider, ..OrgChange::default() };
-    w.handle.update_department("admin", capped, change).await.unwrap();
+    w.handle.update_department("admin", capped, given(wider)).await.unwrap();
     w.becomes("a1 Running 1/1\nb1 Running 1/1").await;
 }
 
@@ -112,7 +103,7 @@ async fn departments_and_their_projects_survive_a_crash() {
     let after = w
         .until("v1 is adopted", |view| view.departments[&id].standing.allocated.gpu_millis == 1000);
     let after = after.await;
-    assert_eq!(after.departments[&id].share, before.departments[&id].share);
+    assert_eq!(after.departments[&id].share(), before.departments[&id].share());
     assert_eq!(after.projects[&vision].department_name, "research");
     assert_eq!(after.departments[&1].name, "default");
     let gone = department(&w, "gone", None).await;
@@ -123,17 +114,44 @@ async fn departments_and_their_projects_survive_a_crash() {
 }
 
 #[tokio::test]
+async fn what_a_department_was_not_given_it_has_from_its_projects() {
+    let mut w = World::new(nodes(1, 4), &[1, 2]).await;
+    let quota_and_limit = |w: &World| {
+        let share = w.handle.view().departments[&1].share();
+        (share.gpu_quota_millis, share.gpu_limit_millis)
+    };
+    let limit = ShareChange { gpu_limit_millis: Some(Some(4000)), ..ShareChange::default() };
+    w.handle.update_department("admin", 1, given(limit)).await.unwrap();
+    assert_eq!(quota_and_limit(&w), (3000, Some(4000)), "a limit freezes no quota");
+    project_in(&w, 1, "late", 2).await;
+    assert_eq!(quota_and_limit(&w), (4000, Some(4000)), "what is above the limit cannot be used");
+    w.handle.update_department("admin", 1, given(gpus(1))).await.unwrap();
+    w.restart().await;
+    assert_eq!(quota_and_limit(&w), (1000, Some(4000)));
+    let nothing = OrgChange { shares_anew: true, ..OrgChange::default() };
+    w.handle.update_department("admin", 1, nothing).await.unwrap();
+    assert_eq!(quota_and_limit(&w), (5000, None), "the way back");
+}
+
+#[tokio::test]
+async fn a_quota_above_that_of_the_department_is_taken_with_a_warning() {
+    let w = World::new(nodes(1, 4), &[]).await;
+    let small = department(&w, "small", Some(gpus(2))).await;
+    let id = project_in(&w, small, "greedy", 3).await;
+    let said = w.handle.events(EventFilter::default()).await.unwrap().pop().unwrap();
+    let above = "the quota is more than department small has: 3 of 2 GPU(s) in node pool default; \
+                 what is above counts as over quota";
+    assert_eq!(said.message, format!("created with a quota of 3 GPU(s); {above}"));
+    assert!(said.warning);
+    w.handle.update_project("admin", id, given(gpus(2))).await.unwrap();
+    let said = w.handle.events(EventFilter::default()).await.unwrap().pop().unwrap();
+    assert_eq!((said.message.as_str(), said.warning), ("updated; the quota is 2 GPU(s)", false));
+}
+
+#[tokio::test]
 async fn two_at_once_with_one_name_are_one_and_a_conflict() {
     let w = World::new(nodes(1, 1), &[]).await;
-    let spec = DepartmentSpec {
-        name: "a".into(),
-        description: String::new(),
-        share: None,
-        pool_shares: Default::default(),
-        rules: Rules::default(),
-        default_pools: Vec::new(),
-        node_types: Default::default(),
-    };
+    let spec = OrgChange { name: Some("a".to_owned()), ..OrgChange::default() };
     let (first, second) = tokio::join!(
         w.handle.create_department("admin", spec.clone()),
         w.handle.create_department("admin", spec),
@@ -146,10 +164,7 @@ async fn two_at_once_with_one_name_are_one_and_a_conflict() {
 #[tokio::test]
 async fn what_no_quota_claims_goes_to_the_higher_rank() {
     let w = World::new(nodes(1, 2), &[0, 0]).await;
-    let rank = |rank| OrgChange {
-        share: ShareChange { rank: Some(rank), ..ShareChange::default() },
-        ..OrgChange::default()
-    };
+    let rank = |rank| given(ShareChange { rank: Some(rank), ..ShareChange::default() });
     w.submit(1, training("a1", 1)).await;
     w.submit(1, training("a2", 1)).await;
     w.becomes("a1 Running 1/1\na2 Running 1/1").await;
@@ -167,12 +182,11 @@ async fn limits_of_cpu_and_memory_bind_and_survive_a_crash() {
         memory_weight: Some(Some(7)),
         ..ShareChange::default()
     };
-    let change = OrgChange { share, ..OrgChange::default() };
-    let before = w.handle.update_project("admin", 1, change).await.unwrap();
+    let before = w.handle.update_project("admin", 1, given(share)).await.unwrap();
     w.submit(1, training("a1", 0)).await;
     w.submit(1, training("a2", 0)).await;
     w.becomes("a1 Running 0/0\na2 Pending 0/0").await;
     assert_eq!(w.get("a2").unwrap().pending[0].code, "P201");
     w.restart().await;
-    assert_eq!(w.handle.view().projects[&1].share, before.share);
+    assert_eq!(w.handle.view().projects[&1].unit.share(), before.unit.share());
 }

@@ -4,16 +4,13 @@
 use std::collections::BTreeMap;
 
 use control::view::{NodeTypes, Phase, Share, View};
-use control::{
-    DepartmentSpec, NodeSpec, OrgChange, PoolChange, PoolSettings, PoolSpec, ProjectSpec,
-    ShareChange, WorkloadSpec,
-};
+use control::{NodeSpec, OrgChange, PoolChange, PoolSettings, PoolSpec, WorkloadSpec};
 use model::{UsageWindow, WindowKind};
 use sched::Fill;
 use store::Database;
 use store::testing::PgServer;
 
-use crate::world::{World, nodes, project, training, workspace};
+use crate::world::{World, given, gpus, nodes, project, training, workspace};
 
 /// Two nodes of two GPUs in zone a, two in zone b.
 fn zones() -> Vec<NodeSpec> {
@@ -33,24 +30,18 @@ async fn pool(w: &World, name: &str, zone: &str) -> String {
     w.handle.create_pool("admin", labelled(name, "zone", zone)).await.unwrap().id.clone()
 }
 
-fn gpus(quota: u64) -> Share {
-    project("any", quota).share
-}
-
 fn quota_in(pool: &str, quota: u64) -> OrgChange {
-    let change = ShareChange { gpu_quota_millis: Some(quota * 1000), ..ShareChange::default() };
-    let pool_shares = BTreeMap::from([(pool.to_owned(), change)]);
-    OrgChange { pool_shares, ..OrgChange::default() }
+    OrgChange { shares: [(pool.to_owned(), gpus(quota))].into(), ..OrgChange::default() }
 }
 
 /// A line for each pool: its nodes, and what the projects have in it.
 fn picture(view: &View) -> String {
     let lines = view.pools.iter().enumerate().map(|(at, pool)| {
         let projects = view.projects.values().map(|project| {
-            let share = &project.pools[at];
+            let share = &project.unit.pools[at];
             assert_eq!((&share.id, &share.name), (&pool.id, &pool.name));
             let held = share.standing.allocated.gpu_millis / 1000;
-            format!("{} {held}/{}", project.name, share.share.gpu_quota_millis / 1000)
+            format!("{} {held}/{}", project.unit.name, share.share.gpu_quota_millis / 1000)
         });
         let projects: Vec<_> = projects.collect();
         format!("{}: {}; {}", pool.name, pool.nodes.join(" "), projects.join(", "))
@@ -82,6 +73,10 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     w.phase("y", Phase::Running).await;
     w.handle.delete_pool("admin", &fast).await.unwrap();
     assert_eq!(picture(&w.handle.view()), "default: node-1 node-2 node-3 node-4; team-a 2/4");
+    w.submit(1, workspace("z", 5)).await;
+    let why = &w.phase("z", Phase::Pending).await.pending[0].message;
+    assert!(why.contains("team-a has a quota"), "{why}");
+    w.delete("z").await;
     // One of the same name is another: it has no quota, and its own id.
     let again = pool(&w, "fast", "b").await;
     assert_ne!(again, fast);
@@ -116,21 +111,21 @@ async fn each_pool_gives_back_what_is_owed_there() {
         w.submit(2, to(training(&format!("b{number}"), 1), &["fast"])).await;
     }
     w.until("b has all of fast", |view| {
-        view.projects[&2].pools[1].standing.allocated.gpu_millis == 4000
+        view.projects[&2].unit.pools[1].standing.allocated.gpu_millis == 4000
     })
     .await;
     assert!(w.get("b0").unwrap().over_quota, "its quota is in another pool");
     w.submit(1, to(training("a0", 2), &["fast"])).await;
     w.phase("a0", Phase::Running).await;
     let view = w.handle.view();
-    assert_eq!(view.projects[&2].pools[1].standing.allocated.gpu_millis, 2000);
+    assert_eq!(view.projects[&2].unit.pools[1].standing.allocated.gpu_millis, 2000);
     assert_eq!(view.departments[&1].standing.allocated.gpu_millis, 4000);
     let waiting = view.workloads.values().find(|w| w.phase == Phase::Pending).unwrap();
     let why = &waiting.last_eviction.as_ref().unwrap().message;
     assert!(why.contains("in pool fast"), "{why}");
     // What it asks for in one pool is no demand on the other.
-    assert_eq!(view.projects[&2].standing.requested.gpu_millis, 4000);
-    assert_eq!(view.projects[&2].pools[0].standing.requested.gpu_millis, 0);
+    assert_eq!(view.projects[&2].unit.standing.requested.gpu_millis, 4000);
+    assert_eq!(view.projects[&2].unit.pools[0].standing.requested.gpu_millis, 0);
 }
 
 #[tokio::test]
@@ -140,9 +135,9 @@ async fn what_may_go_to_several_pools_is_asked_for_once() {
     w.submit(1, training("big", 3)).await;
     w.phase("big", Phase::Pending).await;
     let view = w.handle.view();
-    let asked = view.projects[&1].pools.iter().map(|p| p.standing.requested.gpu_millis);
+    let asked = view.projects[&1].unit.pools.iter().map(|p| p.standing.requested.gpu_millis);
     assert_eq!(asked.collect::<Vec<_>>(), [3000, 3000]);
-    assert_eq!(view.projects[&1].standing.requested.gpu_millis, 3000);
+    assert_eq!(view.projects[&1].unit.standing.requested.gpu_millis, 3000);
     assert_eq!(view.departments[&1].standing.requested.gpu_millis, 3000);
 }
 
@@ -272,8 +267,8 @@ async fn types_of_nodes_bind_by_kind_of_workload() {
     let mut all = nodes(2, 2);
     all[1].labels.insert("run.ai/type".to_owned(), "big".to_owned());
     let w = World::new(all, &[4]).await;
-    let spec = ProjectSpec { node_types: big("training"), ..project("typed", 4) };
-    let typed = w.handle.create_project("admin", spec).await.unwrap().id;
+    let spec = OrgChange { node_types: Some(big("training")), ..project("typed", 4) };
+    let typed = w.handle.create_project("admin", 1, spec).await.unwrap().unit.id;
     let node = async |name: &str, spec: WorkloadSpec| {
         w.submit(typed, spec).await;
         let placed = w.phase(name, Phase::Running).await;
@@ -300,23 +295,19 @@ async fn a_project_only_tightens_the_types_of_its_department() {
         training: types.iter().map(ToString::to_string).collect(),
         ..NodeTypes::default()
     };
-    let department = DepartmentSpec {
-        name: "d".to_owned(),
-        description: String::new(),
-        share: None,
-        pool_shares: BTreeMap::new(),
-        rules: Default::default(),
-        default_pools: Vec::new(),
-        node_types: of(&["x", "y"]),
+    let department = OrgChange {
+        name: Some("d".to_owned()),
+        node_types: Some(of(&["x", "y"])),
+        ..OrgChange::default()
     };
     let department_id = w.handle.create_department("admin", department).await.unwrap().id;
     let project = async |name: &str, types: &[&str]| {
-        let spec = ProjectSpec { department_id, node_types: of(types), ..project(name, 1) };
-        w.handle.create_project("admin", spec).await.unwrap()
+        let spec = OrgChange { node_types: Some(of(types)), ..project(name, 1) };
+        w.handle.create_project("admin", department_id, spec).await.unwrap()
     };
     assert_eq!(project("all", &[]).await.effective_types.training, ["x", "y"]);
     assert_eq!(project("some", &["y", "z"]).await.effective_types.training, ["y"]);
-    let none = project("none", &["z"]).await.id;
+    let none = project("none", &["z"]).await.unit.id;
     let refused = w.handle.submit(none, training("t", 1)).await.unwrap_err().to_string();
     assert!(refused.contains("allow no type of node in common"), "{refused}");
 }
@@ -350,7 +341,7 @@ async fn pools_that_cannot_be_are_refused() {
     let refused = w.handle.update_project("admin", 1, quota_in("9", 1)).await.unwrap_err();
     assert!(refused.to_string().starts_with("resources: there is no node pool with id `9`"));
     let mut above = quota_in(&fast, 2);
-    above.pool_shares.get_mut(&fast).unwrap().gpu_limit_millis = Some(Some(1000));
+    above.shares.get_mut(&fast).unwrap().gpu_limit_millis = Some(Some(1000));
     let refused = w.handle.update_project("admin", 1, above).await.unwrap_err().to_string();
     assert!(refused.contains("GPU limit (1) is below the GPU quota (2)"), "{refused}");
     // A change of the label moves the nodes.
@@ -374,10 +365,14 @@ async fn a_department_has_in_each_pool_what_its_projects_have_or_what_it_was_giv
     assert_eq!(quotas(&w.handle.view()), [3, 7]);
     w.restart().await;
     assert_eq!(quotas(&w.handle.view()), [3, 7]);
-    let anew = OrgChange { share: gpus(5).into(), pools_anew: true, ..OrgChange::default() };
+    let anew = OrgChange { shares_anew: true, ..given(gpus(5)) };
     w.handle.update_project("admin", 1, anew).await.unwrap();
     let view = w.handle.view();
-    assert_eq!(view.projects[&1].pools[1].share, Share::none(2), "what is left out is nothing");
+    assert_eq!(
+        view.projects[&1].unit.pools[1].share,
+        Share::none(2),
+        "what is left out is nothing"
+    );
     assert_eq!(quotas(&view), [7, 7]);
 }
 
@@ -396,7 +391,7 @@ async fn past_use_is_told_for_each_pool_and_survives() {
     w.phase("y", Phase::Running).await;
     let used = |project: u64| {
         let view = w.handle.view();
-        let pools = view.projects[&project].pools.iter();
+        let pools = view.projects[&project].unit.pools.iter();
         pools.map(|pool| pool.standing.usage.unwrap().gpu_ppm).collect::<Vec<_>>()
     };
     let (first, second) = (used(1), used(2));
@@ -404,7 +399,8 @@ async fn past_use_is_told_for_each_pool_and_survives() {
     assert_eq!(second, [0, 0]);
     w.restart().await;
     let view = w.handle.view();
-    let pools = view.projects[&1].pools.iter().map(|pool| pool.standing.usage.unwrap().gpu_ppm);
+    let pools =
+        view.projects[&1].unit.pools.iter().map(|pool| pool.standing.usage.unwrap().gpu_ppm);
     assert_eq!(pools.collect::<Vec<_>>(), first, "the figures of the last step");
-    assert_eq!(view.projects[&1].standing.usage, None, "parts of different wholes");
+    assert_eq!(view.projects[&1].unit.standing.usage, None, "parts of different wholes");
 }

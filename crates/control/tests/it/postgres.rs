@@ -84,7 +84,7 @@ async fn a_database_that_stays_away_is_told_and_workloads_run_on() {
     w.engine.end(w.engine.run_of("first").key, engine::Exit::Code(0));
     on(&server, PgServer::up).await;
     w.phase("first", Phase::Completed).await;
-    w.handle.create_project("admin", project("team-b", 1)).await.unwrap();
+    w.handle.create_project("admin", 1, project("team-b", 1)).await.unwrap();
     w.submit(1, training("second", 1)).await;
     w.phase("second", Phase::Running).await;
     w.restart().await;

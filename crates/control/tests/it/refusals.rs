@@ -1,10 +1,10 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
-use control::view::{Phase, Share};
-use control::{Error, EventFilter, GpuSpec, OrgChange, ProjectSpec, ShareChange, WorkloadSpec};
+use control::view::Phase;
+use control::{Error, EventFilter, GpuSpec, OrgChange, ShareChange, WorkloadSpec};
 use uuid::Uuid;
 
-use crate::world::{World, elastic, nodes, project, training, with, workspace};
+use crate::world::{World, elastic, given, gpus, nodes, project, training, with, workspace};
 
 #[tokio::test]
 async fn values_that_are_not_allowed_name_their_field() {
@@ -47,7 +47,7 @@ async fn names_are_taken_once_per_project() {
     assert!(matches!(error, Error::Conflict { .. }));
     assert!(error.to_string().contains("runai delete t"), "{error}");
     w.submit(2, training("t", 1)).await;
-    let error = w.handle.create_project("admin", project("team-a", 1)).await.unwrap_err();
+    let error = w.handle.create_project("admin", 1, project("team-a", 1)).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
 }
 
@@ -86,9 +86,12 @@ async fn projects_are_changed_renamed_and_deleted_when_empty() {
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
     let changed = w.handle.update_project("root", 1, project("research", 2)).await.unwrap();
-    assert_eq!(changed.updated_by, "root");
-    assert_eq!((changed.name.as_str(), changed.share.gpu_quota_millis), ("research", 2000));
-    assert_eq!(changed.created_by, "admin");
+    assert_eq!(changed.unit.updated_by, "root");
+    assert_eq!(
+        (changed.unit.name.as_str(), changed.unit.share().gpu_quota_millis),
+        ("research", 2000)
+    );
+    assert_eq!(changed.unit.created_by, "admin");
     assert_eq!(w.get("t").unwrap().project_name, "research");
     let error = w.handle.delete_project("admin", 1).await.unwrap_err();
     assert!(error.to_string().contains("1 workload(s) (t)"), "{error}");
@@ -96,36 +99,34 @@ async fn projects_are_changed_renamed_and_deleted_when_empty() {
     w.becomes("").await;
     w.handle.delete_project("admin", 1).await.unwrap();
     assert!(w.handle.view().projects.is_empty());
-    let again = w.handle.create_project("admin", project("research", 1)).await.unwrap();
-    assert_eq!(again.id, 2, "ids are not given out twice");
+    let again = w.handle.create_project("admin", 1, project("research", 1)).await.unwrap();
+    assert_eq!(again.unit.id, 2, "ids are not given out twice");
 }
 
 #[tokio::test]
 async fn changes_of_different_values_at_once_all_count() {
     let w = World::new(nodes(1, 1), &[1]).await;
-    let share = |share| OrgChange { share, ..OrgChange::default() };
-    let quota = share(ShareChange { gpu_quota_millis: Some(3000), ..ShareChange::default() });
-    let weight = share(ShareChange { over_quota_weight: Some(7), ..ShareChange::default() });
+    let quota = given(gpus(3));
+    let weight = given(ShareChange { over_quota_weight: Some(7), ..ShareChange::default() });
     let text = OrgChange { description: Some("x".to_owned()), ..OrgChange::default() };
     let changes = [quota, weight, text].map(|change| w.handle.update_project("admin", 1, change));
     futures_util::future::try_join_all(changes).await.unwrap();
-    let view = w.handle.view().projects[&1].clone();
-    let share = view.share;
+    let unit = w.handle.view().projects[&1].unit.clone();
+    let share = unit.share();
     assert_eq!((share.gpu_quota_millis, share.over_quota_weight), (3000, 7));
-    assert_eq!((view.name.as_str(), view.description.as_str()), ("team-a", "x"));
+    assert_eq!((unit.name.as_str(), unit.description.as_str()), ("team-a", "x"));
     // A change is checked together with what it leaves as it is.
     let limit = ShareChange { gpu_limit_millis: Some(Some(2000)), ..ShareChange::default() };
-    let change = OrgChange { share: limit, ..OrgChange::default() };
-    let error = w.handle.update_project("admin", 1, change).await.unwrap_err();
+    let error = w.handle.update_project("admin", 1, given(limit)).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { field: "gpu limit", .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_limit_below_the_quota_is_refused() {
     let w = World::new(nodes(1, 1), &[]).await;
-    let spec = project("x", 2);
-    let share = Share { gpu_limit_millis: Some(1000), ..spec.share };
-    let error = w.handle.create_project("admin", ProjectSpec { share, ..spec }).await.unwrap_err();
+    let share = ShareChange { gpu_limit_millis: Some(Some(1000)), ..gpus(2) };
+    let spec = OrgChange { name: Some("x".to_owned()), ..given(share) };
+    let error = w.handle.create_project("admin", 1, spec).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { field: "gpu limit", .. }), "{error}");
 }
 

@@ -19,7 +19,7 @@ async fn what_runs_is_adopted() {
     let pending = w.get("big").unwrap();
     assert_eq!((pending.phase, pending.pending.is_empty()), (Phase::Pending, false));
     assert_eq!(w.engine.calls(), [""; 0], "the same process goes on, nothing was asked");
-    assert_eq!(w.handle.view().projects[&1].standing.allocated.gpu_millis, 1000);
+    assert_eq!(w.handle.view().projects[&1].unit.standing.allocated.gpu_millis, 1000);
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn nothing_acts_that_could_not_be_written() {
     for attempt in 0..3 {
         let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
-        let error = w.handle.create_project("admin", project("x", 1)).await.unwrap_err();
+        let error = w.handle.create_project("admin", 1, project("x", 1)).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
     }
     assert_eq!(w.engine.calls(), [""; 0]);

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use control::view::{Event, Phase, Rules, Share, View, WorkloadKind, WorkloadView};
+use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use control::{
     CleanPods, Error, EventFilter, Framework, GpuSpec, Handle, MASTER, NodeGpu, NodeSpec, Options,
-    Place, PodSet, PodSpec, ProjectSpec, Restart, Service, Together, WORKER, WorkloadSpec,
+    OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together, WORKER,
+    WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -130,18 +131,20 @@ pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
     with(spec, |pod| pod.restart = Restart::OnFailure)
 }
 
-pub(crate) fn project(name: &str, quota: u64) -> ProjectSpec {
-    let share = Share { gpu_quota_millis: quota * 1000, ..Share::none(2) };
-    ProjectSpec {
-        department_id: 1,
-        name: name.to_owned(),
-        description: String::new(),
-        share,
-        pool_shares: Default::default(),
-        rules: Rules::default(),
-        default_pools: Vec::new(),
-        node_types: Default::default(),
-    }
+/// A project, or all anew of one, with that many GPUs as its quota.
+pub(crate) fn project(name: &str, quota: u64) -> OrgChange {
+    OrgChange { name: Some(name.to_owned()), shares_anew: true, ..given(gpus(quota)) }
+}
+
+/// A quota of that many GPUs.
+pub(crate) fn gpus(quota: u64) -> ShareChange {
+    ShareChange { gpu_quota_millis: Some(quota * 1000), ..ShareChange::default() }
+}
+
+/// A share in the pool `default`.
+pub(crate) fn given(share: ShareChange) -> OrgChange {
+    let shares = [(control::POOL_DEFAULT_ID.to_owned(), share)].into();
+    OrgChange { shares, ..OrgChange::default() }
 }
 
 impl World {
@@ -169,7 +172,7 @@ impl World {
         let mut world = Self { engine, clock, handle, dir, nodes, policy, database, server: None };
         world.serve(service);
         for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
-            world.handle.create_project("admin", project(name, *quota)).await.unwrap();
+            world.handle.create_project("admin", 1, project(name, *quota)).await.unwrap();
         }
         world
     }

@@ -10,15 +10,15 @@ use crate::*;
 
 fn share() -> ShareBody {
     ShareBody {
-        gpu_quota_millis: 2000,
-        gpu_limit_millis: Some(u64::MAX),
-        over_quota_weight: 2,
-        cpu_quota_millis: None,
-        memory_quota_bytes: Some(1 << 40),
+        gpu_quota_millis: Some(2000),
+        gpu_limit_millis: Some(Some(u64::MAX)),
+        over_quota_weight: None,
+        cpu_quota_millis: Some(None),
+        memory_quota_bytes: Some(Some(1 << 40)),
         cpu_limit_millis: None,
-        memory_limit_bytes: Some(1 << 41),
-        cpu_weight: Some(3),
-        memory_weight: None,
+        memory_limit_bytes: Some(Some(1 << 41)),
+        cpu_weight: Some(Some(3)),
+        memory_weight: Some(None),
         rank: Some("high".to_owned()),
     }
 }

@@ -1,0 +1,126 @@
+//! What the routes of departments and of projects have in common: one is read, changed, deleted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api_types::ShareRequest;
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::view::{OrgUnit, View};
+use control::{Handle, OrgChange, Scope};
+
+use super::Shared;
+use crate::access::check_bounds;
+use crate::convert::{Context, shares, some_shares};
+use crate::edge::{Body, Caller, Fault, NoContent};
+
+/// Departments or projects.
+pub(super) trait Unit: Sized + Send + Sync {
+    /// What one is called.
+    const NAME: &'static str;
+    /// What roles call them.
+    const RESOURCE: Resource;
+    /// How the wire shows one.
+    type Shown;
+    /// The body of an update.
+    type Update: Send;
+
+    /// All of them.
+    fn all(view: &View) -> &BTreeMap<u64, Arc<Self>>;
+    /// What is common.
+    fn unit(&self) -> &OrgUnit;
+    /// The scope one level up.
+    fn around(&self) -> Scope;
+    /// As the wire shows it.
+    fn shown(&self, view: &View, context: &Context) -> Self::Shown;
+    /// What an update asks for.
+    fn asked(request: Self::Update) -> Result<OrgChange, Fault>;
+    /// Changes one.
+    fn change(
+        control: &Handle,
+        by: &str,
+        id: u64,
+        change: OrgChange,
+    ) -> impl Future<Output = Result<Arc<Self>, control::Error>> + Send;
+    /// Deletes one.
+    fn delete(
+        control: &Handle,
+        by: &str,
+        id: u64,
+    ) -> impl Future<Output = Result<(), control::Error>> + Send;
+}
+
+fn find<U: Unit>(state: &Shared, id: &str) -> Result<Arc<U>, Fault> {
+    let view = state.control.view();
+    let found = id.parse().ok().and_then(|id: u64| U::all(&view).get(&id).cloned());
+    found.ok_or_else(|| Fault::no_such(U::NAME, id))
+}
+
+pub(super) fn shown<U: Unit>(state: &Shared, unit: &U) -> U::Shown {
+    unit.shown(&state.control.view(), &state.context())
+}
+
+pub(super) async fn read<U: Unit>(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<U::Shown>, Fault> {
+    Ok(Json(shown(&state, &*find::<U>(&state, &id)?)))
+}
+
+/// `PUT`: what is left out keeps its value.
+pub(super) async fn update<U: Unit>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<U::Update>,
+) -> Result<Json<U::Shown>, Fault> {
+    save(&state, &caller, &*find::<U>(&state, &id)?, U::asked(request)?).await
+}
+
+/// `PUT`: what is left out gets its default.
+pub(super) async fn replace_shares<U: Unit>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<Vec<ShareRequest>>,
+) -> Result<Json<U::Shown>, Fault> {
+    let now = find::<U>(&state, &id)?;
+    let shares = shares(&request)?;
+    let change = OrgChange { shares, shares_anew: true, ..OrgChange::default() };
+    save(&state, &caller, &*now, change).await
+}
+
+/// `PATCH`: what is left out keeps its value.
+pub(super) async fn change_shares<U: Unit>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<Vec<ShareRequest>>,
+) -> Result<Json<U::Shown>, Fault> {
+    let now = find::<U>(&state, &id)?;
+    let change = OrgChange { shares: some_shares(&request)?, ..OrgChange::default() };
+    save(&state, &caller, &*now, change).await
+}
+
+async fn save<U: Unit>(
+    state: &Shared,
+    caller: &Caller,
+    now: &U,
+    change: OrgChange,
+) -> Result<Json<U::Shown>, Fault> {
+    check_bounds(caller, (U::NAME, U::RESOURCE), (now.unit(), now.around()), &change)?;
+    let (control, by) = (state.asked_by(caller), &caller.subject);
+    let saved = U::change(&control, by, now.unit().id, change).await?;
+    Ok(Json(shown(state, &*saved)))
+}
+
+pub(super) async fn delete<U: Unit>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    let unit = find::<U>(&state, &id)?;
+    U::delete(&state.asked_by(&caller), &caller.subject, unit.unit().id).await?;
+    Ok(NoContent)
+}
