@@ -2,7 +2,7 @@
 //! Owns: what may be asked, and how much. Touches nothing.
 
 use api_types::{CreationRequest, PodFate, Search, WouldDo, WouldHappen, WouldWait};
-use control::view::WorkloadKind::{Training, Workspace};
+use control::view::WorkloadKind;
 use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
 use sim::scenario::amount::{Count, Size};
 use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Workload};
@@ -24,10 +24,9 @@ const EXPLAINED_MAX: usize = 5;
 /// # Errors
 /// A value that the server would refuse, in its words.
 pub fn workload_asked_for(
-    interactive: bool,
+    kind: WorkloadKind,
     request: CreationRequest,
 ) -> Result<WorkloadSpec, String> {
-    let kind = if interactive { Workspace } else { Training };
     let assets = request.spec.as_ref().is_some_and(|spec| spec.assets.is_some());
     if assets || request.template_id.is_some() {
         return Err("assets and templates are the server's; leave them out".to_owned());

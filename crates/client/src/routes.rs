@@ -235,6 +235,49 @@ impl Client {
         self.send(Method::POST, kind.path(), request).await
     }
 
+    /// Gives an inference new values.
+    ///
+    /// # Errors
+    /// As every request; 409 when somebody else has changed it meanwhile.
+    pub async fn update_inference(
+        &self,
+        id: &str,
+        change: &wire::InferenceUpdateRequest,
+    ) -> Result<wire::Training1, Error> {
+        let path = format!("{}/{id}", WorkloadKind::Inference.path());
+        self.send(Method::PATCH, &path, change).await
+    }
+
+    /// The templates of this name for a kind of workload.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn templates(
+        &self,
+        kind: WorkloadKind,
+        name: &str,
+    ) -> Result<Vec<wire::WorkloadTemplate>, Error> {
+        let kind = kind.path().replace("/workloads/", "/workload-templates/");
+        let path = format!("{kind}?limit={}&filterBy=name=={}", wire::PAGE_ITEMS_MAX, escape(name));
+        self.get::<wire::TemplateList>(&path).await.map(|list| list.entries)
+    }
+
+    /// The assets of this name that workloads of a project can use; `family` is `compute`,
+    /// `environment` or `datasource`.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn assets(
+        &self,
+        family: &str,
+        name: &str,
+        project_id: &str,
+    ) -> Result<Vec<wire::Asset<Value>>, Error> {
+        let query = question(&[("name", name), ("projectId", project_id)]);
+        let path = format!("/api/v1/asset/{family}{query}");
+        self.get::<wire::AssetList<Value>>(&path).await.map(|list| list.entries)
+    }
+
     /// Deletes, suspends or resumes workloads of any kind in one request; a deleted one is gone a
     /// moment later.
     ///

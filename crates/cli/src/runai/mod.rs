@@ -7,9 +7,11 @@ mod change;
 mod context;
 mod describe;
 mod explain;
+mod inherit;
 mod intent;
 mod list;
 mod meaning;
+mod request;
 mod rows;
 mod settle;
 mod shell;
@@ -67,6 +69,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
     let out: &mut dyn Write = &mut Plain(&mut *raw);
     match intent {
         Intent::Submit(submit) => submit::run(*submit, context, out).await,
+        Intent::Update(update) => submit::update(*update, context, out).await,
         Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
         Intent::ListProjects(dialect, shown) => list::projects(dialect, shown, context, out).await,
         Intent::ListNodes(dialect, names, shown) => {

@@ -3,9 +3,32 @@
 
 use std::ffi::OsString;
 
-use super::intent::{Intent, Kind, Name, Submit};
-use super::{args, meaning, submit};
+use control::view::WorkloadKind;
+
+use super::intent::{Inherits, Intent, Kind, Name, Submit};
+use super::{args, meaning, request};
 use crate::exit::Error;
+
+/// First words of submissions.
+const SUBMITTING: [&str; 17] = [
+    "submit",
+    "submit-dist",
+    "submit-mpi",
+    "mj",
+    "training",
+    "trainings",
+    "workspace",
+    "workspaces",
+    "inference",
+    "inferences",
+    "pytorch",
+    "mpi",
+    "tensorflow",
+    "tf",
+    "xgboost",
+    "jax",
+    "distributed",
+];
 
 /// What was asked for.
 #[derive(Debug)]
@@ -27,8 +50,7 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     if typed.first().is_none_or(|word| word != "runai") {
         typed.insert(0, "runai".to_owned());
     }
-    let verbs = ["submit", "training", "trainings", "workspace", "workspaces"];
-    if typed.get(1).is_none_or(|word| !verbs.contains(&word.as_str())) {
+    if typed.get(1).is_none_or(|word| !SUBMITTING.contains(&word.as_str())) {
         typed.insert(1, "submit".to_owned());
     }
     let (cli, _) =
@@ -42,7 +64,9 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     };
     let mut submit = *submit;
     // Where it would run does not depend on what it runs.
-    submit.image.get_or_insert_with(|| "any".to_owned());
+    submit.spec.image.get_or_insert_with(|| "any".to_owned());
+    submit.spec.environment.clear();
+    submit.spec.secret_files.clear();
     Ok(Submission { project: cli.global.project, name, submit })
 }
 
@@ -53,8 +77,17 @@ impl Submission {
     /// A value that the server would refuse.
     pub(crate) fn spec(&self, name: &str) -> Result<control::WorkloadSpec, Error> {
         // The number does not matter: there is no server.
-        let request = submit::request_in(&self.submit, name, "1".to_owned());
-        let interactive = self.submit.kind == Kind::Workspace;
-        api::workload_asked_for(interactive, request).map_err(Error::Usage)
+        if self.submit.inherits != Inherits::default() {
+            let text = "templates and assets are the server's; leave them out";
+            return Err(Error::Usage(text.to_owned()));
+        }
+        let request = request::creation(&self.submit, name, "1".to_owned());
+        let kind = match self.submit.kind {
+            Kind::Training(_) => WorkloadKind::Training,
+            Kind::Workspace => WorkloadKind::Workspace,
+            Kind::Distributed(_) => WorkloadKind::Distributed,
+            Kind::Inference(_) => WorkloadKind::Inference,
+        };
+        api::workload_asked_for(kind, request).map_err(Error::Usage)
     }
 }

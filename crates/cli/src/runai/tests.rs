@@ -1,5 +1,8 @@
 //! From command lines to meanings, and from workloads to tables.
 
+mod flags;
+mod help;
 mod lines;
+mod requests;
 mod samples;
 mod tables;

@@ -80,17 +80,16 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     assert_eq!(sandbox.shell("elastane project create team-a --gpu-quota 4").code, Some(0));
     let folder = tempfile::tempdir().expect("a folder");
     let program = std::env::current_exe().expect("this program");
-    let command = format!("{} --exact --nocapture {TEST}", program.display());
-    let body = json!({"name": "d", "projectId": "1", "spec": {
-        "command": command, "distributedFramework": "PyTorch", "numWorkers": 2,
-        "compute": {"gpuDevicesRequest": 1},
-        "environmentVariables": [{"name": "MEETING", "value": folder.path()}],
-    }});
-    let path = "/api/v1/workloads/distributed";
-    let (code, text) = sandbox.ask("POST", path, &body.to_string()).expect("an answer");
-    assert_eq!(code, 202, "{text}");
-    let made: Value = serde_json::from_str(&text).expect("JSON");
-    let id = made["workloadId"].as_str().expect("an id");
+    let made = sandbox.shell(&format!(
+        "runai training pytorch submit d -p team-a -g 1 --workers 2 -e MEETING={} \
+         -c -- {} --exact --nocapture {TEST}",
+        folder.path().display(),
+        program.display()
+    ));
+    assert!(made.text.contains("Creating PyTorch training d..."), "{}", made.text);
+    let (_, text) = sandbox.get("/api/v1/workloads").expect("an answer");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let id = all["workloads"][0]["id"].as_str().expect("an id");
     let output = |pod: &str| sandbox.shell(&format!("runai logs d -p team-a --pod {pod}")).text;
     let met = || output("d-worker-1").contains("rank 2 of 3 knows 3");
     assert!(wait_until(PATIENCE, met), "{}", output("d-master-0"));

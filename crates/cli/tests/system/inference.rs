@@ -118,33 +118,35 @@ impl Client {
     }
 }
 
-/// An inference whose replicas are this program.
-fn inference(client: &Client) -> String {
+/// An inference whose replicas are this program. What they hold and are told is kept on the server.
+fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let cluster = client.api("GET /api/v1/clusters", &Value::Null)[0]["uuid"].clone();
     client.api(
         "POST /api/v1/org-unit/projects",
         &json!({"name": "team-a", "clusterId": cluster, "resources": [{"gpu": {"deserved": 4}}]}),
     );
+    let meta = json!({"name": "one-gpu", "scope": "project", "projectId": 1});
+    let asset = json!({"meta": meta, "spec": {"gpuDevicesRequest": 1}});
+    client.api("POST /api/v1/asset/compute", &asset);
+    let meta = json!({"name": "first", "scopeType": "project", "scopeId": "1"});
+    let spec = json!({"environmentVariables": [{"name": "V", "value": "1"}]});
+    let template = json!({"meta": meta, "spec": spec});
+    client.api("POST /api/v1/workload-templates/inferences", &template);
     let own = std::env::current_exe().expect("this program");
-    let command = format!("{} inference::replica --exact --nocapture", own.display());
-    let made = client.api(
-        "POST /api/v1/workloads/inferences",
-        &json!({
-            "name": "svc", "projectId": "1", "clusterId": cluster,
-            "spec": {
-                "command": command,
-                "compute": {"gpuDevicesRequest": 1},
-                "environmentVariables": [{"name": "V", "value": "1"}],
-                "servingPort": {"container": 8000},
-                "autoscaling": {
-                    "minReplicas": 0, "maxReplicas": 3, "initialReplicas": 0,
-                    "metric": "concurrency", "metricThreshold": 2,
-                },
-                "annotations": [{"name": "autoscaling.knative.dev/window", "value": "6s"}],
-            }
-        }),
-    );
-    made["workloadId"].as_str().expect("an id").to_owned()
+    let made = sandbox.shell(&format!(
+        "runai inference submit svc -p team-a --template first --compute one-gpu \
+         --serving-port 8000 --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
+         --metric concurrency --metric-threshold 2 \
+         --annotation autoscaling.knative.dev/window=6s \
+         -c -- {} inference::replica --exact --nocapture",
+        own.display()
+    ));
+    assert!(made.text.contains("Creating inference svc..."), "{}", made.text);
+    let wrong = "runai inference submit b -p team-a --compute two-gpus --serving-port 1 -i x";
+    let wrong = sandbox.shell(wrong).text;
+    assert!(wrong.contains("project team-a can use no compute asset `two-gpus`"), "{wrong}");
+    let all = client.api("GET /api/v1/workloads", &Value::Null);
+    all["workloads"][0]["id"].as_str().expect("an id").to_owned()
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn replicas_come_with_requests_and_go_without() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x16GiB");
     let client = Client::new(&sandbox);
-    let id = inference(&client);
+    let id = inference(&sandbox, &client);
     let wanted = || client.shown(&id)["requestedPods"]["number"].as_u64();
     assert_eq!(wanted(), Some(0), "nobody has asked yet");
     assert_eq!(replicas(&sandbox), 0);
@@ -171,7 +173,7 @@ fn replicas_come_with_requests_and_go_without() {
     let me = client.shown(&id)["submittedBy"].as_str().expect("a name").to_owned();
     what_passes_through(&client, &me);
 
-    a_revision_takes_over_under_load(&client, &id);
+    a_revision_takes_over_under_load(&sandbox, &client, &id);
 
     // A server that is killed finds its replicas again.
     let before = client.ask("", 0)["pod"].clone();
@@ -200,7 +202,7 @@ fn replicas_come_with_requests_and_go_without() {
 }
 
 /// Under load there are three, and a new revision takes over without a request lost.
-fn a_revision_takes_over_under_load(client: &Client, id: &str) {
+fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str) {
     let over = AtomicBool::new(false);
     let pods: BTreeSet<String> = std::thread::scope(|scope| {
         let asking: Vec<_> = (0..6)
@@ -222,10 +224,8 @@ fn a_revision_takes_over_under_load(client: &Client, id: &str) {
         });
         assert!(all_answer, "{answered:?}");
         assert_eq!(client.shown(id)["requestedPods"]["number"], 3);
-        client.api(
-            &format!("PATCH /api/v1/workloads/inferences/{id}"),
-            &json!({"spec": {"environmentVariables": [{"name": "V", "value": "2"}]}}),
-        );
+        let said = sandbox.shell("runai inference update svc -p team-a -e V=2").text;
+        assert!(said.contains("Updating inference svc..."), "{said}");
         let phases = || -> Vec<String> {
             let path = format!("GET /api/v1/workloads/inferences/{id}/revisions");
             let all = client.api(&path, &Value::Null);

@@ -1,161 +1,178 @@
-//! Flags the published documents list and this version does not have. They are known by name, so
-//! that a script which uses one learns that it is missing, not that it is misspelt.
+//! Flags the published documents list and this version does not act on. They are known by name, so
+//! that a script which uses one learns what is missing and why, not that it is misspelt.
 
 use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// Without a value (or with `=true`).
-const V1_SWITCHES: &[&str] = &[
-    "allow-privilege-escalation",
-    "attach",
-    "create-home-dir",
-    "dry-run",
-    "host-ipc",
-    "host-network",
-    "inference",
-    "jupyter",
-    "large-shm",
-    "mount-propagation",
-    "run-as-user",
-    "stdin",
-    "tty",
+/// A flag, and why it is not acted on.
+struct Later {
+    name: &'static str,
+    takes_value: bool,
+    why: &'static str,
+}
+
+const fn switch(name: &'static str, why: &'static str) -> Later {
+    Later { name, takes_value: false, why }
+}
+
+const fn value(name: &'static str, why: &'static str) -> Later {
+    Later { name, takes_value: true, why }
+}
+
+const LIMIT: &str = "a process is not limited to what it asks for";
+const BURST: &str = "a share of a GPU has no limit above the request";
+const MOUNT: &str = "nothing is mounted";
+const IMAGE: &str = "images are looked up in a table, and nothing is pulled";
+const USER: &str = "processes run as the user of the server";
+const SHARED: &str = "processes share the machine without a container between them anyway";
+const TERMINAL: &str = "a process has no terminal; `runai bash NAME` opens one beside it";
+const PORT: &str = "no port is forwarded; a process listens on the machine it runs on";
+const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
+const ENDED: &str = "nothing that has ended is deleted by itself";
+const DRY: &str = "`elastane simulate --from` a snapshot asks what would happen";
+
+const V1: &[Later] = &[
+    switch("allow-privilege-escalation", USER),
+    switch("always-pull-image", IMAGE),
+    switch("attach", TERMINAL),
+    switch("create-home-dir", MOUNT),
+    switch("dry-run", DRY),
+    switch("host-ipc", SHARED),
+    switch("host-network", SHARED),
+    switch("inference", SERVED),
+    switch("jupyter", IMAGE),
+    switch("large-shm", SHARED),
+    switch("local-image", IMAGE),
+    switch("mount-propagation", MOUNT),
+    switch("prevent-privilege-escalation", USER),
+    switch("run-as-user", USER),
+    switch("stdin", TERMINAL),
+    switch("tty", TERMINAL),
+    value("add-capability", USER),
+    value("address", PORT),
+    value("cpu-limit", LIMIT),
+    value("git-sync", MOUNT),
+    value("image-pull-policy", IMAGE),
+    value("memory-limit", LIMIT),
+    value("nfs-server", MOUNT),
+    value("port", PORT),
+    value("pvc", MOUNT),
+    value("pvc-exists", MOUNT),
+    value("pvc-new", MOUNT),
+    value("s3", MOUNT),
+    value("service-type", PORT),
+    value("ttl-after-finish", ENDED),
+    value("user", USER),
+    value("volume", MOUNT),
 ];
-/// With a value.
-const V1_VALUES: &[&str] = &[
-    "add-capability",
-    "address",
-    "completions",
-    "cpu-limit",
-    "extended-resource",
-    "git-sync",
-    "image-pull-policy",
-    "memory-limit",
-    "mig",
-    "mig-profile",
-    "nfs-server",
-    "node-pools",
-    "node-type",
-    "parallelism",
-    "port",
-    "preferred-pod-topology-key",
-    "pvc",
-    "pvc-exists",
-    "pvc-new",
-    "required-pod-topology-key",
-    "s3",
-    "service-type",
-    "template",
-    "toleration",
-    "ttl-after-finish",
-    "volume",
+const V2: &[Later] = &[
+    switch("allow-privilege-escalation", USER),
+    switch("attach", TERMINAL),
+    switch("create-home-dir", MOUNT),
+    switch("dry-run", DRY),
+    switch("host-ipc", SHARED),
+    switch("host-network", SHARED),
+    switch("image-pull-my-credentials", IMAGE),
+    switch("large-shm", SHARED),
+    switch("privileged", USER),
+    switch("run-as-non-root", USER),
+    switch("run-as-user", USER),
+    switch("stdin", TERMINAL),
+    switch("tty", TERMINAL),
+    value("auto-deletion-time-after-completion", ENDED),
+    value("capability", USER),
+    value("configmap-map-volume", MOUNT),
+    value("cpu-core-limit", LIMIT),
+    value("cpu-memory-limit", LIMIT),
+    value("datavolume", MOUNT),
+    value("empty-dir-volume", MOUNT),
+    value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
+    value("env-pod-field-ref", "a pod has no fields but those in its environment"),
+    value("exclude-node", "nodes have no label with their name; use --node-type or --node-pools"),
+    value("existing-pvc", MOUNT),
+    value("external-url", PORT),
+    value("git-sync", MOUNT),
+    value("gpu-memory-limit", BURST),
+    value("gpu-portion-limit", BURST),
+    value("host-path", MOUNT),
+    value("image-pull-policy", IMAGE),
+    value("new-pvc", MOUNT),
+    value("nfs", MOUNT),
+    value("pod-running-timeout", TERMINAL),
+    value("port", PORT),
+    value("run-as-gid", USER),
+    value("run-as-uid", USER),
+    value("s3", MOUNT),
+    value("seccomp-profile", USER),
+    value("supplemental-groups", USER),
+    value("user-group-source", USER),
+    value("wait-for-submit", "a submission is answered at once"),
 ];
-const V2_SWITCHES: &[&str] = &[
-    "allow-privilege-escalation",
-    "attach",
-    "create-home-dir",
-    "dry-run",
-    "host-ipc",
-    "host-network",
-    "image-pull-my-credentials",
-    "large-shm",
-    "privileged",
-    "run-as-non-root",
-    "run-as-user",
-    "stdin",
-    "tty",
+/// Beside those of all submissions.
+const DISTRIBUTED: &[Later] = &[
+    value("master-cpu-core-limit", LIMIT),
+    value("master-cpu-memory-limit", LIMIT),
+    value("master-gpu-memory-limit", BURST),
+    value("master-gpu-portion-limit", BURST),
 ];
-const V2_VALUES: &[&str] = &[
-    "auto-deletion-time-after-completion",
-    "capability",
-    "compute",
-    "configmap-map-volume",
-    "cpu-core-limit",
-    "cpu-memory-limit",
-    "datasource",
-    "datavolume",
-    "empty-dir-volume",
-    "env-my-credentials",
-    "env-pod-field-ref",
-    "env-secret",
-    "exclude-node",
-    "existing-pvc",
-    "extended-resource",
-    "external-url",
-    "git-sync",
-    "gpu-memory-limit",
-    "gpu-portion-limit",
-    "host-path",
-    "image-pull-policy",
-    "new-pvc",
-    "nfs",
-    "node-pools",
-    "node-type",
-    "parallelism",
-    "pod-running-timeout",
-    "port",
-    "preferred-pod-topology-key",
-    "required-pod-topology-key",
-    "run-as-gid",
-    "run-as-uid",
-    "runs",
-    "s3",
-    "seccomp-profile",
-    "secret-volume",
-    "supplemental-groups",
-    "template",
-    "toleration",
-    "user-group-source",
-    "wait-for-submit",
-];
-/// Where flags belong: the path of the command, its switches, its flags with a value.
-type Place = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
-/// All of them.
-const PLACES: [Place; 3] = [
-    (&["submit"], V1_SWITCHES, V1_VALUES),
-    (&["training", "submit"], V2_SWITCHES, V2_VALUES),
-    (&["workspace", "submit"], V2_SWITCHES, V2_VALUES),
-];
+
+/// The flags of a command, by the words that lead to it.
+fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
+    let (of_all, more): (&[Later], &[Later]) = match path {
+        ["submit" | "submit-mpi"] | ["submit-dist", _] => (V1, &[]),
+        ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),
+        ["training" | "distributed", .., "submit"] => (V2, DISTRIBUTED),
+        ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "submit"] => (V2, DISTRIBUTED),
+        [_, "submit"] | ["inference", "update"] => (V2, &[]),
+        _ => (&[], &[]),
+    };
+    of_all.iter().chain(more)
+}
 
 /// Adds the flags to the tree, hidden.
 #[must_use]
 pub(crate) fn add_to(tree: Command) -> Command {
-    PLACES.into_iter().fold(tree, at)
+    below(tree, &[])
 }
 
-fn at(command: Command, (path, switches, values): Place) -> Command {
-    let Some((word, rest)) = path.split_first() else {
-        let hidden = |name: &&'static str| Arg::new(*name).long(*name).hide(true);
-        let switches = switches.iter().map(|name| hidden(name).action(ArgAction::SetTrue));
-        let values = values.iter().map(|name| {
-            let arg = hidden(name).action(ArgAction::Append).allow_hyphen_values(true);
-            let arg = arg.value_parser(ValueParser::os_string());
-            if *name == "volume" { arg.short('v') } else { arg }
-        });
-        return command.args(switches).args(values);
-    };
-    command.mut_subcommand(*word, |inner| at(inner, (rest, switches, values)))
+fn below(command: Command, path: &[&str]) -> Command {
+    let words: Vec<String> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let command = words.iter().fold(command, |command, word| {
+        command.mut_subcommand(word, |inner| below(inner, &[path, &[word]].concat()))
+    });
+    command.args(of(path).map(|later| {
+        let arg = Arg::new(later.name).long(later.name).hide(true);
+        if !later.takes_value {
+            // The old client took a value behind `=` as well.
+            return arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+        }
+        let arg = arg.action(ArgAction::Append).allow_hyphen_values(true);
+        let arg = arg.value_parser(ValueParser::os_string());
+        match later.name {
+            "volume" => arg.short('v').alias("volumes"),
+            "user" => arg.short('u'),
+            "service-type" => arg.short('s'),
+            _ => arg,
+        }
+    }))
 }
 
 /// Refuses a command line that uses one of them.
 ///
 /// # Errors
-/// Names the flag.
+/// Names the flag, and says why.
 pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::Error> {
-    for (path, switches, values) in PLACES {
-        let mut at = Some(matches);
-        for word in path {
-            at = at.and_then(|matches| matches.subcommand_matches(word));
-        }
-        let Some(at) = at else { continue };
-        let typed = |name: &&&str| at.value_source(name) == Some(ValueSource::CommandLine);
-        if let Some(name) = switches.iter().chain(values).find(typed) {
-            let text = format!("--{name} is not supported yet; leave it out");
-            return Err(super::command_of(tree, matches)
-                .clone()
-                .error(ErrorKind::UnknownArgument, text));
-        }
+    let mut path = Vec::new();
+    let mut at = matches;
+    while let Some((word, below)) = at.subcommand() {
+        path.push(word);
+        at = below;
     }
-    Ok(())
+    let typed = |later: &&Later| at.value_source(later.name) == Some(ValueSource::CommandLine);
+    let Some(Later { name, why, .. }) = of(&path).find(typed) else { return Ok(()) };
+    let text = format!("--{name} is not supported yet: {why}; leave it out");
+    Err(super::command_of(tree, matches).clone().error(ErrorKind::UnknownArgument, text))
 }

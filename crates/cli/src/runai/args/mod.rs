@@ -1,9 +1,10 @@
 //! What can be typed after `runai`: one tree that holds both dialects.
 //! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
 
-pub(crate) mod later;
+mod later;
 pub(crate) mod v1;
 pub(crate) mod v2;
+mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
-#[command(name = "runai", version, arg_required_else_help = true)]
+#[command(name = "runai", version, arg_required_else_help = true, term_width = 80)]
 #[command(after_help = "Both dialects are spoken: `runai submit …` and `runai training submit …`.")]
 pub(crate) struct Cli {
     /// Flags every command takes.
@@ -51,6 +52,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Submit a job
     Submit(Box<v1::Submit>),
+    /// Submit a job of several pods that work together
+    #[command(subcommand)]
+    SubmitDist(v1::SubmitDist),
+    /// Submit an MPI job, by its number of processes
+    #[command(visible_alias = "mj")]
+    SubmitMpi(Box<v1::SubmitMpi>),
     /// List jobs, projects, nodes or clusters
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
@@ -71,10 +78,31 @@ pub(crate) enum Command {
     Exec(Exec),
     /// Manage trainings
     #[command(subcommand, visible_alias = "trainings")]
-    Training(v2::Verb),
+    Training(v2::OfTraining),
     /// Manage workspaces
     #[command(subcommand, visible_alias = "workspaces")]
-    Workspace(v2::Verb),
+    Workspace(v2::Verb<v2::Workspace>),
+    /// Manage inferences
+    #[command(subcommand, visible_alias = "inferences")]
+    Inference(v2::OfInference),
+    /// The same as `training pytorch`
+    #[command(subcommand, hide = true)]
+    Pytorch(v2::Verb<v2::PyTorch>),
+    /// The same as `training mpi`
+    #[command(subcommand, hide = true)]
+    Mpi(v2::Verb<v2::Mpi>),
+    /// The same as `training tensorflow`
+    #[command(subcommand, hide = true, alias = "tf")]
+    Tensorflow(v2::Verb<v2::Distributed>),
+    /// The same as `training xgboost`
+    #[command(subcommand, hide = true)]
+    Xgboost(v2::Verb<v2::Distributed>),
+    /// The same as `training jax`
+    #[command(subcommand, hide = true)]
+    Jax(v2::Verb<v2::Distributed>),
+    /// Submit a distributed training, as older versions do
+    #[command(subcommand, hide = true)]
+    Distributed(v2::OfDistributed),
     /// Manage workloads of any type
     #[command(subcommand, visible_alias = "workloads")]
     Workload(v2::AnyVerb),
@@ -207,58 +235,4 @@ fn command_of<'a>(tree: &'a clap::Command, matches: &ArgMatches) -> &'a clap::Co
     let below =
         matches.subcommand().and_then(|(word, below)| Some((tree.find_subcommand(word)?, below)));
     below.map_or(tree, |(tree, below)| command_of(tree, below))
-}
-
-/// Splits `NAME=VALUE`.
-///
-/// # Errors
-/// No `=`, or nothing before it.
-pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
-/// Reads a CPU count such as `0.5` or `500m`, in thousandths of a core.
-///
-/// # Errors
-/// Says what is allowed.
-pub(crate) fn cpu(text: &str) -> Result<u64, String> {
-    units::parse_cpu_millis(text).map_err(|error| error.to_string())
-}
-
-/// Checks a size such as `1G`, and keeps it as it was typed.
-///
-/// # Errors
-/// Says what is allowed.
-pub(crate) fn size(text: &str) -> Result<String, String> {
-    units::parse_bytes(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
-}
-
-/// Reads how often something is tried again.
-///
-/// # Errors
-/// Says what is allowed.
-pub(crate) fn retries(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u32::MAX))
-}
-
-/// Reads a duration such as `30s`, in seconds.
-///
-/// # Errors
-/// Says what is allowed.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "" | "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
-    };
-    scale
-        .zip(number.parse::<u64>().ok())
-        .and_then(|(scale, number)| number.checked_mul(scale))
-        .ok_or_else(|| "write whole seconds, minutes or hours: 30s, 2m, 1h".to_owned())
 }

@@ -2,13 +2,103 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Format, cpu, key_value, retries, seconds, size};
+use super::Format;
+use super::v2::CleanPodPolicy;
+use super::values::{count, cpu, key_value, names, positive, seconds, size, toleration, variable};
+use crate::runai::intent::{Toleration, Variable};
 
 /// `submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// Let the job run on fewer GPUs, or more, as they come free
+    #[arg(long, conflicts_with = "interactive")]
+    pub(crate) elastic: bool,
+    /// The job is for a person at a terminal: it is not ended, retried or preempted
+    #[arg(long)]
+    pub(crate) interactive: bool,
+    /// Let an interactive job go over quota, at the price of being preempted
+    #[arg(long)]
+    pub(crate) preemptible: bool,
+    /// How many pods are to end well [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "interactive")]
+    pub(crate) completions: Option<u32>,
+    /// How many pods run at a time [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(conflicts_with_all = ["interactive", "elastic"])]
+    pub(crate) parallelism: Option<u32>,
+}
+
+/// `submit-dist`: by whose rules the pods work together.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubmitDist {
+    /// A launcher starts ranks in the workers
+    Mpi(Box<DistMpi>),
+    /// PyTorch
+    Pytorch(Box<DistPytorch>),
+    /// TensorFlow
+    Tf(Box<Dist>),
+    /// XGBoost
+    Xgboost(Box<Dist>),
+}
+
+/// `submit-dist tf`, and what all frameworks have.
+#[derive(Debug, Args)]
+pub(crate) struct Dist {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// Workers, beside the master [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) workers: Option<u32>,
+    /// Which pods that still run are stopped when it has ended [default: Running]
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+}
+
+/// `submit-dist pytorch`.
+#[derive(Debug, Args)]
+pub(crate) struct DistPytorch {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Dist,
+    /// Fewest workers it goes on with
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) min_replicas: Option<u32>,
+    /// Most workers it takes
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) max_replicas: Option<u32>,
+}
+
+/// `submit-dist mpi`.
+#[derive(Debug, Args)]
+pub(crate) struct DistMpi {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Dist,
+    /// Ranks in each worker [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) slots_per_worker: Option<u32>,
+}
+
+/// `submit-mpi`.
+#[derive(Debug, Args)]
+pub(crate) struct SubmitMpi {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// Processes, each with the GPUs that are asked for [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) processes: Option<u32>,
+}
+
+/// What every job of this dialect takes.
+#[derive(Debug, Args)]
+pub(crate) struct Job {
     /// Name of the job [default: job-0, job-1, …]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -18,6 +108,9 @@ pub(crate) struct Submit {
     /// Number the job: PREFIX-0, PREFIX-1, …
     #[arg(long, value_name = "PREFIX", conflicts_with_all = ["name", "name_flag"])]
     pub(crate) job_name_prefix: Option<String>,
+    /// Template whose values count where none is given here
+    #[arg(long, value_name = "NAME")]
+    pub(crate) template: Option<String>,
     /// Container image
     #[arg(short, long)]
     pub(crate) image: Option<String>,
@@ -27,21 +120,19 @@ pub(crate) struct Submit {
     /// GPU memory, such as 8G, in place of a share
     #[arg(long, value_name = "SIZE", conflicts_with = "gpu", value_parser = size)]
     pub(crate) gpu_memory: Option<String>,
+    /// MIG instance, such as 1g.5gb, in place of a GPU
+    #[arg(long, alias = "mig", value_name = "PROFILE")]
+    #[arg(conflicts_with_all = ["gpu", "gpu_memory"])]
+    pub(crate) mig_profile: Option<String>,
+    /// MIG instances: nvidia.com/mig-1g.10gb=1
+    #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
+    pub(crate) extended_resource: Vec<(String, String)>,
     /// CPU cores, such as 0.5 or 500m
     #[arg(long, value_name = "CORES", value_parser = cpu, allow_negative_numbers = true)]
     pub(crate) cpu: Option<u64>,
     /// Memory, such as 1G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<String>,
-    /// Let the job run on fewer GPUs, or more, as they come free
-    #[arg(long)]
-    pub(crate) elastic: bool,
-    /// The job is for a person at a terminal: it is not ended, retried or preempted
-    #[arg(long)]
-    pub(crate) interactive: bool,
-    /// Let an interactive job go over quota, at the price of being preempted
-    #[arg(long)]
-    pub(crate) preemptible: bool,
     /// The words after `--` replace the image's command
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(value_name = "OLD-STYLE STRING", hide_possible_values = true)]
@@ -49,19 +140,35 @@ pub(crate) struct Submit {
     /// Old style: arguments as one string
     #[arg(long, hide = true, value_name = "STRING")]
     pub(crate) args: Option<String>,
-    /// Environment variable
-    #[arg(short, long, value_name = "NAME=VALUE", value_parser = key_value)]
-    pub(crate) environment: Vec<(String, String)>,
+    /// Environment variable: NAME=VALUE or NAME=SECRET:CREDENTIAL,KEY
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) environment: Vec<(String, Variable)>,
     /// Working directory of the job
     #[arg(long, value_name = "DIR")]
     pub(crate) working_dir: Option<String>,
     /// How often a failed training is started again [default: 6]
     #[arg(long, alias = "backoffLimit", value_name = "N")]
-    #[arg(value_parser = retries, allow_negative_numbers = true)]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
     pub(crate) backoff_limit: Option<u32>,
     /// Time between SIGTERM and SIGKILL, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) termination_grace_period: Option<u64>,
+    /// Node pools it may run in, the best first
+    #[arg(long, value_name = "\"NAME NAME\"", value_parser = names)]
+    pub(crate) node_pools: Option<Pools>,
+    /// Type of node it runs on
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) node_type: Option<String>,
+    /// Taint of nodes that does not matter
+    #[arg(long, value_parser = toleration)]
+    #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
+    pub(crate) toleration: Vec<Toleration>,
+    /// Its pods are at one value of this label of nodes if that is possible
+    #[arg(long, value_name = "LABEL", conflicts_with = "required_pod_topology_key")]
+    pub(crate) preferred_pod_topology_key: Option<String>,
+    /// Its pods are at one value of this label of nodes
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) required_pod_topology_key: Option<String>,
     /// Label
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
@@ -69,9 +176,12 @@ pub(crate) struct Submit {
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) annotation: Vec<(String, String)>,
     /// Arguments, or with --command the command
-    #[arg(last = true, value_name = "WORDS")]
+    #[arg(last = true, value_name = "WORD")]
     pub(crate) words: Vec<String>,
 }
+
+/// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
+pub(crate) type Pools = Vec<String>;
 
 /// `list`.
 #[derive(Debug, Args)]
@@ -154,8 +264,11 @@ fn gpu_millis(text: &str) -> Result<u64, String> {
 /// the word after `--command` its value; it is joined to it, so that one grammar reads both.
 #[must_use]
 pub(crate) fn join_old_strings(argv: Vec<OsString>) -> Vec<OsString> {
-    let first_word = argv.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
-    let submits = first_word.is_some_and(|word| word == "submit" || word == "project");
+    let word = |at: usize| argv.get(at).map(|word| word.to_string_lossy()).unwrap_or_default();
+    let is_command =
+        |at: &usize| !word(*at).starts_with('-') && !matches!(&*word(at - 1), "-p" | "--project");
+    let command = (1..argv.len()).find(is_command).map(word).unwrap_or_default();
+    let submits = command == "submit" || command == "mj" || command.starts_with("submit-");
     if !submits || argv.iter().any(|word| word == "--") {
         return argv;
     }

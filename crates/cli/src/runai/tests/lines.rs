@@ -1,21 +1,20 @@
 //! Command lines of both dialects, the published ones first.
 
-use expect_test::expect;
-
 use crate::runai::intent::{
-    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Submit, Target, Verb,
+    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Runs, Submit, Target,
+    Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
 
 /// What a line means, or what is said about it.
-fn meaning(line: &str) -> Result<Intent, String> {
+pub(super) fn meaning(line: &str) -> Result<Intent, String> {
     let words = shell_words::split(line).unwrap();
     let argv = words.iter().map(Into::into).collect();
     understood(argv).map(|(_, intent)| intent).map_err(|error| error.to_string())
 }
 
-fn submit(line: &str) -> Submit {
+pub(super) fn submit(line: &str) -> Submit {
     match meaning(line) {
         Ok(Intent::Submit(submit)) => *submit,
         other => panic!("{line}: {other:?}"),
@@ -35,26 +34,21 @@ fn target(name: &str) -> Target {
 fn published_submissions_mean_what_the_documents_say() {
     let elastic = submit("runai submit elastic1 -i gcr.io/run-ai-demo/quickstart -g 2 --elastic ");
     assert_eq!(elastic.name, Name::Given("elastic1".into()));
-    assert_eq!(elastic.image.as_deref(), Some("gcr.io/run-ai-demo/quickstart"));
-    assert_eq!(
-        (elastic.kind, elastic.gpu, elastic.elastic),
-        (Kind::Training, Gpu::Devices(2), true)
-    );
+    assert_eq!(elastic.spec.image.as_deref(), Some("gcr.io/run-ai-demo/quickstart"));
+    assert_eq!(elastic.spec.gpu, Some(Gpu::Devices(2)));
+    assert_eq!(elastic.kind, Kind::Training(Runs { elastic: true, ..Runs::default() }));
 
     let line = "runai submit filler1 -i ubuntu -g 1 --interactive --command -- sleep infinity";
     let filler = submit(line);
-    assert_eq!(
-        (filler.kind, filler.gpu, filler.elastic),
-        (Kind::Workspace, Gpu::Devices(1), false)
-    );
-    assert_eq!(filler.command, ["sleep", "infinity"]);
-    assert!(filler.args.is_empty());
+    assert_eq!((filler.kind, filler.spec.gpu), (Kind::Workspace, Some(Gpu::Devices(1))));
+    assert_eq!(filler.spec.command, ["sleep", "infinity"]);
+    assert!(filler.spec.args.is_empty());
     assert_eq!(filler.command_line, line);
 
     let half = submit("runai submit frac05 -i gcr.io/run-ai-demo/quickstart -g 0.5 --interactive");
-    assert_eq!(half.gpu, Gpu::Portion { devices: 1, millis: 500 });
+    assert_eq!(half.spec.gpu, Some(Gpu::Portion { devices: 1, millis: 500 }));
     let third = submit("runai submit frac03 -i gcr.io/run-ai-demo/quickstart -g 0.3 ");
-    assert_eq!(third.gpu, Gpu::Portion { devices: 1, millis: 300 });
+    assert_eq!(third.spec.gpu, Some(Gpu::Portion { devices: 1, millis: 300 }));
 }
 
 #[test]
@@ -152,17 +146,16 @@ fn logs_and_shells_name_their_job() {
 #[test]
 fn old_style_strings_are_split_as_a_shell_would() {
     let old = submit("runai submit j -i img --command 'python -u' --args 'train.py \"a b\"'");
-    assert_eq!(old.command, ["python", "-u"]);
-    assert_eq!(old.args, ["train.py", "a b"]);
-    let arguments = submit("runai submit j -i img -- --epochs 3");
+    assert_eq!(old.spec.command, ["python", "-u"]);
+    assert_eq!(old.spec.args, ["train.py", "a b"]);
+    let arguments = submit("runai submit j -i img -- --epochs 3").spec;
     assert_eq!((arguments.command.len(), arguments.args), (0, vec!["--epochs".into(), "3".into()]));
 }
 
 #[test]
 fn gpus_are_asked_for_in_shares_and_sizes() {
     for (line, gpu) in [
-        ("runai submit j -i x", Gpu::None),
-        ("runai submit j -i x -g 0", Gpu::None),
+        ("runai submit j -i x -g 0", Gpu::Devices(0)),
         ("runai submit j -i x -g 2.0", Gpu::Devices(2)),
         ("runai submit j -i x --gpu-memory 8G", Gpu::Memory { devices: 1, size: "8G".into() }),
         (
@@ -175,8 +168,9 @@ fn gpus_are_asked_for_in_shares_and_sizes() {
             Gpu::Memory { devices: 1, size: "500M".into() },
         ),
     ] {
-        assert_eq!(submit(line).gpu, gpu, "{line}");
+        assert_eq!(submit(line).spec.gpu, Some(gpu), "{line}");
     }
+    assert_eq!(submit("runai submit j -i x").spec.gpu, None);
 }
 
 #[test]
@@ -188,10 +182,12 @@ fn unnamed_jobs_are_numbered() {
 
 #[test]
 fn a_variable_is_told_from_an_asset_by_its_equals_sign() {
-    let pair = [("A".to_owned(), "b=c".to_owned())];
-    assert_eq!(submit("runai submit j -i x -e A=b=c").environment, pair);
-    assert_eq!(submit("runai training submit j -i x -e A=b=c").environment, pair);
-    assert_eq!(submit("runai training submit j -i x --environment A=b=c").environment, pair);
+    let pair = [("A".to_owned(), Variable::Text("b=c".to_owned()))];
+    assert_eq!(submit("runai submit j -i x -e A=b=c").spec.environment, pair);
+    assert_eq!(submit("runai training submit j -i x -e A=b=c").spec.environment, pair);
+    let old = submit("runai training submit j -i x --environment A=b=c --environment torch");
+    assert_eq!(old.spec.environment, pair);
+    assert_eq!(old.inherits.environment.as_deref(), Some("torch"));
 }
 
 #[test]
@@ -207,14 +203,17 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x --volume /a:/b", "--volume is not supported yet"),
         ("runai submit j -i x -v /a:/b", "--volume is not supported yet"),
         ("runai submit j -i x --jupyter", "--jupyter is not supported yet"),
-        ("runai training submit j -i x --runs 3", "--runs is not supported yet"),
+        (
+            "runai training submit j -i x --nfs a=b",
+            "--nfs is not supported yet: nothing is mounted",
+        ),
         ("runai submit j -i x --interactive --command", "write `--command -- COMMAND ARGS…`"),
         ("runai submit j -i x -e A", "write NAME=VALUE"),
         ("runai training submit j -i x -g 0.5", "--gpu-portion-request 0.5"),
         ("runai training submit j -i x -g -1", "`-1` is negative"),
         ("runai training submit j -i x --gpu-portion-request 1.5", "neither a fraction"),
         ("runai training submit j -i x --gpu-request-type portion", "--gpu-portion-request"),
-        ("runai training submit j -i x --environment e1", "assets are not supported yet"),
+        ("runai training submit j -i x --environment a --environment b", "one environment asset"),
         ("runai lits", "a similar subcommand exists: 'list'"),
         ("runai list job a1", "only `list nodes` takes names"),
         ("runai describe job a b", "describe takes one name"),
@@ -245,174 +244,6 @@ fn a_fault_shows_how_that_command_is_used() {
 }
 
 #[test]
-fn help_of_the_program() {
-    let text = meaning("runai --help").unwrap_err();
-    expect![[r#"
-        Submits, watches and stops work on shared GPUs
-
-        Usage: runai [OPTIONS] <COMMAND>
-
-        Commands:
-          submit     Submit a job
-          list       List jobs, projects, nodes or clusters
-          describe   Show everything about a job or a node, and why it waits
-          explain    Say why a job waits, who holds what it needs and what would let it start
-          logs       Print what a job wrote
-          delete     Delete jobs: `delete NAME…` or `delete job NAME…`
-          suspend    Stop jobs and free their GPUs; `resume` queues them again
-          resume     Queue suspended jobs again
-          bash       Open a shell that sees what the job sees
-          exec       Run a command that sees what the job sees
-          training   Manage trainings [alias: trainings]
-          workspace  Manage workspaces [alias: workspaces]
-          workload   Manage workloads of any type [alias: workloads]
-          project    List projects, choose one [alias: projects]
-          cluster    List clusters, choose one [alias: clusters]
-          node       List nodes [alias: nodes]
-          config     Choose the default project or cluster
-          whoami     Print who you are to the server
-          version    Print the version
-          help       Print this message or the help of the given subcommand(s)
-
-        Options:
-          -h, --help     Print help
-          -V, --version  Print version
-
-        Global options:
-          -p, --project <NAME>      Project to work in, in place of the default one
-              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
-                                    RUNAI_CLI_CONFIG_PATH]
-              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
-                                    RUNAI_CLI_CONFIG_FILE]
-
-        Both dialects are spoken: `runai submit …` and `runai training submit …`.
-    "#]].assert_eq(&text);
-}
-
-#[test]
-fn help_of_submit() {
-    let text = meaning("runai submit -h").unwrap_err();
-    expect![[r#"
-        Submit a job
-
-        Usage: runai submit [OPTIONS] [NAME] [-- <WORDS>...]
-
-        Arguments:
-          [NAME]      Name of the job [default: job-0, job-1, …]
-          [WORDS]...  Arguments, or with --command the command
-
-        Options:
-              --name <NAME>
-                  The same as NAME
-              --job-name-prefix <PREFIX>
-                  Number the job: PREFIX-0, PREFIX-1, …
-          -i, --image <IMAGE>
-                  Container image
-          -g, --gpu <GPU>
-                  GPUs: a whole number, or a share of one such as 0.5
-              --gpu-memory <SIZE>
-                  GPU memory, such as 8G, in place of a share
-              --cpu <CORES>
-                  CPU cores, such as 0.5 or 500m
-              --memory <SIZE>
-                  Memory, such as 1G
-              --elastic
-                  Let the job run on fewer GPUs, or more, as they come free
-              --interactive
-                  The job is for a person at a terminal: it is not ended, retried or preempted
-              --preemptible
-                  Let an interactive job go over quota, at the price of being preempted
-              --command[=<OLD-STYLE STRING>]
-                  The words after `--` replace the image's command
-          -e, --environment <NAME=VALUE>
-                  Environment variable
-              --working-dir <DIR>
-                  Working directory of the job
-              --backoff-limit <N>
-                  How often a failed training is started again [default: 6]
-              --termination-grace-period <DURATION>
-                  Time between SIGTERM and SIGKILL, such as 30s
-          -l, --label <KEY=VALUE>
-                  Label
-          -a, --annotation <KEY=VALUE>
-                  Annotation
-          -h, --help
-                  Print help
-
-        Global options:
-          -p, --project <NAME>      Project to work in, in place of the default one
-              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
-                                    RUNAI_CLI_CONFIG_PATH]
-              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
-                                    RUNAI_CLI_CONFIG_FILE]
-    "#]].assert_eq(&text);
-}
-
-#[test]
-fn help_of_training_submit() {
-    let text = meaning("runai training submit -h").unwrap_err();
-    expect![[r#"
-        Submit one
-
-        Usage: runai training submit [OPTIONS] [NAME] [-- <WORDS>...]
-
-        Arguments:
-          [NAME]      Name
-          [WORDS]...  Arguments, or with --command the command
-
-        Options:
-              --name-prefix <PREFIX>
-                  Number it: PREFIX-0, PREFIX-1, …
-          -i, --image <IMAGE>
-                  Container image
-          -g, --gpu-devices-request <N>
-                  GPU devices, a whole number [alias: --gpu-devices]
-              --gpu-request-type <GPU_REQUEST_TYPE>
-                  What is asked of each device [possible values: portion, memory]
-              --gpu-portion-request <SHARE>
-                  Share of each device, such as 0.5
-              --gpu-memory-request <SIZE>
-                  Memory of each device, such as 8G
-              --cpu-core-request <CORES>
-                  CPU cores, such as 0.5
-              --cpu-memory-request <SIZE>
-                  Memory, such as 1G
-              --elastic
-                  Let it run on fewer GPUs, or more, as they come free
-          -c, --command
-                  The words after `--` replace the image's command
-          -e, --environment-variable <NAME=VALUE>
-                  Environment variable
-              --working-dir <DIR>
-                  Working directory
-              --backoff-limit <N>
-                  How often it is started again after a failure [default: 6]
-              --restart-policy <POLICY>
-                  What happens when the process ends [possible values: Always, Never, OnFailure]
-              --termination-grace-period <DURATION>
-                  Time between SIGTERM and SIGKILL, such as 30s
-              --priority <NAME>
-                  Priority inside the project: very-low, low, medium-low, medium, medium-high, high,
-                  very-high
-              --preemptibility <PREEMPTIBILITY>
-                  Whether it may be evicted for others [possible values: preemptible, non-preemptible]
-              --label <KEY=VALUE>
-                  Label
-              --annotation <KEY=VALUE>
-                  Annotation
-          -h, --help
-                  Print help (see more with '--help')
-
-        Global options:
-          -p, --project <NAME>      Project to work in, in place of the default one
-              --config-path <DIR>   Folder of the local files [default: ~/.runai] [env:
-                                    RUNAI_CLI_CONFIG_PATH]
-              --config-file <NAME>  Name of the settings file in that folder [default: config.json] [env:
-                                    RUNAI_CLI_CONFIG_FILE]
-    "#]].assert_eq(&text);
-}
-
-#[test]
 fn the_version_is_told_by_a_flag_as_well() {
     for flag in ["--version", "-V"] {
         let said = meaning(&format!("runai {flag}")).unwrap_err();
@@ -433,7 +264,7 @@ fn wrong_flags_and_values_are_told_with_what_is_meant_and_nothing_else() {
         assert!(said.contains("write whole seconds, minutes or hours"), "{said}");
     }
     assert_eq!(
-        submit("runai submit a -i u --termination-grace-period 2m").grace_seconds,
+        submit("runai submit a -i u --termination-grace-period 2m").spec.grace_seconds,
         Some(120)
     );
 }

@@ -1,6 +1,13 @@
 //! What a person wants, whichever dialect they said it in. Owns the meaning of a command line;
 //! refuses to know flags, the wire, and how answers look.
 
+mod submit;
+
+pub(crate) use submit::{
+    CleanPods, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Restart,
+    Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
+};
+
 use crate::settings::TableStyle;
 
 /// Which of the two languages was spoken; decides messages, never effects.
@@ -87,20 +94,13 @@ impl Framework {
     }
 }
 
-/// Types of workloads that can be submitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Unattended.
-    Training,
-    /// For a person at a terminal.
-    Workspace,
-}
-
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// Submit a workload.
     Submit(Box<Submit>),
+    /// Change an inference.
+    Update(Box<Update>),
     /// List workloads.
     ListWorkloads(ListWorkloads),
     /// List projects.
@@ -172,94 +172,6 @@ pub(crate) enum Shown {
     Json,
     /// YAML.
     Yaml,
-}
-
-/// A workload to submit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Submit {
-    /// How it was said.
-    pub(crate) dialect: Dialect,
-    /// Name or prefix.
-    pub(crate) name: Name,
-    /// Type.
-    pub(crate) kind: Kind,
-    /// Image.
-    pub(crate) image: Option<String>,
-    /// Replaces the entrypoint.
-    pub(crate) command: Vec<String>,
-    /// Arguments.
-    pub(crate) args: Vec<String>,
-    /// Environment.
-    pub(crate) environment: Vec<(String, String)>,
-    /// Working directory.
-    pub(crate) working_dir: Option<String>,
-    /// GPUs.
-    pub(crate) gpu: Gpu,
-    /// Thousandths of a core.
-    pub(crate) cpu_millis: Option<u64>,
-    /// Memory, as typed and checked.
-    pub(crate) memory: Option<String>,
-    /// Whether the number of GPUs may change.
-    pub(crate) elastic: bool,
-    /// Whether it may be evicted; none leaves it to its type.
-    pub(crate) preemptible: Option<bool>,
-    /// Retries.
-    pub(crate) backoff_limit: Option<u32>,
-    /// What happens at the end.
-    pub(crate) restart: Option<Restart>,
-    /// Seconds between SIGTERM and SIGKILL.
-    pub(crate) grace_seconds: Option<u64>,
-    /// Priority by name.
-    pub(crate) priority: Option<String>,
-    /// Labels.
-    pub(crate) labels: Vec<(String, String)>,
-    /// Annotations.
-    pub(crate) annotations: Vec<(String, String)>,
-    /// What was typed.
-    pub(crate) command_line: String,
-}
-
-/// How a workload gets its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Name {
-    /// As given.
-    Given(String),
-    /// With the smallest free number appended.
-    Numbered(String),
-}
-
-/// GPUs of a workload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Gpu {
-    /// None.
-    None,
-    /// Whole devices.
-    Devices(u32),
-    /// The same share of each device.
-    Portion {
-        /// Devices.
-        devices: u32,
-        /// Thousandths of each.
-        millis: u64,
-    },
-    /// The same memory on each device.
-    Memory {
-        /// Devices.
-        devices: u32,
-        /// As typed and checked.
-        size: String,
-    },
-}
-
-/// What happens when the main process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Restart {
-    /// Started again, always.
-    Always,
-    /// A failure is a new try.
-    Never,
-    /// Started again after a failure.
-    OnFailure,
 }
 
 /// Workloads to list.

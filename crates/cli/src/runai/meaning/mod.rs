@@ -1,9 +1,11 @@
 //! From what was typed to what is meant, for both dialects. Pure.
 
+mod submit;
+
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Restart,
-    Shown, Submit, Target, Verb,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Noun, Restart, Shown,
+    Submit, Target, Verb,
 };
 use crate::settings::TableStyle;
 
@@ -16,9 +18,11 @@ const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
 ///
 /// # Errors
 /// A combination of flags that means nothing; the text says which.
-pub(crate) fn intent(command: Command, typed: &[String]) -> Result<Intent, String> {
+pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String> {
     Ok(match command {
-        Command::Submit(submit) => Intent::Submit(Box::new(submit_v1(*submit, typed)?)),
+        Command::Submit(typed) => Intent::Submit(Box::new(submit::v1(*typed, line)?)),
+        Command::SubmitDist(typed) => Intent::Submit(Box::new(submit::dist_v1(typed, line)?)),
+        Command::SubmitMpi(typed) => Intent::Submit(Box::new(submit::mpi_v1(*typed, line)?)),
         Command::List(list) => list_v1(list)?,
         Command::Describe(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
@@ -28,8 +32,19 @@ pub(crate) fn intent(command: Command, typed: &[String]) -> Result<Intent, Strin
         Command::Resume(names) => change(Verb::Resume, Noun::Job, names),
         Command::Bash(named) => bash(Noun::Job, named),
         Command::Exec(exec) => exec_in(Noun::Job, exec),
-        Command::Training(verb) => typed_verb(Noun::Training, Kind::Training, verb, typed)?,
-        Command::Workspace(verb) => typed_verb(Noun::Workspace, Kind::Workspace, verb, typed)?,
+        Command::Training(verb) => training(verb, line)?,
+        Command::Pytorch(verb) => pytorch(verb, line)?,
+        Command::Mpi(verb) => mpi(verb, line)?,
+        Command::Tensorflow(verb) => distributed(Framework::Tf, verb, line)?,
+        Command::Xgboost(verb) => distributed(Framework::XgBoost, verb, line)?,
+        Command::Jax(verb) => distributed(Framework::Jax, verb, line)?,
+        Command::Distributed(v2::OfDistributed::Submit(typed)) => {
+            Intent::Submit(Box::new(submit::of_framework(*typed, line)?))
+        }
+        Command::Workspace(verb) => {
+            typed_verb(Noun::Workspace, verb, |typed| submit::workspace(typed, line))?
+        }
+        Command::Inference(verb) => inference(verb, line)?,
         Command::Workload(verb) => any_verb(verb)?,
         Command::Project(v2::OrgVerb::List(format)) => {
             Intent::ListProjects(Dialect::V2, shown(format))
@@ -49,142 +64,6 @@ pub(crate) fn intent(command: Command, typed: &[String]) -> Result<Intent, Strin
         Command::Whoami => Intent::Whoami,
         Command::Version { short } => Intent::Version { short },
     })
-}
-
-fn submit_v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
-    let name = match (typed.name.or(typed.name_flag), typed.job_name_prefix) {
-        (Some(name), _) => Name::Given(name),
-        (None, Some(prefix)) => Name::Numbered(prefix),
-        (None, None) => Name::Numbered("job".to_owned()),
-    };
-    let gpu = match (typed.gpu, typed.gpu_memory) {
-        (_, Some(size)) => Gpu::Memory { devices: 1, size },
-        (None | Some(0), None) => Gpu::None,
-        (Some(millis), None) if millis % units::GPU_MILLIS == 0 => Gpu::Devices(
-            u32::try_from(millis / units::GPU_MILLIS).map_err(|_| "--gpu: too many GPUs")?,
-        ),
-        (Some(millis), None) => Gpu::Portion { devices: 1, millis },
-    };
-    let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
-    let kind = if typed.interactive { Kind::Workspace } else { Kind::Training };
-    Ok(Submit {
-        dialect: Dialect::V1,
-        name,
-        kind,
-        image: typed.image,
-        command,
-        args,
-        environment: typed.environment,
-        working_dir: typed.working_dir,
-        gpu,
-        cpu_millis: typed.cpu,
-        memory: typed.memory,
-        elastic: typed.elastic,
-        // A training is preemptible anyway.
-        preemptible: (typed.preemptible && typed.interactive).then_some(true),
-        backoff_limit: typed.backoff_limit,
-        restart: None,
-        grace_seconds: typed.termination_grace_period,
-        priority: None,
-        labels: typed.label,
-        annotations: typed.annotation,
-        command_line: shell_words::join(line),
-    })
-}
-
-/// Command and arguments, from words after `--` or from the strings of old.
-fn words_v1(
-    command: Option<&str>,
-    args: Option<&str>,
-    words: Vec<String>,
-) -> Result<(Vec<String>, Vec<String>), String> {
-    let split = |flag: &str, text: &str| {
-        shell_words::split(text).map_err(|error| format!("--{flag} `{text}`: {error}"))
-    };
-    let mut arguments = args.map_or_else(|| Ok(Vec::new()), |args| split("args", args))?;
-    match command {
-        Some("true") if words.is_empty() => {
-            Err("--command needs the command itself: write `--command -- COMMAND ARGS…`".to_owned())
-        }
-        Some("true") => Ok((words, arguments)),
-        None | Some("false") => {
-            arguments.extend(words);
-            Ok((Vec::new(), arguments))
-        }
-        Some(text) => {
-            arguments.extend(words);
-            Ok((split("command", text)?, arguments))
-        }
-    }
-}
-
-fn submit_v2(kind: Kind, typed: v2::Submit, line: &[String]) -> Result<Submit, String> {
-    let gpu = gpu_v2(&typed)?;
-    let name = match (typed.name, typed.name_prefix) {
-        (Some(name), _) => Name::Given(name),
-        (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| "job".to_owned())),
-    };
-    if typed.command && typed.words.is_empty() {
-        return Err("--command needs the command itself: write `--command -- COMMAND ARGS…`".into());
-    }
-    let (command, args) =
-        if typed.command { (typed.words, Vec::new()) } else { (Vec::new(), typed.words) };
-    let mut environment = typed.environment;
-    environment.extend(typed.environment_variable);
-    let preemptible = match typed.preemptibility {
-        Some(v2::Preemptibility::Preemptible) => Some(true),
-        Some(v2::Preemptibility::NonPreemptible) => Some(false),
-        None => typed.preemptible.then_some(true),
-    };
-    let restart = typed.restart_policy.map(|policy| match policy {
-        v2::RestartPolicy::Always => Restart::Always,
-        v2::RestartPolicy::Never => Restart::Never,
-        v2::RestartPolicy::OnFailure => Restart::OnFailure,
-    });
-    Ok(Submit {
-        dialect: Dialect::V2,
-        name,
-        kind,
-        image: typed.image,
-        command,
-        args,
-        environment,
-        working_dir: typed.working_dir,
-        gpu,
-        cpu_millis: typed.cpu_core_request,
-        memory: typed.cpu_memory_request,
-        elastic: typed.elastic,
-        preemptible,
-        backoff_limit: typed.backoff_limit,
-        restart,
-        grace_seconds: typed.termination_grace_period,
-        priority: typed.priority,
-        labels: typed.label,
-        annotations: typed.annotation,
-        command_line: shell_words::join(line),
-    })
-}
-
-fn gpu_v2(typed: &v2::Submit) -> Result<Gpu, String> {
-    use v2::GpuRequestType::{Memory, Portion};
-    let devices = typed.gpu_devices_request;
-    let shared = devices.unwrap_or(1);
-    let (portion, memory) = (typed.gpu_portion_request, typed.gpu_memory_request.clone());
-    match (typed.gpu_request_type, portion, memory) {
-        (Some(Portion), None, _) => {
-            Err("--gpu-request-type portion needs --gpu-portion-request, such as 0.5".to_owned())
-        }
-        (Some(Memory), _, None) => {
-            Err("--gpu-request-type memory needs --gpu-memory-request, such as 8G".to_owned())
-        }
-        (_, None, None) => Ok(devices.filter(|count| *count > 0).map_or(Gpu::None, Gpu::Devices)),
-        _ if shared == 0 => {
-            Err("-g 0 asks for no device; leave out the share or write -g 1".to_owned())
-        }
-        (_, Some(1000), None) => Ok(Gpu::Devices(shared)),
-        (_, Some(millis), _) => Ok(Gpu::Portion { devices: shared, millis }),
-        (_, None, Some(size)) => Ok(Gpu::Memory { devices: shared, size }),
-    }
 }
 
 fn list_v1(list: v1::List) -> Result<Intent, String> {
@@ -250,6 +129,14 @@ fn narrowed(noun: Noun, only: &v2::Only) -> Result<Noun, String> {
     }
 }
 
+const fn restart(typed: v2::RestartPolicy) -> Restart {
+    match typed {
+        v2::RestartPolicy::Always => Restart::Always,
+        v2::RestartPolicy::Never => Restart::Never,
+        v2::RestartPolicy::OnFailure => Restart::OnFailure,
+    }
+}
+
 const fn framework(typed: v2::Framework) -> Framework {
     match typed {
         v2::Framework::Mpi => Framework::Mpi,
@@ -289,9 +176,46 @@ fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
     Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max }))
 }
 
-fn typed_verb(noun: Noun, kind: Kind, verb: v2::Verb, typed: &[String]) -> Result<Intent, String> {
+fn training(verb: v2::OfTraining, line: &[String]) -> Result<Intent, String> {
+    use v2::OfTraining as Of;
+    match verb {
+        Of::Any(verb) => typed_verb(Noun::Training, verb, |typed| submit::training(typed, line)),
+        Of::Standard(verb) => {
+            typed_verb(Noun::Standard, verb, |typed| submit::training(typed, line))
+        }
+        Of::Pytorch(verb) => pytorch(verb, line),
+        Of::Mpi(verb) => mpi(verb, line),
+        Of::Tensorflow(verb) => distributed(Framework::Tf, verb, line),
+        Of::Xgboost(verb) => distributed(Framework::XgBoost, verb, line),
+        Of::Jax(verb) => distributed(Framework::Jax, verb, line),
+    }
+}
+
+fn pytorch(verb: v2::Verb<v2::PyTorch>, line: &[String]) -> Result<Intent, String> {
+    let noun = Noun::Framework(Framework::PyTorch);
+    typed_verb(noun, verb, |typed| submit::pytorch(typed, line))
+}
+
+fn mpi(verb: v2::Verb<v2::Mpi>, line: &[String]) -> Result<Intent, String> {
+    typed_verb(Noun::Framework(Framework::Mpi), verb, |typed| submit::mpi(typed, line))
+}
+
+fn distributed(
+    framework: Framework,
+    verb: v2::Verb<v2::Distributed>,
+    line: &[String],
+) -> Result<Intent, String> {
+    let of = Distributed::of(framework);
+    typed_verb(Noun::Framework(framework), verb, |typed| submit::distributed(typed, of, line))
+}
+
+fn typed_verb<S: clap::Args>(
+    noun: Noun,
+    verb: v2::Verb<S>,
+    submit: impl FnOnce(S) -> Result<Submit, String>,
+) -> Result<Intent, String> {
     Ok(match verb {
-        v2::Verb::Submit(submit) => Intent::Submit(Box::new(submit_v2(kind, *submit, typed)?)),
+        v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed)?)),
         v2::Verb::List(list) => list_v2(noun, list)?,
         v2::Verb::Describe(describe) => describe_v2(noun, describe)?,
         v2::Verb::Explain(explain) => explained(noun, explain)?,
@@ -301,6 +225,23 @@ fn typed_verb(noun: Noun, kind: Kind, verb: v2::Verb, typed: &[String]) -> Resul
         v2::Verb::Delete(names) => change(Verb::Delete, noun, names),
         v2::Verb::Bash(named) => bash(noun, named),
         v2::Verb::Exec(exec) => exec_in(noun, exec),
+    })
+}
+
+fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
+    let noun = Noun::Inference;
+    Ok(match verb {
+        v2::OfInference::Submit(typed) => {
+            Intent::Submit(Box::new(submit::inference(*typed, line)?))
+        }
+        v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed)?)),
+        v2::OfInference::List(list) => list_v2(noun, list)?,
+        v2::OfInference::Describe(describe) => describe_v2(noun, describe)?,
+        v2::OfInference::Explain(explain) => explained(noun, explain)?,
+        v2::OfInference::Logs(logs) => logs_of(noun, logs),
+        v2::OfInference::Delete(names) => change(Verb::Delete, noun, names),
+        v2::OfInference::Bash(named) => bash(noun, named),
+        v2::OfInference::Exec(exec) => exec_in(noun, exec),
     })
 }
 

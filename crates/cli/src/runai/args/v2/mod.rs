@@ -1,0 +1,221 @@
+//! The second dialect (`runai training submit`, `runai workload list`, …): its nouns and verbs.
+
+mod distributed;
+mod inference;
+mod submit;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+pub(crate) use distributed::{CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch};
+pub(crate) use inference::{Authorization, Inference, Port, Protocol, Serving, Update};
+pub(crate) use submit::{
+    Ending, GpuRequestType, Named as Identity, Preemptibility, RestartPolicy, Training, What,
+    Workspace,
+};
+
+use super::{Exec, Format, Logs, Named, Names, v1};
+
+/// `training …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfTraining {
+    /// Trainings of one pod, unless the verb is about existing ones.
+    #[command(flatten)]
+    Any(Verb<Training>),
+    /// Trainings of one pod
+    #[command(subcommand)]
+    Standard(Verb<Training>),
+    /// Distributed trainings with PyTorch
+    #[command(subcommand)]
+    Pytorch(Verb<PyTorch>),
+    /// Distributed trainings with MPI
+    #[command(subcommand)]
+    Mpi(Verb<Mpi>),
+    /// Distributed trainings with TensorFlow
+    #[command(subcommand, visible_alias = "tf")]
+    Tensorflow(Verb<Distributed>),
+    /// Distributed trainings with XGBoost
+    #[command(subcommand)]
+    Xgboost(Verb<Distributed>),
+    /// Distributed trainings with JAX
+    #[command(subcommand)]
+    Jax(Verb<Distributed>),
+}
+
+/// Verbs of trainings and workspaces; what is submitted differs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb<S: Args> {
+    /// Submit one
+    Submit(Box<S>),
+    /// List them
+    List(List),
+    /// Show everything about one, and why it waits
+    Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
+    /// Print what it wrote
+    Logs(Logs),
+    /// Stop some and free their GPUs; `resume` queues them again
+    Suspend(Names),
+    /// Queue suspended ones again
+    Resume(Names),
+    /// Delete some
+    Delete(Names),
+    /// Open a shell that sees what it sees
+    Bash(Named),
+    /// Run a command that sees what it sees
+    Exec(Exec),
+}
+
+/// Verbs of `inference`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfInference {
+    /// Submit one
+    Submit(Box<Inference>),
+    /// Give one new values, without an interruption
+    Update(Box<Update>),
+    /// List them
+    List(List),
+    /// Show everything about one, and why it waits
+    Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
+    /// Print what it wrote
+    Logs(Logs),
+    /// Delete some
+    Delete(Names),
+    /// Open a shell that sees what it sees
+    Bash(Named),
+    /// Run a command that sees what it sees
+    Exec(Exec),
+}
+
+/// Verbs of `workload`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AnyVerb {
+    /// List them
+    List(List),
+    /// Show everything about one, and why it waits
+    Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(v1::Explain),
+    /// Print what it wrote
+    Logs(Logs),
+    /// Stop some and free their GPUs; `resume` queues them again
+    Suspend(Names),
+    /// Queue suspended ones again
+    Resume(Names),
+    /// Delete some
+    Delete(Names),
+    /// Run a command that sees what it sees
+    Exec(Exec),
+}
+
+/// The oldest form of distributed trainings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfDistributed {
+    /// Submit one
+    #[command(override_usage = "runai distributed submit --framework <NAME> [OPTIONS] [NAME]")]
+    Submit(Box<OfFramework>),
+}
+
+/// Verbs of `project` and `cluster`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrgVerb {
+    /// List them
+    List(Format),
+    /// Choose one
+    Set {
+        /// Name
+        name: String,
+    },
+}
+
+/// Verbs of `node`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeVerb {
+    /// List them
+    List(Format),
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Of all projects
+    #[arg(short = 'A', long)]
+    pub(crate) all: bool,
+    /// Only those in this phase, such as Running
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) status: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
+    /// Rows to print at most
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Rows to leave out first
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) offset: usize,
+    /// Print every row
+    #[arg(long, conflicts_with_all = ["limit", "offset"])]
+    pub(crate) no_pagination: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Flags that say which workloads are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Only {
+    /// Only of this type
+    #[arg(long, value_enum, value_name = "TYPE", ignore_case = true)]
+    pub(crate) r#type: Option<Type>,
+    /// Only distributed trainings of this framework
+    #[arg(long, value_enum, value_name = "FRAMEWORK", ignore_case = true)]
+    pub(crate) framework: Option<Framework>,
+}
+
+/// Frameworks of distributed trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(crate) enum Framework {
+    /// MPI.
+    Mpi,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    #[value(alias = "tensorflow")]
+    Tf,
+    /// XGBoost.
+    XgBoost,
+    /// JAX.
+    Jax,
+}
+
+/// Types of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Type {
+    /// Trainings of one pod.
+    Training,
+    /// For a person at a terminal.
+    Workspace,
+    /// Trainings of several pods that work together.
+    Distributed,
+    /// Programs that answer requests.
+    Inference,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Name
+    pub(crate) name: String,
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<v1::Output>,
+    /// Most events to show
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) event_limit: usize,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
+}

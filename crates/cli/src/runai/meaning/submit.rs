@@ -1,0 +1,372 @@
+//! From the words of a submission to what is to be submitted, for both dialects. Pure.
+
+use super::{framework, restart};
+use crate::runai::args::{v1, v2};
+use crate::runai::intent::{
+    CleanPods, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place,
+    Runs, Spec, Submit, Target, Update, Variable,
+};
+
+/// What the workers of MPI do: their launcher starts everything.
+const WAITING: [&str; 2] = ["sleep", "infinity"];
+
+pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
+    let v1::Submit { job, elastic, interactive, preemptible, completions, parallelism } = typed;
+    if parallelism.is_some_and(|pods| pods > 1) && completions.is_none() {
+        return Err("--parallelism needs --completions: how many pods are to end well".to_owned());
+    }
+    let kind = match interactive {
+        true => Kind::Workspace,
+        false => Kind::Training(Runs { completions, parallelism, elastic }),
+    };
+    let mut submit = job_v1(job, kind, line)?;
+    // A training is preemptible anyway.
+    submit.spec.preemptible = (preemptible && interactive).then_some(true);
+    Ok(submit)
+}
+
+/// `submit-dist`.
+pub(super) fn dist_v1(typed: v1::SubmitDist, line: &[String]) -> Result<Submit, String> {
+    let (all, mut distributed) = match typed {
+        v1::SubmitDist::Mpi(mpi) => {
+            let slots = mpi.slots_per_worker;
+            (mpi.all, Distributed { slots, ..Distributed::of(Framework::Mpi) })
+        }
+        v1::SubmitDist::Pytorch(torch) => {
+            let (workers_min, workers_max) = (torch.min_replicas, torch.max_replicas);
+            let of = Distributed::of(Framework::PyTorch);
+            (torch.all, Distributed { workers_min, workers_max, ..of })
+        }
+        v1::SubmitDist::Tf(all) => (*all, Distributed::of(Framework::Tf)),
+        v1::SubmitDist::Xgboost(all) => (*all, Distributed::of(Framework::XgBoost)),
+    };
+    distributed.workers = all.workers;
+    distributed.clean = all.clean_pod_policy.map(clean);
+    job_v1(all.job, Kind::Distributed(Box::new(distributed)), line).map(led)
+}
+
+/// `submit-mpi`, which counts processes.
+pub(super) fn mpi_v1(typed: v1::SubmitMpi, line: &[String]) -> Result<Submit, String> {
+    let distributed = Distributed { workers: typed.processes, ..Distributed::of(Framework::Mpi) };
+    job_v1(typed.job, Kind::Distributed(Box::new(distributed)), line).map(led)
+}
+
+fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String> {
+    let name = match (typed.name.or(typed.name_flag), typed.job_name_prefix) {
+        (Some(name), _) => Name::Given(name),
+        (None, Some(prefix)) => Name::Numbered(prefix),
+        (None, None) => Name::Numbered("job".to_owned()),
+    };
+    let gpu = match (typed.gpu, typed.gpu_memory) {
+        (_, Some(size)) => Some(Gpu::Memory { devices: 1, size }),
+        (None, None) => None,
+        (Some(millis), None) if millis % units::GPU_MILLIS == 0 => Some(Gpu::Devices(
+            u32::try_from(millis / units::GPU_MILLIS).map_err(|_| "--gpu: too many GPUs")?,
+        )),
+        (Some(millis), None) => Some(Gpu::Portion { devices: 1, millis }),
+    };
+    let mut extended = typed.extended_resource;
+    extended.extend(
+        typed.mig_profile.map(|profile| (format!("nvidia.com/mig-{profile}"), "1".to_owned())),
+    );
+    let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
+    let spec = Spec {
+        image: typed.image,
+        command,
+        args,
+        environment: typed.environment,
+        working_dir: typed.working_dir,
+        gpu,
+        extended,
+        cpu_millis: typed.cpu,
+        memory: typed.memory,
+        backoff_limit: typed.backoff_limit,
+        grace_seconds: typed.termination_grace_period,
+        labels: typed.label,
+        annotations: typed.annotation,
+        place: Place {
+            node_pools: typed.node_pools.unwrap_or_default(),
+            node_type: typed.node_type,
+            tolerations: typed.toleration,
+            near: near(typed.preferred_pod_topology_key, typed.required_pod_topology_key),
+        },
+        ..Spec::default()
+    };
+    let inherits = Inherits { template: typed.template, ..Inherits::default() };
+    let command_line = shell_words::join(line);
+    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, command_line })
+}
+
+/// Command and arguments, from words after `--` or from the strings of old.
+fn words_v1(
+    command: Option<&str>,
+    args: Option<&str>,
+    words: Vec<String>,
+) -> Result<(Vec<String>, Vec<String>), String> {
+    let mut arguments = args.map_or_else(|| Ok(Vec::new()), |args| split("args", args))?;
+    match command {
+        Some("true") if words.is_empty() => Err(NO_COMMAND.to_owned()),
+        Some("true") => Ok((words, arguments)),
+        None | Some("false") => {
+            arguments.extend(words);
+            Ok((Vec::new(), arguments))
+        }
+        Some(text) => {
+            arguments.extend(words);
+            Ok((split("command", text)?, arguments))
+        }
+    }
+}
+
+const NO_COMMAND: &str = "--command needs the command itself: write `--command -- COMMAND ARGS…`";
+
+fn split(flag: &str, text: &str) -> Result<Vec<String>, String> {
+    shell_words::split(text).map_err(|error| format!("--{flag} `{text}`: {error}"))
+}
+
+pub(super) fn training(typed: v2::Training, line: &[String]) -> Result<Submit, String> {
+    let v2::Training { named, what, ending, runs, parallelism, elastic } = typed;
+    let kind = Kind::Training(Runs { completions: runs, parallelism, elastic });
+    v2(named, spec(what, Some(ending))?, kind, line)
+}
+
+pub(super) fn workspace(typed: v2::Workspace, line: &[String]) -> Result<Submit, String> {
+    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, line)
+}
+
+pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit, String> {
+    let kind = Kind::Inference(Box::new(typed.serving));
+    v2(typed.named, spec(typed.what, None)?, kind, line)
+}
+
+pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
+    let of = Target { noun: Noun::Inference, name: typed.name, pod: None };
+    let update = Update { of, spec: spec(typed.what, None)?, serving: typed.serving };
+    if update.spec == Spec::default() && update.serving == v2::Serving::default() {
+        return Err("say what to change, such as --max-replicas 3".to_owned());
+    }
+    Ok(update)
+}
+
+pub(super) fn pytorch(typed: v2::PyTorch, line: &[String]) -> Result<Submit, String> {
+    let (workers_min, workers_max) = (typed.min_replicas, typed.max_replicas);
+    let of = Distributed::of(Framework::PyTorch);
+    distributed(typed.all, Distributed { workers_min, workers_max, ..of }, line)
+}
+
+pub(super) fn mpi(typed: v2::Mpi, line: &[String]) -> Result<Submit, String> {
+    let slots = typed.slots_per_worker;
+    distributed(typed.all, Distributed { slots, ..Distributed::of(Framework::Mpi) }, line)
+}
+
+/// `distributed submit`, the oldest form.
+pub(super) fn of_framework(typed: v2::OfFramework, line: &[String]) -> Result<Submit, String> {
+    distributed(typed.all, Distributed::of(framework(typed.framework)), line)
+}
+
+pub(super) fn distributed(
+    typed: v2::Distributed,
+    of: Distributed,
+    line: &[String],
+) -> Result<Submit, String> {
+    if typed.no_master && of.framework == Framework::Mpi {
+        return Err("--no-master: MPI needs its launcher; leave it out".to_owned());
+    }
+    let master = master(typed.master)?;
+    let distributed = Distributed {
+        workers: typed.workers,
+        clean: typed.clean_pod_policy.map(clean),
+        master: match (typed.no_master, master == Spec::default()) {
+            (true, _) => Master::None,
+            (false, true) => Master::AsWorkers,
+            (false, false) => Master::Own(Box::new(master)),
+        },
+        ..of
+    };
+    let kind = Kind::Distributed(Box::new(distributed));
+    v2(typed.named, spec(typed.what, Some(typed.ending))?, kind, line).map(led)
+}
+
+impl Distributed {
+    /// A distributed training of which nothing else was said.
+    pub(super) const fn of(framework: Framework) -> Self {
+        Self {
+            framework,
+            workers: None,
+            workers_min: None,
+            workers_max: None,
+            slots: None,
+            clean: None,
+            master: Master::AsWorkers,
+        }
+    }
+}
+
+/// MPI: the command is that of the launcher, which needs no GPU; the workers wait for its ranks.
+fn led(mut submit: Submit) -> Submit {
+    let Kind::Distributed(distributed) = &mut submit.kind else { return submit };
+    if distributed.framework != Framework::Mpi {
+        return submit;
+    }
+    let mut launcher = match std::mem::replace(&mut distributed.master, Master::None) {
+        Master::Own(launcher) => *launcher,
+        _ => Spec::default(),
+    };
+    launcher.gpu = launcher.gpu.or_else(|| launcher.extended.is_empty().then_some(Gpu::Devices(0)));
+    let spec = &mut submit.spec;
+    if launcher.command.is_empty() && !spec.command.is_empty() {
+        let waiting = WAITING.map(str::to_owned).to_vec();
+        launcher.command = std::mem::replace(&mut spec.command, waiting);
+        let args = std::mem::take(&mut spec.args);
+        if launcher.args.is_empty() {
+            launcher.args = args;
+        }
+    }
+    distributed.master = Master::Own(Box::new(launcher));
+    submit
+}
+
+fn v2(named: v2::Identity, mut spec: Spec, kind: Kind, line: &[String]) -> Result<Submit, String> {
+    let name = match (named.name, named.name_prefix) {
+        (Some(name), _) => Name::Given(name),
+        (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| "job".to_owned())),
+    };
+    let mut inherits = Inherits {
+        template: named.template,
+        environment: None,
+        compute: named.compute,
+        data: named.datasource,
+    };
+    // Until 2.19 this was a variable, then an asset; the `=` tells which is meant.
+    for text in named.environment {
+        match text.split_once('=') {
+            Some((key, value)) => {
+                spec.environment.push((key.to_owned(), Variable::Text(value.to_owned())));
+            }
+            None if inherits.environment.is_none() => inherits.environment = Some(text),
+            None => return Err("--environment: a workload takes one environment asset".to_owned()),
+        }
+    }
+    let command_line = shell_words::join(line);
+    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, command_line })
+}
+
+fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
+    if what.command && what.words.is_empty() {
+        return Err(NO_COMMAND.to_owned());
+    }
+    let gpu = gpu_v2(
+        "--",
+        &Shares {
+            devices: what.gpu_devices_request,
+            kind: what.gpu_request_type,
+            millis: what.gpu_portion_request,
+            size: what.gpu_memory_request,
+        },
+    )?;
+    let (command, args) =
+        if what.command { (what.words, Vec::new()) } else { (Vec::new(), what.words) };
+    let plain = what.environment_variable.into_iter().map(text_variable);
+    let ending = ending.unwrap_or(v2::Ending { backoff_limit: None, restart_policy: None });
+    Ok(Spec {
+        image: what.image,
+        command,
+        args,
+        environment: plain.chain(what.env_secret).collect(),
+        secret_files: what.secret_volume,
+        working_dir: what.working_dir,
+        gpu,
+        extended: what.extended_resource,
+        cpu_millis: what.cpu_core_request,
+        memory: what.cpu_memory_request,
+        preemptible: match what.preemptibility {
+            Some(v2::Preemptibility::Preemptible) => Some(true),
+            Some(v2::Preemptibility::NonPreemptible) => Some(false),
+            None => what.preemptible.then_some(true),
+        },
+        backoff_limit: ending.backoff_limit,
+        restart: ending.restart_policy.map(restart),
+        grace_seconds: what.termination_grace_period,
+        priority: what.priority,
+        labels: what.label,
+        annotations: what.annotation,
+        place: Place {
+            node_pools: what.node_pools.unwrap_or_default(),
+            node_type: what.node_type,
+            tolerations: what.toleration,
+            near: near(what.preferred_pod_topology_key, what.required_pod_topology_key),
+        },
+    })
+}
+
+fn master(typed: v2::Master) -> Result<Spec, String> {
+    let words = |flag, text: Option<String>| text.map_or_else(|| Ok(vec![]), |it| split(flag, &it));
+    let gpu = gpu_v2(
+        "--master-",
+        &Shares {
+            devices: typed.master_gpu_devices_request,
+            kind: typed.master_gpu_request_type,
+            millis: typed.master_gpu_portion_request,
+            size: typed.master_gpu_memory_request,
+        },
+    )?;
+    Ok(Spec {
+        command: words("master-command", typed.master_command)?,
+        args: words("master-args", typed.master_args)?,
+        environment: typed.master_environment_variable.into_iter().map(text_variable).collect(),
+        gpu,
+        extended: typed.master_extended_resource,
+        cpu_millis: typed.master_cpu_core_request,
+        memory: typed.master_cpu_memory_request,
+        restart: typed.master_restart_policy.map(restart),
+        ..Spec::default()
+    })
+}
+
+fn text_variable((name, value): (String, String)) -> (String, Variable) {
+    (name, Variable::Text(value))
+}
+
+const fn clean(typed: v2::CleanPodPolicy) -> CleanPods {
+    match typed {
+        v2::CleanPodPolicy::Running => CleanPods::Running,
+        v2::CleanPodPolicy::All => CleanPods::All,
+        v2::CleanPodPolicy::None => CleanPods::None,
+    }
+}
+
+fn near(preferred: Option<String>, required: Option<String>) -> Option<(String, bool)> {
+    required.map(|key| (key, true)).or(preferred.map(|key| (key, false)))
+}
+
+/// What was said of GPUs.
+struct Shares {
+    devices: Option<u32>,
+    kind: Option<v2::GpuRequestType>,
+    millis: Option<u64>,
+    size: Option<String>,
+}
+
+fn gpu_v2(dashes: &str, said: &Shares) -> Result<Option<Gpu>, String> {
+    use v2::GpuRequestType::{Memory, MigProfile, Portion};
+    let devices = said.devices.unwrap_or(1);
+    match (said.kind, said.millis, &said.size) {
+        (Some(MigProfile), ..) => Err(format!(
+            "{dashes}gpu-request-type migProfile: ask for instances with \
+             {dashes}extended-resource nvidia.com/mig-1g.10gb=1"
+        )),
+        (Some(Portion), None, _) => Err(format!(
+            "{dashes}gpu-request-type portion needs {dashes}gpu-portion-request, such as 0.5"
+        )),
+        (Some(Memory), _, None) => Err(format!(
+            "{dashes}gpu-request-type memory needs {dashes}gpu-memory-request, such as 8G"
+        )),
+        (_, None, None) => Ok(said.devices.map(Gpu::Devices)),
+        _ if devices == 0 => Err(format!(
+            "{dashes}gpu-devices-request 0 asks for no device; leave out the share or write 1"
+        )),
+        (_, Some(1000), _) => Ok(Some(Gpu::Devices(devices))),
+        (_, Some(millis), _) => Ok(Some(Gpu::Portion { devices, millis })),
+        (_, None, Some(size)) => Ok(Some(Gpu::Memory { devices, size: size.clone() })),
+    }
+}

@@ -1,0 +1,228 @@
+//! From what is to be submitted to the body of the request. Owns: which field each thing is.
+
+use api_types as wire;
+
+use super::args::v2;
+use super::intent::{
+    CleanPods, Distributed, Effect, Framework, Gpu, Kind, Master, Restart, Runs, SecretFiles, Spec,
+    Submit, Toleration, Variable,
+};
+
+/// What a submission asks for in a project of which only the number is known. What it inherits has
+/// no name here.
+pub(super) fn creation(submit: &Submit, name: &str, project_id: String) -> wire::CreationRequest {
+    let mut request = wire::CreationRequest {
+        name: name.to_owned(),
+        project_id,
+        ..wire::CreationRequest::default()
+    };
+    let mut asked = wire::WorkloadSpec {
+        command_line: Some(submit.command_line.clone()),
+        ..spec(&submit.spec)
+    };
+    match &submit.kind {
+        Kind::Training(Runs { completions, parallelism, elastic }) => {
+            asked.completions = *completions;
+            asked.parallelism = *parallelism;
+            asked.elastic = elastic.then_some(true);
+        }
+        Kind::Workspace => {}
+        Kind::Distributed(distributed) => {
+            together(distributed, &mut asked);
+            match &distributed.master {
+                Master::AsWorkers => {}
+                Master::None => request.master_spec_same_as_worker = Some(false),
+                Master::Own(master) => request.master_spec = Some(spec(master)),
+            }
+        }
+        Kind::Inference(serving) => serves(serving, &mut asked),
+    }
+    request.spec = Some(asked);
+    request
+}
+
+/// What becomes different of an inference.
+pub(super) fn change(of: &Spec, serving: &v2::Serving) -> wire::InferenceUpdateRequest {
+    let mut asked = spec(of);
+    serves(serving, &mut asked);
+    wire::InferenceUpdateRequest { spec: asked }
+}
+
+fn spec(of: &Spec) -> wire::WorkloadSpec {
+    let words = |words: &[String]| (!words.is_empty()).then(|| shell_words::join(words));
+    wire::WorkloadSpec {
+        image: of.image.clone(),
+        command: words(&of.command),
+        args: words(&of.args),
+        compute: compute(of),
+        environment_variables: some(of.environment.iter().map(variable)),
+        storage: some(of.secret_files.iter().map(files))
+            .map(|files| wire::Storage { secret_volume: Some(files), ..wire::Storage::default() }),
+        working_dir: of.working_dir.clone(),
+        priority_class: of.priority.clone(),
+        preemptibility: of.preemptible.map(|preemptible| match preemptible {
+            true => wire::Preemptibility::Preemptible,
+            false => wire::Preemptibility::NonPreemptible,
+        }),
+        backoff_limit: of.backoff_limit,
+        restart_policy: of.restart.map(|restart| match restart {
+            Restart::Always => wire::RestartPolicy::Always,
+            Restart::Never => wire::RestartPolicy::Never,
+            Restart::OnFailure => wire::RestartPolicy::OnFailure,
+        }),
+        termination_grace_period_seconds: of.grace_seconds,
+        labels: some(of.labels.iter().map(pair)),
+        annotations: some(of.annotations.iter().map(pair)),
+        node_pools: some(of.place.node_pools.iter().cloned()),
+        node_type: of.place.node_type.clone(),
+        tolerations: some(of.place.tolerations.iter().map(toleration)),
+        pod_affinity: of.place.near.clone().map(|(key, required)| wire::PodAffinity {
+            kind: Some(match required {
+                true => wire::PodAffinityType::Required,
+                false => wire::PodAffinityType::Preferred,
+            }),
+            key: Some(key),
+        }),
+        ..wire::WorkloadSpec::default()
+    }
+}
+
+/// A list, unless there is nothing in it.
+fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let items: Vec<T> = items.collect();
+    (!items.is_empty()).then_some(items)
+}
+
+fn pair((name, value): &(String, String)) -> wire::NameValue {
+    wire::NameValue { name: name.clone(), value: value.clone(), exclude: None }
+}
+
+fn variable((name, value): &(String, Variable)) -> wire::EnvironmentVariable {
+    let mut variable = wire::EnvironmentVariable { name: Some(name.clone()), ..Default::default() };
+    match value {
+        Variable::Text(text) => variable.value = Some(text.clone()),
+        Variable::Secret { credential, key } => {
+            variable.secret = Some(wire::EnvironmentVariableSecret {
+                name: Some(credential.clone()),
+                key: key.clone(),
+            });
+        }
+    }
+    variable
+}
+
+fn files(of: &SecretFiles) -> wire::SecretVolume {
+    wire::SecretVolume {
+        secret: Some(of.credential.clone()),
+        mount_path: Some(of.path.clone()),
+        ..wire::SecretVolume::default()
+    }
+}
+
+fn toleration(of: &Toleration) -> wire::Toleration {
+    wire::Toleration {
+        operator: Some(match of.value {
+            Some(_) => wire::TolerationOperator::Equal,
+            None => wire::TolerationOperator::Exists,
+        }),
+        key: of.key.clone(),
+        value: of.value.clone(),
+        effect: of.effect.map(|effect| match effect {
+            Effect::NoSchedule => wire::TolerationEffect::NoSchedule,
+            Effect::NoExecute => wire::TolerationEffect::NoExecute,
+            Effect::PreferNoSchedule => wire::TolerationEffect::PreferNoSchedule,
+        }),
+        ..wire::Toleration::default()
+    }
+}
+
+fn compute(of: &Spec) -> Option<wire::Compute> {
+    let resource = |(name, quantity): &(String, String)| wire::ExtendedResource {
+        resource: name.clone(),
+        quantity: Some(quantity.clone()),
+        exclude: None,
+    };
+    let mut compute = wire::Compute {
+        cpu_core_request: of.cpu_millis.map(wire::number_from_millis),
+        cpu_memory_request: of.memory.clone(),
+        extended_resources: some(of.extended.iter().map(resource)),
+        ..wire::Compute::default()
+    };
+    match &of.gpu {
+        None => {}
+        Some(Gpu::Devices(devices)) => compute.gpu_devices_request = Some((*devices).into()),
+        Some(Gpu::Portion { devices, millis }) => {
+            compute.gpu_devices_request = Some((*devices).into());
+            compute.gpu_request_type = Some(wire::GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(wire::number_from_millis(*millis));
+        }
+        Some(Gpu::Memory { devices, size }) => {
+            compute.gpu_devices_request = Some((*devices).into());
+            compute.gpu_request_type = Some(wire::GpuRequestType::Memory);
+            compute.gpu_memory_request = Some(size.clone());
+        }
+    }
+    (compute != wire::Compute::default()).then_some(compute)
+}
+
+fn together(of: &Distributed, asked: &mut wire::WorkloadSpec) {
+    asked.distributed_framework = Some(match of.framework {
+        Framework::Mpi => wire::DistributedFramework::MPI,
+        Framework::PyTorch => wire::DistributedFramework::PyTorch,
+        Framework::Tf => wire::DistributedFramework::TF,
+        Framework::XgBoost => wire::DistributedFramework::XGBoost,
+        Framework::Jax => wire::DistributedFramework::JAX,
+    });
+    asked.num_workers = of.workers;
+    asked.min_replicas = of.workers_min;
+    asked.max_replicas = of.workers_max;
+    asked.slots_per_worker = of.slots;
+    asked.clean_pod_policy = of.clean.map(|clean| match clean {
+        CleanPods::Running => wire::CleanPodPolicy::Running,
+        CleanPods::All => wire::CleanPodPolicy::All,
+        CleanPods::None => wire::CleanPodPolicy::None,
+    });
+}
+
+fn serves(of: &v2::Serving, asked: &mut wire::WorkloadSpec) {
+    let scaling = wire::AutoScaling {
+        metric_threshold_percentage: of.metric_threshold_percentage.map(Into::into),
+        min_replicas: of.min_replicas,
+        max_replicas: of.max_replicas,
+        initial_replicas: of.initial_replicas,
+        activation_replicas: of.activation_replicas,
+        concurrency_hard_limit: of.concurrency_hard_limit,
+        scale_to_zero_retention_seconds: of.scale_to_zero_retention_seconds,
+        scale_down_delay_seconds: of.scale_down_delay_seconds,
+        initialization_timeout_seconds: None,
+        metric: of.metric.clone(),
+        metric_threshold: of.metric_threshold,
+    };
+    asked.autoscaling = Some(scaling).filter(|said| *said != wire::AutoScaling::default());
+    asked.serving_port = of.serving_port.as_ref().map(port);
+    asked.serving_configuration = of.initialization_timeout_seconds.map(|seconds| {
+        let initialization_timeout_seconds = Some(seconds);
+        wire::ServingConfiguration { initialization_timeout_seconds, ..Default::default() }
+    });
+}
+
+fn port(of: &v2::Port) -> wire::ServingPort {
+    use wire::ServingPortAccessAuthorizationTypeEnum as Who;
+    wire::ServingPort {
+        container: of.container,
+        protocol: of.protocol.map(|protocol| match protocol {
+            v2::Protocol::Http => wire::ServingPortProtocol::Http,
+            v2::Protocol::Grpc => wire::ServingPortProtocol::Grpc,
+        }),
+        authorization_type: of.authorization.map(|who| match who {
+            v2::Authorization::Public => Who::Public,
+            v2::Authorization::AuthenticatedUsers => Who::AuthenticatedUsers,
+            v2::Authorization::AuthorizedUsers => Who::AuthorizedUsers,
+            v2::Authorization::AuthorizedGroups => Who::AuthorizedGroups,
+            v2::Authorization::AuthorizedUsersOrGroups => Who::AuthorizedUsersOrGroups,
+        }),
+        authorized_users: some(of.users.iter().cloned()),
+        authorized_groups: some(of.groups.iter().cloned()),
+        cluster_local_access_only: of.local_only,
+    }
+}
