@@ -49,7 +49,7 @@ pub struct User2 {
     pub last_login: Option<Time>,
     /// Whether this server checks the password.
     pub is_local: bool,
-    /// Groups of an identity provider; there is none.
+    /// Groups, as the login provider said at the last login.
     pub groups: Vec<String>,
 }
 

@@ -114,7 +114,7 @@ pub use template::{
 pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
-pub use token::{OAuth2TokenResponse, TokenRequest, TokenResponse};
+pub use token::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{

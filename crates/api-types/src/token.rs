@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRequest {
-    /// `client_credentials` or `app_token`, `password`, `refresh_token`.
+    /// `client_credentials` or `app_token`, `password`, `refresh_token`, `exchange_token`,
+    /// `external_token_exchange`.
     pub grant_type: String,
     /// Which application.
     pub client_id: String,
@@ -25,6 +26,21 @@ pub struct TokenRequest {
     /// What came with the token before.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub refresh_token: String,
+    /// What the login provider gave the browser.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub code: String,
+    /// Where the browser brought it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub redirect_uri: String,
+    /// Of the login that was begun; see [`LoginStart`].
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub code_verifier: String,
+    /// Of the login that was begun.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nonce: String,
+    /// An ID token that the login provider gave another program for this server.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub external_token: String,
 }
 
 impl std::fmt::Debug for TokenRequest {
@@ -46,6 +62,11 @@ impl<'de> Deserialize<'de> for TokenRequest {
                 "username" => &mut request.username,
                 "password" => &mut request.password,
                 "refreshtoken" | "refresh_token" => &mut request.refresh_token,
+                "code" => &mut request.code,
+                "redirecturi" | "redirect_uri" => &mut request.redirect_uri,
+                "codeverifier" | "code_verifier" => &mut request.code_verifier,
+                "nonce" => &mut request.nonce,
+                "externaltoken" | "external_token" => &mut request.external_token,
                 // Fields of grants other than these; the grant itself is refused by name.
                 _ => continue,
             };
@@ -58,6 +79,34 @@ impl<'de> Deserialize<'de> for TokenRequest {
             }
         }
         Ok(request)
+    }
+}
+
+/// A login to begin at the login provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LoginRequest {
+    /// Where the browser brings the code. The provider has to know it.
+    pub redirect_uri: String,
+}
+
+/// A login that was begun. Only who began it has the verifier and can end it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginStart {
+    /// Where a browser has to go.
+    pub url: String,
+    /// Comes back with the code; else it is the code of another login.
+    pub state: String,
+    /// Goes into the request for a token with the code.
+    pub nonce: String,
+    /// The same.
+    pub code_verifier: String,
+}
+
+impl std::fmt::Debug for LoginStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoginStart(..)")
     }
 }
 
@@ -128,6 +177,10 @@ mod tests {
             client_secret: hush(),
             password: hush(),
             refresh_token: hush(),
+            code: hush(),
+            code_verifier: hush(),
+            nonce: hush(),
+            external_token: hush(),
             ..TokenRequest::default()
         };
         assert!(!format!("{request:?}").contains("hush"));

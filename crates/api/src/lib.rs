@@ -32,11 +32,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::RuleIndex;
-use identity::{Failures, Most, Turns};
+use identity::{Asking, Failures, Most, Turns};
 use tokio::sync::Semaphore;
 use units::Instant;
 
 pub use assets::reseal;
+pub use identity::LoginProvider;
 pub use routes::router;
 pub use serve::{Shutdown, serve};
 pub use tls::{Tls, TlsError};
@@ -58,6 +59,8 @@ pub struct State {
     pub control: control::Handle,
     /// Who may ask.
     pub authority: Arc<auth::Authority>,
+    /// Who else vouches for people; none if only passwords do.
+    pub login_provider: Option<Arc<LoginProvider>>,
     /// Seals what credentials keep.
     pub vault: auth::Vault,
     /// What time it is.
@@ -84,12 +87,16 @@ pub(crate) struct Server {
     pub(crate) wrong_passwords: Failures,
     /// Wrong secrets of programs and sessions.
     pub(crate) wrong_secrets: Failures,
+    /// Refused logins at the provider.
+    pub(crate) wrong_logins: Failures,
     /// Refusals written to the audit log.
     pub(crate) refusals: Failures,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
     /// Who may hash a password now.
     pub(crate) turns: Turns,
+    /// Who may ask the login provider now.
+    pub(crate) asking: Asking,
 }
 
 impl From<State> for Server {
@@ -99,9 +106,11 @@ impl From<State> for Server {
             rules: Mutex::default(),
             wrong_passwords: Failures::new(Most::PASSWORDS),
             wrong_secrets: Failures::new(Most::SECRETS),
+            wrong_logins: Failures::new(Most::LOGINS),
             refusals: Failures::new(Most::REFUSALS),
             forecasting: Arc::new(Semaphore::new(1)),
             turns: Turns::default(),
+            asking: Asking::default(),
         }
     }
 }

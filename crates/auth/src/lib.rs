@@ -34,7 +34,8 @@ pub enum Error {
     /// A grant this server does not know.
     #[error(
         "grantType `{0}` is not supported; use client_credentials with clientId and clientSecret, \
-         password with username and password, or refresh_token with refreshToken"
+         password with username and password, refresh_token with refreshToken, exchange_token with \
+         code, or external_token_exchange with externalToken"
     )]
     UnknownGrant(String),
     /// A file of the state directory cannot be used.

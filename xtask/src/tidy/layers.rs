@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
@@ -26,6 +26,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("quickstart", &[]),
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
+    ("oidc", &["units"]),
     ("serving", &["units", "control"]),
     (
         "api",
@@ -38,6 +39,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "engine",
             "control",
             "auth",
+            "oidc",
             "serving",
             "api-types",
         ],
@@ -57,6 +59,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "quickstart",
             "control",
             "auth",
+            "oidc",
             "serving",
             "api",
             "api-types",

@@ -18,7 +18,7 @@ use units::Instant;
 
 pub(crate) use bounds::check_bounds;
 pub(crate) use guard::authorise;
-pub(crate) use rules::{AccessRule, RuleIndex};
+pub(crate) use rules::{AccessRule, RuleIndex, group_key};
 
 use crate::edge::{Caller, Fault};
 

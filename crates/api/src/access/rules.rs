@@ -17,6 +17,21 @@ pub(crate) struct AccessRule {
     pub(crate) role_id: u64,
     /// The subject in the words of whoever made the rule.
     pub(crate) subject_id: String,
+    /// Whether it is a group of the login provider, which is no object and owns nothing.
+    #[serde(default)]
+    pub(crate) group: bool,
+}
+
+impl Item<AccessRule> {
+    /// Whom it gives the role: a principal, or [`group_key`].
+    pub(crate) fn subject(&self) -> String {
+        if self.body.group { group_key(&self.body.subject_id) } else { self.object.owner.clone() }
+    }
+}
+
+/// A group as a subject; no principal is called so.
+pub(crate) fn group_key(group: &str) -> String {
+    format!("group/{group}")
 }
 
 impl Family for AccessRule {
@@ -49,15 +64,18 @@ impl RuleIndex {
             let Ok(rule) = Item::<AccessRule>::of(object) else { continue };
             if let Some(role) = Role::by_id(rule.body.role_id) {
                 let grant = Grant { scope: object.scope, role };
-                grants.entry(object.owner.clone()).or_default().push(grant);
+                grants.entry(rule.subject()).or_default().push(grant);
             }
         }
         let grants = grants.into_iter().map(|(who, grants)| (who, grants.into())).collect();
         Self { from: rules.cloned(), grants }
     }
 
-    /// What a principal was given.
-    pub(crate) fn of(&self, principal: &Principal) -> Arc<[Grant]> {
-        self.grants.get(&principal.to_string()).cloned().unwrap_or_default()
+    /// What a principal was given, itself and by its groups.
+    pub(crate) fn of(&self, principal: &Principal, groups: &[String]) -> Arc<[Grant]> {
+        let of = |subject: &str| self.grants.get(subject).cloned();
+        let own = of(&principal.to_string()).unwrap_or_default();
+        let by_groups = groups.iter().filter_map(|group| of(&group_key(group)));
+        by_groups.fold(own, |all, more| all.iter().chain(&*more).copied().collect())
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Caller {
     pub(crate) by_program: bool,
     /// The session the token belongs to.
     pub(crate) session: Option<String>,
+    /// The groups that the login provider says it is in; none for a token that it did not vouch for.
+    pub(crate) groups: Arc<[String]>,
     /// The roles it has, and where.
     pub(crate) grants: Arc<[Grant]>,
     /// What there was when it asked: which department a project is in.
@@ -56,6 +58,7 @@ impl Caller {
             principal,
             since: Instant(0),
             session: None,
+            groups: Arc::default(),
             grants: Arc::default(),
             view: Arc::default(),
             must_change_password: false,

@@ -34,7 +34,7 @@ impl Server {
         let claims = claims.map_err(|why| Refusal { why: why.to_string(), who: String::new() })?;
         let revoked = || Refusal { why: REVOKED.to_owned(), who: claims.identity.name.clone() };
         let caller = self.caller(&claims, origin).ok_or_else(revoked)?;
-        let grants = self.rules().of(&caller.principal);
+        let grants = self.rules().of(&caller.principal, &caller.groups);
         let view = self.control.view();
         Ok(Caller { grants, view, claims: Some(Arc::new(claims)), ..caller })
     }
@@ -44,7 +44,7 @@ impl Server {
     pub(crate) fn again(&self, caller: &Caller) -> Option<Caller> {
         let claims = caller.claims.clone().filter(|claims| claims.exp > self.now().0 / 1000)?;
         let now = self.caller(&claims, caller.origin.clone())?;
-        let grants = self.rules().of(&now.principal);
+        let grants = self.rules().of(&now.principal, &now.groups);
         Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
     }
 
@@ -86,9 +86,10 @@ impl Server {
                 let session = self.living::<Session>(proof)?;
                 let lasts = session.body.expires_at_ms > self.now().0;
                 let own = session.object.owner == principal.to_string();
-                (own && lasts && session.body.belongs_to(&user.body)).then(|| Caller {
+                (own && lasts && self.is_of(&session.body, &user.body)).then(|| Caller {
                     session: Some(session.object.id.clone()),
-                    must_change_password: user.body.must_change,
+                    groups: session.body.groups(&user.body),
+                    must_change_password: user.body.must_change && !session.body.by_provider,
                     since: user.object.created_at,
                     ..caller(principal.clone(), &user.object.name)
                 })

@@ -1,28 +1,19 @@
-//! Tokens for credentials. Owns: the grants, the sessions of people, and that guessing is slow.
+//! Tokens for credentials. Owns: the grants, and that guessing is slow.
 
 use api_types::{TokenRequest, TokenResponse};
-use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, hash_secret, secret_matches};
+use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, secret_matches};
 use axum::http::StatusCode;
 use control::Scope;
-use units::Instant;
 
-use super::{AccessKey, Login, ServiceAccount, Session, SessionSecrets, User, Who};
+use super::{AccessKey, Login, ServiceAccount, User, Who, provider, session};
 use crate::Server;
 use crate::edge::{Caller, Fault, Origin};
 use crate::objects::{Family, Item};
-
-/// How long a session lasts after its last refresh.
-const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
-/// How long it lasts at most, refreshed or not.
-const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
-/// Most sessions of a user; the oldest ends for a new one.
-const SESSIONS_MAX: usize = 20;
 
 const WRONG_CLIENT: &str =
     "client id and secret do not match; ask the administrator for a new secret";
 const WRONG_PASSWORD: &str =
     "user name and password do not match; ask the administrator to reset the password";
-const WRONG_REFRESH: &str = "the refresh token is not valid any more; log in again";
 
 /// Gives a token for what a request proves.
 pub(crate) async fn grant(
@@ -34,11 +25,16 @@ pub(crate) async fn grant(
         "client_credentials" | "app_token" => request.client_id.clone(),
         "password" => request.username.trim().to_lowercase(),
         "refresh_token" => request.refresh_token.split('.').next().unwrap_or_default().to_owned(),
+        // Who it is, is only known once the provider was believed.
+        "exchange_token" | "external_token_exchange" => provider::SOMEBODY.to_owned(),
         other => return Err(Fault::bad(auth::Error::UnknownGrant(other.to_owned()).to_string())),
     };
     let outcome = match request.grant_type.as_str() {
         "password" => password(server, &name, request.password, &origin).await,
-        "refresh_token" => refresh(server, &request.refresh_token, &origin).await,
+        "refresh_token" => session::refresh(server, &request.refresh_token, &origin).await,
+        "exchange_token" | "external_token_exchange" => {
+            provider::grant(server, &request, &origin).await
+        }
         _ => client(server, &name, &request.client_secret, &origin).await,
     };
     if let Err(fault) = &outcome
@@ -50,18 +46,18 @@ pub(crate) async fn grant(
     outcome
 }
 
-fn wrong(why: &str) -> Fault {
+pub(super) fn wrong(why: &str) -> Fault {
     Fault::new(StatusCode::UNAUTHORIZED, why)
 }
 
 /// The answer to a wrong secret of a program or session. A right one is never refused because of
 /// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
-fn wrong_secret(server: &Server, name: &str, origin: &Origin, why: &str) -> Fault {
+pub(super) fn wrong_secret(server: &Server, name: &str, origin: &Origin, why: &str) -> Fault {
     let who = Who { name, address: &origin.address, known: false };
     server.wrong_secrets.count(who, server.now()).map_or_else(Fault::too_many, |()| wrong(why))
 }
 
-fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
+pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
     let (access_token, expires_in) = (granted.token, granted.expires_in_s);
     TokenResponse { access_token, expires_in, refresh_token }
 }
@@ -115,101 +111,11 @@ async fn password(
     let who = Who { name, address: &origin.address, known };
     let matches = server.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
-    let principal = Principal::User(user.object.id.clone());
-    let caller = Caller::new(principal.clone(), name, origin.clone());
-    end_oldest_sessions(server, &caller, &principal).await?;
-    let own = auth::new_secret().map_err(Fault::internal)?;
-    let (secret, secrets) = next_secrets(&own)?;
-    let expires_at_ms = server.now().plus_ms(SESSION_MS).0;
-    let session = Session { expires_at_ms, password_mark, secrets };
-    let label = uuid::Uuid::new_v4().to_string();
-    let owner = principal.to_string();
-    let made = server.make_owned(&caller, Scope::Tenant, &owner, &label, &session).await?;
-    logged_in(server, &principal, name, origin).await?;
-    let proof = made.object.id.clone();
-    let refresh = format!("{proof}.{secret}");
-    let identity = Identity { name: name.to_owned(), principal: owner, proof };
-    Ok(response(server.authority.issue(identity, server.now()), Some(refresh)))
-}
-
-/// Ends the sessions that are over, and the oldest when there are many.
-async fn end_oldest_sessions(
-    server: &Server,
-    caller: &Caller,
-    principal: &Principal,
-) -> Result<(), Fault> {
-    let owner = principal.to_string();
-    let mut own = server.all::<Session>()?;
-    own.retain(|session| session.object.owner == owner);
-    let many = own.len().saturating_sub(SESSIONS_MAX - 1);
-    for (number, session) in own.iter().enumerate() {
-        if number < many || session.body.expires_at_ms <= server.now().0 {
-            server.end::<Session>(caller, &session.object.id).await?;
-        }
-    }
-    Ok(())
-}
-
-/// What the next refresh token of a session says, and what is kept of it.
-fn next_secrets(own: &str) -> Result<(String, SessionSecrets), Fault> {
-    let next = auth::new_secret().map_err(Fault::internal)?;
-    let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
-    Ok((format!("{own}.{next}"), SessionSecrets { own_sha256, current_sha256 }))
-}
-
-/// A person who is logged in, by the refresh token `session.own.next`: it is good once. When one
-/// comes back, however old, one of the two who have it stole it; the session ends for both.
-async fn refresh(server: &Server, token: &str, origin: &Origin) -> Result<TokenResponse, Fault> {
-    let (id, secret) = token.split_once('.').unwrap_or((token, ""));
-    let refused = || wrong_secret(server, id, origin, WRONG_REFRESH);
-    let session = server.living::<Session>(id).ok_or_else(refused)?;
-    let owner = session.object.owner.clone();
-    let user = owner.strip_prefix("user/").and_then(|id| server.living::<User>(id));
-    let user = user.ok_or_else(refused)?;
-    let name = user.object.name.clone();
-    let caller = Caller::new(Principal::User(user.object.id.clone()), &name, origin.clone());
-    let secrets = &session.body.secrets;
-    let (own, next) = secret.split_once('.').unwrap_or_default();
-    if !secret_matches(own, &secrets.own_sha256)
-        || !session.body.belongs_to(&user.body)
-        || session.body.expires_at_ms <= server.now().0
-    {
-        return Err(refused());
-    }
-    if !secret_matches(next, &secrets.current_sha256) {
-        server.end::<Session>(&caller, id).await?;
-        return Err(wrong(WRONG_REFRESH));
-    }
-    let used = secrets.current_sha256.clone();
-    let (next, secrets) = next_secrets(own)?;
-    let end = session_end(session.object.created_at, server.now());
-    let expires_at_ms = end.0;
-    let renew = move |_: &mut String, session: &mut Session| {
-        // Of two refreshes at once the second is refused here.
-        if session.secrets.current_sha256 != used {
-            return Err(control::Error::Conflict { message: WRONG_REFRESH.to_owned() });
-        }
-        session.secrets = secrets.clone();
-        session.expires_at_ms = expires_at_ms;
-        Ok(())
-    };
-    server.change(&caller, id, renew).await.map_err(|fault| match fault.status {
-        StatusCode::CONFLICT | StatusCode::NOT_FOUND => wrong(WRONG_REFRESH),
-        _ => fault,
-    })?;
-    let identity = Identity { name, principal: owner, proof: id.to_owned() };
-    let refresh = format!("{id}.{next}");
-    let granted = server.authority.issue_until(identity, server.now(), end);
-    Ok(response(granted, Some(refresh)))
-}
-
-/// When a session ends that is used now.
-fn session_end(begun: Instant, now: Instant) -> Instant {
-    now.plus_ms(SESSION_MS).min(begun.plus_ms(SESSION_MS_MAX))
+    session::begin(server, &user, (false, password_mark), origin).await
 }
 
 /// Remembers when somebody got a token; the audit log has it with that.
-async fn logged_in(
+pub(super) async fn logged_in(
     server: &Server,
     principal: &Principal,
     name: &str,
@@ -250,20 +156,5 @@ impl Server {
         let view = self.control.view();
         let mut logins = view.objects.shelf(Login::KIND)?.values();
         Item::of(logins.find(|login| login.owner == owner)?).ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_that_is_used_lasts_and_not_for_ever() {
-        const DAY: u64 = 24 * 3600 * 1000;
-        let begun = Instant(1_000 * DAY);
-        for (day, end) in [(0, 30), (59, 89), (60, 90), (75, 90), (200, 90)] {
-            let end = begun.plus_ms(end * DAY);
-            assert_eq!(session_end(begun, begun.plus_ms(day * DAY)), end, "used on day {day}");
-        }
     }
 }

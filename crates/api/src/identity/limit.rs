@@ -31,6 +31,8 @@ impl Most {
     pub(crate) const PASSWORDS: Self = Self { pair: 10, name: 100, address: u32::MAX };
     /// Of wrong secrets of programs. They are too long to be guessed, so others' do not count.
     pub(crate) const SECRETS: Self = Self { pair: 10, name: u32::MAX, address: u32::MAX };
+    /// Of refused logins at the provider, where the name is not known before: those of an address.
+    pub(crate) const LOGINS: Self = Self { pair: 30, name: u32::MAX, address: u32::MAX };
     /// Of refusals that are written down.
     pub(crate) const REFUSALS: Self = Self { pair: 200, name: 1000, address: 1000 };
 }

@@ -3,11 +3,15 @@
 //! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
 
 mod check;
+mod email;
 mod grant;
 mod hashing;
 mod limit;
+mod provider;
+mod session;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api_types::Time;
 use auth::{PasswordHash, Principal};
@@ -16,9 +20,13 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 pub(crate) use check::Refusal;
+pub(crate) use email::email;
 pub(crate) use grant::grant;
 pub(crate) use hashing::Turns;
 pub(crate) use limit::{Failures, Most, Who};
+pub use provider::LoginProvider;
+pub(crate) use provider::{Asking, start as start_login};
+pub(crate) use session::Session;
 
 use crate::edge::{Caller, Fault, Origin};
 use crate::objects::{Family, Item};
@@ -31,6 +39,34 @@ pub(crate) struct User {
     pub(crate) must_change: bool,
     #[serde(default)]
     pub(crate) secrets: UserSecrets,
+    /// The account at the login provider, once it was used.
+    #[serde(default)]
+    pub(crate) account: Option<Account>,
+}
+
+/// An account at a login provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    pub(crate) issuer: String,
+    /// What the provider calls it; never given to another person.
+    pub(crate) subject: String,
+    /// The groups of the last login.
+    #[serde(default)]
+    pub(crate) groups: Arc<[String]>,
+}
+
+impl User {
+    /// Whether this server checks a password of it.
+    pub(crate) fn is_local(&self) -> bool {
+        self.secrets.password.is_some()
+    }
+}
+
+impl Account {
+    /// A short word that stands for it, whatever its groups.
+    pub(crate) fn mark(&self) -> String {
+        auth::fingerprint(&format!("{} {}", self.issuer, self.subject))
+    }
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -94,37 +130,6 @@ impl ClientSecret {
         let sha256 = auth::hash_secret(&secret);
         Ok((secret, Self { sha256 }))
     }
-}
-
-/// Somebody who is logged in by password, until the refresh token was not used for too long.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Session {
-    pub(crate) expires_at_ms: u64,
-    /// Stands for the password it was begun with; it ends with that.
-    pub(crate) password_mark: String,
-    #[serde(default)]
-    pub(crate) secrets: SessionSecrets,
-}
-
-/// Hashes of the two parts of a refresh token. Whoever has the first had a token of this session;
-/// if the second is not the current one, that token was used already.
-#[derive(Clone, Default, Serialize, Deserialize)]
-pub(crate) struct SessionSecrets {
-    #[serde(default)]
-    pub(crate) own_sha256: String,
-    pub(crate) current_sha256: String,
-}
-
-impl Session {
-    /// Whether it was begun with the password the user has now.
-    pub(crate) fn belongs_to(&self, user: &User) -> bool {
-        let now = user.secrets.password.as_ref().map(PasswordHash::fingerprint);
-        now.is_some_and(|mark| mark == self.password_mark)
-    }
-}
-
-impl Family for Session {
-    const KIND: &'static str = "session";
 }
 
 /// When and where a principal got its last token. Apart from the principal, so that a login is no change

@@ -8,5 +8,5 @@ mod route;
 
 pub(crate) use describe::{Description, Input, Output};
 pub(crate) use document::document;
-pub(crate) use page::page;
+pub(crate) use page::{escape, page};
 pub(crate) use route::{Route, any, delete, get, patch, post, put};

@@ -130,7 +130,8 @@ fn text(value: &Value) -> String {
     escape(value.as_str().unwrap_or_default())
 }
 
-fn escape(text: &str) -> String {
+/// Text as it stands in a page.
+pub(crate) fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

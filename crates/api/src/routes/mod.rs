@@ -121,6 +121,13 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         post("/api/v2/token", "grant_token_v2", about_v2, token::grant_v2),
     ]
     .map(|route| route.open().of("Tokens"));
+    let about = "Begins a login at the login provider";
+    let page = "Shows the code of a login to whoever has to copy it";
+    let logins = [
+        post("/elastane/v1/login", "begin_login", about, token::begin_login),
+        get("/elastane/v1/login/code", "show_login_code", page, token::show_code),
+    ]
+    .map(|route| route.open().of("Elastane"));
     let (clusters, one) = ("/api/v1/clusters", "/api/v1/clusters/{clusterUuid}");
     let of = Resource::Cluster;
     let clusters =
@@ -153,7 +160,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
     .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
-    tokens.into_iter().chain(clusters).chain(nodes)
+    tokens.into_iter().chain(logins).chain(clusters).chain(nodes)
 }
 
 fn own_routes() -> impl Iterator<Item = Route<Shared>> {

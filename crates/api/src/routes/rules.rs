@@ -21,7 +21,7 @@ use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
 
 use super::Shared;
-use crate::access::{AccessRule, Where};
+use crate::access::{AccessRule, Where, group_key};
 use crate::edge::{
     Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
@@ -34,6 +34,9 @@ const TENANT_NAME: &str = "default";
 
 /// Most rules made or deleted in one request.
 const BATCH_MAX: usize = 500;
+
+/// Longest name of a group.
+const GROUP_BYTES_MAX: usize = 200;
 
 /// The routes of access rules.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -98,6 +101,7 @@ fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
     let object = &rule.object;
     let (scope_type, scope_id, scope_name) = scope_wire(server, view, object.scope);
     let subject_type = match Principal::from_str(&object.owner) {
+        _ if rule.body.group => SubjectType::Group,
         Ok(Principal::User(_)) => SubjectType::User,
         _ => SubjectType::ServiceAccount,
     };
@@ -228,11 +232,13 @@ fn seen(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
     Ok(seen.collect())
 }
 
-/// The rules of the caller itself.
+/// The rules of the caller itself and its groups.
 fn of_caller(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
-    let (view, owner) = (server.control.view(), caller.principal.to_string());
+    let view = server.control.view();
+    let mut subjects: Vec<String> = caller.groups.iter().map(|group| group_key(group)).collect();
+    subjects.push(caller.principal.to_string());
     let all = server.all::<AccessRule>()?;
-    let own = all.iter().filter(|rule| rule.object.owner == owner);
+    let own = all.iter().filter(|rule| subjects.contains(&rule.subject()));
     Ok(own.map(|rule| wire(server, &view, rule)).collect())
 }
 
@@ -412,10 +418,15 @@ async fn make(
         let why = format!("{} is more than your own role here; it is not yours to give", role.name);
         return Err(Fault::forbidden(why));
     }
-    let owner = subject(server, &request)?;
-    let rule = AccessRule { role_id: role.id, subject_id: request.subject_id };
+    let group = request.subject_type == SubjectType::Group;
+    let owner = if group { check_group(server, &request)? } else { subject(server, &request)? };
     // The name makes the same rule twice a conflict.
-    let made = server.make_owned(caller, scope, &owner, role.name, &rule).await?;
+    let name = match group {
+        true => format!("{} for {}", role.name, group_key(&request.subject_id)),
+        false => role.name.to_owned(),
+    };
+    let rule = AccessRule { role_id: role.id, subject_id: request.subject_id, group };
+    let made = server.make_owned(caller, scope, &owner, &name, &rule).await?;
     Ok(wire(server, &server.control.view(), &made))
 }
 
@@ -447,16 +458,27 @@ fn scope(server: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, F
     })
 }
 
+/// Refuses a group that nobody can be in. It has no owner.
+fn check_group(server: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+    if server.login_provider.is_none() {
+        let why = "groups come from a login provider, and there is none; name users, or start the \
+                   server with --oidc-issuer";
+        return Err(Fault::field("subjectType", why));
+    }
+    let name = &request.subject_id;
+    if name.is_empty() || name.len() > GROUP_BYTES_MAX || name.chars().any(char::is_control) {
+        let why = format!("write the group as the provider does, in 1 to {GROUP_BYTES_MAX} bytes");
+        return Err(Fault::field("subjectId", why));
+    }
+    Ok(String::new())
+}
+
 /// The owner that a request names as its subject, by id or name.
 fn subject(server: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
     let asked = request.subject_id.as_str();
     let kind = match request.subject_type {
         SubjectType::User => User::KIND,
-        SubjectType::App | SubjectType::ServiceAccount => ServiceAccount::KIND,
-        SubjectType::Group => {
-            let why = "groups come from an identity provider, and there is none; name users";
-            return Err(Fault::field("subjectType", why));
-        }
+        _ => ServiceAccount::KIND,
     };
     let name = if kind == User::KIND { asked.to_lowercase() } else { asked.to_owned() };
     let view = server.control.view();

@@ -1,14 +1,17 @@
-//! Tokens for credentials.
+//! Tokens for credentials, and logins at the login provider.
 
-use api_types::{OAuth2TokenResponse, TokenRequest, TokenResponse};
-use axum::extract::{Query, Request, State as FromState};
+use api_types::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
+use axum::extract::{FromRequestParts, Query, Request, State as FromState};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use axum::{Extension, Json};
 use serde_json::{Map, Value};
+use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::edge::{Body, Fault, Origin, parse_json, read_body};
+use crate::edge::{Body, Fault, Html, Origin, parameters, parse_json, read_body};
 use crate::identity;
+use crate::openapi::{Description, Input, escape};
 
 pub(super) async fn grant(
     FromState(server): FromState<Shared>,
@@ -35,6 +38,61 @@ pub(super) async fn grant_v2(
         identity::grant(&server, request, origin).await?;
     let token_type = "Bearer".to_owned();
     Ok(Json(OAuth2TokenResponse { access_token, token_type, expires_in, refresh_token }))
+}
+
+pub(super) async fn begin_login(
+    FromState(server): FromState<Shared>,
+    Body(request): Body<LoginRequest>,
+) -> Result<Json<LoginStart>, Fault> {
+    Ok(Json(identity::start_login(&server, &request.redirect_uri).await?))
+}
+
+/// What the login provider sent the browser back with.
+pub(super) struct Brought(Vec<(String, String)>);
+
+const BROUGHT: [(&str, &str); 3] = [
+    ("code", "What a token is given for"),
+    ("error", "Why there is none"),
+    ("error_description", "The same in words"),
+];
+
+impl Input for Brought {
+    fn describe(to: &mut Description) {
+        for (name, about) in BROUGHT {
+            to.parameter(name, Type::String, about);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Brought {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        Ok(Self(parameters(&parts.uri)?))
+    }
+}
+
+/// For a program that runs where no browser is: a person carries the code. It is good for nothing
+/// without the verifier, which only that program has.
+pub(super) async fn show_code(Brought(pairs): Brought) -> Html {
+    let get = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+    let shown = |text: &String| escape(&units::shown(text));
+    let said = match (get("code"), get("error")) {
+        (Some(code), None) => {
+            let code = escape(code);
+            format!("<p>Paste this code where you have begun to log in:<pre>{code}</pre>")
+        }
+        (_, error) => {
+            let why = [error, get("error_description")].map(|text| text.map(shown));
+            let why = why.into_iter().flatten().collect::<Vec<_>>().join(": ");
+            format!("<p>The login provider gave no code. {why}<p>Begin again.")
+        }
+    };
+    let page = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Login</title><style>\
+         pre{{white-space:pre-wrap;overflow-wrap:anywhere;user-select:all}}</style>{said}"
+    );
+    Html(page.into())
 }
 
 /// A form is written like the query of an address.

@@ -23,6 +23,7 @@ mod people;
 mod policy;
 mod pools;
 mod properties;
+mod provider;
 mod refusals;
 mod server;
 mod shapes;

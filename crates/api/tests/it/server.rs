@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Shutdown, State};
+use api::{LoginProvider, Shutdown, State};
 use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -39,6 +39,17 @@ fn node(name: &str, gpus: u32) -> NodeSpec {
 impl Server {
     /// A server with one node of four GPUs and one without, and no project.
     pub(crate) async fn new() -> Self {
+        Self::open(None).await
+    }
+
+    /// The same with a login provider.
+    pub(crate) async fn with_provider(issuer: &str, creates_users: bool) -> Self {
+        let settings = oidc::Settings::new(issuer, "elastane");
+        let provider = oidc::Provider::new(settings).unwrap();
+        Self::open(Some(LoginProvider { provider, creates_users })).await
+    }
+
+    async fn open(login_provider: Option<LoginProvider>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = store::Store::open(dir.path()).await.unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -66,6 +77,7 @@ impl Server {
             url: "http://elastane.test".into(),
             control: control.clone(),
             authority: Arc::new(authority),
+            login_provider: login_provider.map(Arc::new),
             vault,
             clock,
             hosts: Some(vec!["gpu-box".into()]),

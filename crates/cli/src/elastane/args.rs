@@ -20,7 +20,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start the server: interface, scheduler and engine in one process
-    Up(Up),
+    Up(Box<Up>),
     /// Stop all workloads, then the server; the next `up` runs them again
     Down,
     /// Show whether the server runs, and what it has
@@ -88,6 +88,36 @@ pub(crate) struct Up {
     /// After how long past use counts half, such as 1d [default: never]
     #[arg(long, value_name = "SPAN")]
     pub(crate) usage_half_life: Option<String>,
+    /// Who else vouches for people
+    #[command(flatten)]
+    pub(crate) login: Login,
+}
+
+/// The login provider (OpenID Connect).
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Login provider")]
+pub(crate) struct Login {
+    /// Let people log in at this OpenID Connect provider, such as https://id.example.org
+    #[arg(long, value_name = "URL")]
+    pub(crate) oidc_issuer: Option<String>,
+    /// What the provider calls this server
+    #[arg(long, value_name = "ID")]
+    pub(crate) oidc_client_id: Option<String>,
+    /// File with the secret by which the provider knows this server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) oidc_client_secret_file: Option<String>,
+    /// What to ask the provider for [default: "openid email profile"]
+    #[arg(long, value_name = "SCOPES")]
+    pub(crate) oidc_scopes: Option<String>,
+    /// Claim with a person's e-mail address [default: email]
+    #[arg(long, value_name = "CLAIM")]
+    pub(crate) oidc_user_claim: Option<String>,
+    /// Claim with a person's groups, to which access rules give roles [default: groups]
+    #[arg(long, value_name = "CLAIM")]
+    pub(crate) oidc_groups_claim: Option<String>,
+    /// Make a user of whoever the provider vouches for; else only users there are log in
+    #[arg(long)]
+    pub(crate) oidc_create_users: bool,
 }
 
 /// Where the state is, beside its directory.

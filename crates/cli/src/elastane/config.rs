@@ -12,12 +12,13 @@ use toml::de::{DeTable, DeValue};
 use tracing::level_filters::LevelFilter;
 
 use super::args::Up;
+use super::login::{self, Login};
 use crate::settings::Env;
 
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 21] = [
     "cluster_name",
     "credentials_key_file",
     "database",
@@ -27,12 +28,21 @@ const KEYS: [&str; 14] = [
     "listen",
     "log",
     "nodes",
+    "oidc_client_id",
+    "oidc_client_secret_file",
+    "oidc_create_users",
+    "oidc_groups_claim",
+    "oidc_issuer",
+    "oidc_scopes",
+    "oidc_user_claim",
     "state_dir",
     "tls_cert",
     "tls_key",
     "usage_half_life",
     "usage_window",
 ];
+/// Those that are true or false; the others are texts.
+const SWITCHES: [&str; 2] = ["insecure_listen", "oidc_create_users"];
 /// An unknown key is taken for a misspelt one up to this distance.
 const SIMILARITY_MIN: f64 = 0.6;
 
@@ -82,6 +92,8 @@ pub(crate) struct Config {
     pub(crate) credentials_key_file: Option<PathBuf>,
     pub(crate) database: store::Database,
     pub(crate) log: LevelFilter,
+    /// Who else vouches for people.
+    pub(crate) login: Option<Login>,
     pub(crate) machines: Machines,
     /// Which past counts in fair shares.
     pub(crate) usage: Option<UsageWindow>,
@@ -106,7 +118,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    fn fault(&self, fault: impl ToString) -> Error {
+    pub(super) fn fault(&self, fault: impl ToString) -> Error {
         Error::Value { origin: self.origin.clone(), fault: fault.to_string() }
     }
 }
@@ -152,6 +164,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
             let level = given.text.parse();
             level.map_err(|_| given.fault(format!("`{}` is no level; {allowed}", given.text)))
         })?,
+        login: login::login(&find)?,
         machines: machines(&layers)?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
     })
@@ -159,6 +172,8 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
 
 fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let text = |flag: &Option<String>| flag.clone();
+    let switch = |on: bool| on.then(|| "true".to_owned());
+    let login = &flags.login;
     let values = [
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
         ("credentials_key_file", "--credentials-key-file", text(&flags.credentials_key_file)),
@@ -169,10 +184,21 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
             text(&flags.place.database_password_file),
         ),
         ("gpus", "--gpus", text(&flags.gpus)),
-        ("insecure_listen", "--insecure-listen", flags.insecure_listen.then(|| "true".to_owned())),
+        ("insecure_listen", "--insecure-listen", switch(flags.insecure_listen)),
         ("listen", "--listen", text(&flags.listen)),
         ("log", "--log", text(&flags.log)),
         ("nodes", "--nodes", text(&flags.nodes)),
+        ("oidc_client_id", "--oidc-client-id", text(&login.oidc_client_id)),
+        (
+            "oidc_client_secret_file",
+            "--oidc-client-secret-file",
+            text(&login.oidc_client_secret_file),
+        ),
+        ("oidc_create_users", "--oidc-create-users", switch(login.oidc_create_users)),
+        ("oidc_groups_claim", "--oidc-groups-claim", text(&login.oidc_groups_claim)),
+        ("oidc_issuer", "--oidc-issuer", text(&login.oidc_issuer)),
+        ("oidc_scopes", "--oidc-scopes", text(&login.oidc_scopes)),
+        ("oidc_user_claim", "--oidc-user-claim", text(&login.oidc_user_claim)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
         ("tls_cert", "--tls-cert", text(&flags.tls_cert)),
         ("tls_key", "--tls-key", text(&flags.tls_key)),
@@ -209,11 +235,12 @@ fn from_file(path: &Path) -> Result<Layer, Error> {
         let Some(known) = KEYS.into_iter().find(|known| *known == name) else {
             return Err(at(key.span().start, unknown_key(name)));
         };
+        let switch = SWITCHES.contains(&known);
         let text = match value.get_ref() {
-            DeValue::String(text) if known != "insecure_listen" => text.to_string(),
-            DeValue::Boolean(yes) if known == "insecure_listen" => yes.to_string(),
+            DeValue::String(text) if !switch => text.to_string(),
+            DeValue::Boolean(yes) if switch => yes.to_string(),
             _ => {
-                let kind = if known == "insecure_listen" { "true or false" } else { "\"text\"" };
+                let kind = if switch { "true or false" } else { "\"text\"" };
                 return Err(at(value.span().start, format!("`{known}` takes {kind}")));
             }
         };
@@ -235,7 +262,7 @@ fn unknown_key(name: &str) -> String {
     }
 }
 
-fn boolean(given: &Given) -> Result<bool, Error> {
+pub(super) fn boolean(given: &Given) -> Result<bool, Error> {
     match given.text.as_str() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),

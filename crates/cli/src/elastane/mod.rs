@@ -6,6 +6,7 @@ mod certificate;
 mod config;
 mod down;
 mod keys;
+mod login;
 mod machines;
 mod project;
 mod simulate;
@@ -59,7 +60,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<(), Error> {
     let dir = cli.state_dir;
     match cli.command {
-        Command::Up(flags) => up::run(dir, flags),
+        Command::Up(flags) => up::run(dir, &flags),
         Command::Down => with_client(down::run(state_dir(dir)?)),
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),

@@ -36,6 +36,7 @@ fn without_a_word_everything_has_a_value() {
         credentials_key_file: None,
         database: store::Database::Sqlite,
         log: LevelFilter::WARN,
+        login: None,
         machines: Machines::Found,
         usage: None,
     };
@@ -82,6 +83,32 @@ fn a_database_is_a_url_and_its_password_may_be_in_a_file() {
     for wrong in ["mysql://ann:hush@db/gpus", "postgres://ann:hush@db/gpus?pasword=hush", "/hush"] {
         let error = with(&url(wrong), &[]).unwrap_err().to_string();
         assert!(error.starts_with("--database: ") && !error.contains("hush"), "{error}");
+    }
+}
+
+#[test]
+fn a_login_provider_is_an_issuer_a_client_and_perhaps_a_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = dir.path().join("secret").display().to_string();
+    std::fs::write(&secret, "hush\n").unwrap();
+    let issuer = ("ELASTANE_OIDC_ISSUER", "https://id.example.org");
+    let client = ("ELASTANE_OIDC_CLIENT_ID", "elastane");
+    let file = |path| ("ELASTANE_OIDC_CLIENT_SECRET_FILE", path);
+    let config = with(&Up::default(), &[issuer, client, file(secret.as_str())]).unwrap();
+    let login = config.login.clone().unwrap();
+    assert_eq!(login.settings.client_secret.as_deref(), Some("hush"));
+    assert!(!login.creates_users && !format!("{config:?}").contains("hush"));
+    for (env, said) in [
+        (vec![issuer], "ELASTANE_OIDC_ISSUER: needs to be known there; give --oidc-client-id ID"),
+        (vec![client], "ELASTANE_OIDC_CLIENT_ID: needs the provider; give --oidc-issuer URL"),
+        (vec![issuer, client, file("/nowhere")], "cannot read /nowhere"),
+        (vec![issuer, client, file("/dev/null")], "/dev/null is empty"),
+        (vec![("ELASTANE_OIDC_ISSUER", "http://id.example.org"), client], "https://HOST[/PATH]"),
+        (vec![issuer, client, ("ELASTANE_OIDC_SCOPES", "email")], "ELASTANE_OIDC_SCOPES: `openid`"),
+        (vec![issuer, client, ("ELASTANE_OIDC_CREATE_USERS", "maybe")], "neither true nor false"),
+    ] {
+        let error = with(&Up::default(), &env).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
     }
 }
 
@@ -265,6 +292,19 @@ fn help_of_up() {
               --usage-half-life <SPAN>         After how long past use counts half, such as 1d [default:
                                                never]
           -h, --help                           Print help
+
+        Login provider:
+              --oidc-issuer <URL>               Let people log in at this OpenID Connect provider, such as
+                                                https://id.example.org
+              --oidc-client-id <ID>             What the provider calls this server
+              --oidc-client-secret-file <FILE>  File with the secret by which the provider knows this server
+              --oidc-scopes <SCOPES>            What to ask the provider for [default: "openid email
+                                                profile"]
+              --oidc-user-claim <CLAIM>         Claim with a person's e-mail address [default: email]
+              --oidc-groups-claim <CLAIM>       Claim with a person's groups, to which access rules give
+                                                roles [default: groups]
+              --oidc-create-users               Make a user of whoever the provider vouches for; else only
+                                                users there are log in
     "#]].assert_eq(&text);
 }
 

@@ -22,14 +22,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Up;
 use super::config::{self, Config};
-use super::{certificate, machines};
+use super::{certificate, login, machines};
 use crate::exit::Error;
 
 /// Threads that serve; the rest of the machine belongs to the workloads.
 const WORKERS: usize = 2;
 
-pub(super) fn run(state_dir: Option<PathBuf>, flags: Up) -> Result<(), Error> {
-    let config = config::resolve(state_dir.as_deref(), &flags, &super::env)
+pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
+    let config = config::resolve(state_dir.as_deref(), flags, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
     tracing_subscriber::fmt()
         .with_max_level(config.log)
@@ -141,6 +141,7 @@ async fn open(
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
     let vault = vault(config, dir)?;
+    let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let engine = engine(dir, Some(umask))?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
@@ -161,6 +162,7 @@ async fn open(
         url,
         control,
         authority: Arc::new(authority),
+        login_provider,
         vault,
         clock,
         hosts: config.listen.ip().is_loopback().then(Vec::new),

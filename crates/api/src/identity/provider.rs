@@ -1,0 +1,178 @@
+//! Logins that the login provider vouches for. Owns: which user an account there is, and that no
+//! stranger makes this server ask without end. Refuses to know: what a provider says and how (`oidc`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api_types::{LoginStart, TokenRequest, TokenResponse};
+use auth::Principal;
+use axum::http::StatusCode;
+use control::Scope;
+use oidc::{Person, Provider, Redeemed};
+use tokio::sync::Semaphore;
+
+use super::{Account, User, UserSecrets, Who, email, session};
+use crate::edge::{Caller, Fault, Origin};
+use crate::objects::Item;
+use crate::{Server, State};
+
+/// Whom the audit log names while it is not known who logs in.
+pub(super) const SOMEBODY: &str = "(login provider)";
+/// The maker of a user who logs in for the first time.
+const SYSTEM: &str = "elastane";
+/// Codes that are redeemed at a time.
+const ASKING_MAX: usize = 16;
+/// How long a code may wait for its turn.
+const TURN_WAIT: Duration = Duration::from_secs(10);
+
+/// A login provider, and what its word is worth.
+#[derive(Debug)]
+pub struct LoginProvider {
+    /// The provider.
+    pub provider: Provider,
+    /// Whether whoever it vouches for becomes a user; else only those who are one log in.
+    pub creates_users: bool,
+}
+
+impl LoginProvider {
+    pub(super) fn issuer(&self) -> &str {
+        self.provider.issuer()
+    }
+}
+
+/// Who may ask the provider now.
+pub(crate) struct Asking(Semaphore);
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self(Semaphore::new(ASKING_MAX))
+    }
+}
+
+impl State {
+    fn vouching(&self) -> Result<&Arc<LoginProvider>, Fault> {
+        self.login_provider.as_ref().ok_or_else(|| {
+            let why = "this server has no login provider; log in with a password, or start it with \
+                       --oidc-issuer";
+            Fault::new(StatusCode::NOT_FOUND, why)
+        })
+    }
+}
+
+/// Begins a login that ends at this address.
+pub(crate) async fn start(server: &Server, redirect_uri: &str) -> Result<LoginStart, Fault> {
+    if !redirect_uri.starts_with("http://") && !redirect_uri.starts_with("https://") {
+        return Err(Fault::field("redirectUri", "write http://… or https://…"));
+    }
+    let started = server.vouching()?.provider.start(redirect_uri, server.now()).await;
+    let oidc::Start { url, state, nonce, verifier } = started.map_err(fault)?;
+    Ok(LoginStart { url, state, nonce, code_verifier: verifier })
+}
+
+/// A person, by a code or an ID token of the provider.
+pub(super) async fn grant(
+    server: &Server,
+    request: &TokenRequest,
+    origin: &Origin,
+) -> Result<TokenResponse, Fault> {
+    let login = server.vouching()?;
+    // Who it is, is not known yet; so what is refused counts for the address.
+    let who = Who { name: SOMEBODY, address: &origin.address, known: false };
+    server.wrong_logins.check(who, server.now()).map_err(Fault::too_many)?;
+    let person = match request.grant_type.as_str() {
+        "external_token_exchange" => {
+            let token = given("externalToken", &request.external_token)?;
+            login.provider.vouched(token, server.now()).await
+        }
+        _ => redeem(server, login, request).await?,
+    };
+    let person = person.map_err(|error| {
+        let fault = fault(error);
+        if fault.status == StatusCode::UNAUTHORIZED {
+            // Those who were wrong at the same moment may have used up what was left.
+            let _ = server.wrong_logins.count(who, server.now());
+        }
+        fault
+    })?;
+    let account = Account {
+        issuer: login.issuer().to_owned(),
+        subject: person.subject.clone(),
+        groups: person.groups.clone().into(),
+    };
+    let mark = account.mark();
+    let user = user_of(server, login, &person, account, origin).await?;
+    session::begin(server, &user, (true, mark), origin).await
+}
+
+async fn redeem(
+    server: &Server,
+    login: &LoginProvider,
+    request: &TokenRequest,
+) -> Result<Result<Person, oidc::Error>, Fault> {
+    let redeemed = Redeemed {
+        code: given("code", &request.code)?,
+        redirect_uri: given("redirectUri", &request.redirect_uri)?,
+        verifier: given("codeVerifier", &request.code_verifier)?,
+        nonce: given("nonce", &request.nonce)?,
+    };
+    let turn = tokio::time::timeout(TURN_WAIT, server.asking.0.acquire()).await;
+    let _turn = turn.ok().and_then(Result::ok).ok_or_else(|| Fault::too_many(1))?;
+    Ok(login.provider.redeem(redeemed, server.now()).await)
+}
+
+fn given<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
+    let hint = "must be set; POST /elastane/v1/login begins a login";
+    if text.is_empty() { Err(Fault::field(field, hint)) } else { Ok(text) }
+}
+
+fn fault(error: oidc::Error) -> Fault {
+    use oidc::Error as E;
+    let status = match error {
+        E::Unavailable { .. } | E::Unusable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        E::Refused(_) | E::Token(_) | E::Nobody(_) => StatusCode::UNAUTHORIZED,
+    };
+    Fault::new(status, error.to_string())
+}
+
+/// The user with this account; else the one of this name, whose account it is from now on; else a new
+/// one.
+async fn user_of(
+    server: &Server,
+    login: &LoginProvider,
+    person: &Person,
+    account: Account,
+    origin: &Origin,
+) -> Result<Item<User>, Fault> {
+    let name = email(&person.name)?;
+    let same = |own: &Account| own.issuer == account.issuer && own.subject == account.subject;
+    let known = server.all::<User>()?;
+    let known = known.into_iter().find(|user| user.body.account.as_ref().is_some_and(same));
+    let Some(user) = known.map_or_else(|| server.user_named(&name), |user| Ok(Some(user)))? else {
+        if !login.creates_users || server.authority.is_built_in_name(&name) {
+            let why = format!("there is no user {name} here; ask an administrator to create it");
+            return Err(Fault::forbidden(why));
+        }
+        let by = Caller::new(Principal::Admin, SYSTEM, origin.clone());
+        let secrets = UserSecrets::default();
+        let user = User { must_change: false, secrets, account: Some(account) };
+        return server.make(&by, Scope::Tenant, &name, &user).await;
+    };
+    if user.body.account.as_ref() == Some(&account) {
+        return Ok(user);
+    }
+    let by =
+        Caller::new(Principal::User(user.object.id.clone()), &user.object.name, origin.clone());
+    let link = move |name: &mut String, user: &mut User| {
+        let other = |own: &Account| own.issuer == account.issuer && own.subject != account.subject;
+        if user.account.as_ref().is_some_and(other) {
+            let message = format!(
+                "{name} is another account at the login provider; an administrator who knows that \
+                 it is the same person deletes the user first"
+            );
+            return Err(control::Error::Conflict { message });
+        }
+        user.account = Some(account.clone());
+        Ok(())
+    };
+    server.change(&by, &user.object.id, link).await
+}
