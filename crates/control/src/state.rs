@@ -400,11 +400,13 @@ impl News {
     }
 }
 
-/// Name of a pod. One with a role has the same name in all its runs, as published.
+/// Name of a pod: of its run, or of the one that begins as soon as the pod need not wait in its
+/// place. One with a role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     let (workload, (set, number)) = (&spec.name, spec.set_of(pod.index as usize));
+    let generation = pod.generation + u32::from(pod.waits_for_others);
     match set.role.as_str() {
-        "" => format!("{workload}-{}-{}", pod.index, pod.generation),
+        "" => format!("{workload}-{}-{generation}", pod.index),
         role => format!("{workload}-{role}-{number}"),
     }
 }

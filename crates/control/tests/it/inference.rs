@@ -92,6 +92,11 @@ async fn replicas_come_one_by_one_and_each_has_its_port() {
         .map(|p| p.to_string())
         .collect();
     assert_eq!(shown, ports);
+    let events = w.events(w.id("svc")).await;
+    let of =
+        |kind| events.iter().filter(move |e| e.kind == kind).filter_map(|e| e.pod_name.as_ref());
+    let told: BTreeSet<_> = of("Started").collect();
+    assert_eq!(of("Scheduled").collect::<BTreeSet<_>>(), told, "told of by the names they have");
 }
 
 #[tokio::test]
