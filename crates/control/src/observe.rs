@@ -71,7 +71,10 @@ impl State {
         let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
         let over = workload.completed_at.is_some();
         let Some(pod) = workload.pods.get_mut(number) else { return };
-        pod.last_exit = Some(in_words(exit));
+        // Of one that was given up it is known what it ended of.
+        if pod.ended.is_none() {
+            pod.last_exit = Some(in_words(exit));
+        }
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
         // Its end may have crossed with the request to stop it.

@@ -126,6 +126,7 @@ fn shown(
         pending: Vec::new(),
         last_eviction: workload.last_eviction.clone(),
         restarts: workload.restarts,
+        failure: workload.failure().map(str::to_owned),
         pool: None,
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,

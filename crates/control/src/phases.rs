@@ -37,7 +37,7 @@ impl State {
                 return Phase::Deleting;
             }
             _ if workload.completed_at.is_some() => {
-                let failed = workload.pods.iter().any(|pod| pod.ended == Some(Ended::Failed));
+                let failed = workload.failed_pod().is_some();
                 return if failed { Phase::Failed } else { Phase::Completed };
             }
             Desired::Suspend if places.iter().any(|place| place.current.is_some()) => {
@@ -94,6 +94,15 @@ impl State {
 }
 
 impl Workload {
+    fn failed_pod(&self) -> Option<&Pod> {
+        self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
+    }
+
+    /// What it failed of: the end of the pod that did, not of those that were stopped with it.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed_pod()?.last_exit.as_deref()
+    }
+
     /// Notes since when it has held places; starting again in them, or in others at once, is no end.
     fn note_holding(&mut self, now: Instant) {
         let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));

@@ -284,11 +284,15 @@ impl State {
 
     fn workload_view(&self, workload: &Workload) -> WorkloadView {
         let own = self.view_of_one(workload);
+        let newest = workload.revisions.last();
         let revisions = self.revisions_of(workload).map(|revision| self.view_of_one(revision));
         revisions.fold(own, |mut all, one| {
             let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
             let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);
-            all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_live));
+            // What it failed of is seen by the pods that did.
+            let is_shown = is_live || (all.phase == Phase::Failed && newest == Some(&one.id));
+            all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_shown));
+            all.failure = one.failure;
             all.allocated += one.allocated;
             if is_live {
                 all.requested += one.requested;
@@ -327,6 +331,7 @@ impl State {
             pending: workload.pending.clone(),
             last_eviction: workload.last_eviction.clone(),
             restarts: workload.restarts,
+            failure: workload.failure().map(str::to_owned),
             pool: self.pool_in_use(workload),
             waited_ms: workload.waited_ms,
             ran_ms: workload.ran_ms,

@@ -222,6 +222,7 @@ impl State {
             workload.not_before = None;
             for pod in workload.pods.iter_mut().filter(|pod| !pod.parked) {
                 pod.ended = Some(Ended::Failed);
+                pod.last_exit = Some(why.to_owned());
             }
         }
         self.say(id, News::new("Failed", why).warning());

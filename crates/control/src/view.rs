@@ -407,6 +407,8 @@ pub struct WorkloadView {
     pub last_eviction: Option<ReasonView>,
     /// How often it was started again after a failure.
     pub restarts: u32,
+    /// What it failed of, if it did; of an inference what its newest revision did.
+    pub failure: Option<String>,
     /// Name of the node pool it is in; none while it has no place.
     pub pool: Option<String>,
     /// Milliseconds it has waited, and run, up to `phase_since`.

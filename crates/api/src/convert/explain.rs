@@ -4,7 +4,7 @@ use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, Start
 use control::view::{Phase, ProjectView, WorkloadView};
 use units::Instant;
 
-use super::workload::{phase_name, reason};
+use super::workload::{nodes, phase_name, reason};
 
 /// Why a workload is where it is.
 pub(crate) fn explanation(
@@ -55,13 +55,11 @@ pub(crate) fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
 
 fn summary(view: &WorkloadView) -> String {
     let name = &view.spec.name;
-    let gpus = units::format_millis(view.allocated.gpu_millis);
-    let exit = || view.pods.iter().find_map(|pod| pod.last_exit.as_deref()).unwrap_or("no trace");
-    let nodes = || {
-        let nodes: Vec<&str> =
-            view.pods.iter().filter_map(|pod| pod.node_name.as_deref()).collect();
-        nodes.join(", ")
+    let gpus = match view.allocated.gpu_millis {
+        units::GPU_MILLIS => "1 GPU".to_owned(),
+        millis => format!("{} GPUs", units::format_millis(millis)),
     };
+    let nodes = || nodes(view).join(", ");
     match (view.phase, view.pending.first()) {
         (Phase::Pending | Phase::Resuming, Some(why)) => {
             format!("{name} waits: {} ({})", why.message, why.code)
@@ -81,18 +79,24 @@ fn summary(view: &WorkloadView) -> String {
             format!("{name} serves on {} while its newest revision is being started", nodes())
         }
         (Phase::Running, _) if view.over_quota => {
-            format!("{name} runs on {} with {gpus} GPUs, above its project's quota", nodes())
+            format!("{name} runs on {} with {gpus}, above its project's quota", nodes())
         }
-        (Phase::Running, _) => format!("{name} runs on {} with {gpus} GPUs", nodes()),
+        (Phase::Running, _) => format!("{name} runs on {} with {gpus}", nodes()),
         (Phase::Degraded, _) => {
-            format!("{name} runs on {} with {gpus} GPUs and fewer pods than it asks for", nodes())
+            format!("{name} runs on {} with {gpus} and fewer pods than it asks for", nodes())
         }
         (Phase::Stopping, _) => format!("{name} is being suspended"),
         (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
         (Phase::Deleting, _) => format!("{name} is being deleted"),
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => {
-            format!("{name} has failed after {} restarts: {}", view.restarts, exit())
+            let restarts = match view.restarts {
+                0 => String::new(),
+                1 => " after 1 restart".to_owned(),
+                many => format!(" after {many} restarts"),
+            };
+            let why = view.failure.as_deref().unwrap_or("no trace");
+            format!("{name} has failed{restarts}: {why}")
         }
     }
 }

@@ -217,7 +217,7 @@ pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<Stri
 /// Why it is in its phase, in words: what it waits for, or how it ended.
 fn phase_message(view: &WorkloadView) -> Option<String> {
     match view.phase {
-        Phase::Failed => view.pods.iter().find_map(|pod| pod.last_exit.clone()),
+        Phase::Failed => view.failure.clone(),
         _ => view.pending.first().map(|reason| reason.message.clone()),
     }
 }
@@ -292,20 +292,25 @@ pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResourc
     }
 }
 
-/// Our own additions.
-fn extras(view: &WorkloadView) -> WorkloadExtras {
+/// The nodes its pods are on, each once.
+pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
     let mut nodes: Vec<String> = Vec::new();
     for node in view.pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
         if !nodes.contains(node) {
             nodes.push(node.clone());
         }
     }
+    nodes
+}
+
+/// Our own additions.
+fn extras(view: &WorkloadView) -> WorkloadExtras {
     let holding = || view.pods.iter().filter(|pod| holds(pod.state));
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
     let labels = &view.spec.labels;
     let annotations = &view.spec.annotations;
     WorkloadExtras {
-        nodes,
+        nodes: nodes(view),
         gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
         requested_gpus: Millis(view.requested.gpu_millis),
         pending_reasons: view.pending.iter().map(reason).collect(),
@@ -315,7 +320,10 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
         restarts: view.restarts,
         elastic: view.spec.elastic,
         command_line: view.spec.command_line.clone(),
-        last_exit: view.pods.iter().find_map(|pod| pod.last_exit.clone()),
+        last_exit: view
+            .failure
+            .clone()
+            .or_else(|| view.pods.iter().find_map(|pod| pod.last_exit.clone())),
         started_at: running.filter_map(|pod| pod.started_at).min().map(Into::into),
         pods: states(&view.pods),
         labels: labels.clone(),

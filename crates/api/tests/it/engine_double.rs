@@ -94,8 +94,13 @@ impl Engine for EngineDouble {
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {
         let key = spec.key;
+        let broken = Exit::CannotRun("the image is broken".to_owned());
+        let state = match spec.image.as_str() {
+            "broken" => RunState::Exited { exit: broken, at: Instant(1) },
+            _ => RunState::Running { pid: None, started_at: Instant(1) },
+        };
         self.0.lock().unwrap().runs.entry(key).or_insert((spec, RunState::Starting));
-        self.tell(key, RunState::Running { pid: None, started_at: Instant(1) });
+        self.tell(key, state);
         self.0.lock().unwrap().busy.notify_one();
         Ok(())
     }

@@ -180,6 +180,22 @@ async fn only_its_audience_may_ask() {
 }
 
 #[tokio::test]
+async fn what_has_failed_says_why() {
+    let server = Server::with_teams().await;
+    let spec = json!({"image": "broken", "servingPort": {"container": 1}});
+    let id = made(&server, "svc", &spec).await["workloadId"].as_str().unwrap().to_owned();
+    let failed = |shown: &Value| shown["phase"] == "Failed";
+    let shown = server.until(&format!("/api/v1/workloads/{id}"), failed).await;
+    assert_eq!(shown["phaseMessage"], "could not be started: the image is broken");
+    let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
+    let summary = "svc has failed: could not be started: the image is broken";
+    assert_eq!(explained["summary"], summary);
+    // What it wrote before can be read.
+    let logs = server.request("GET", &format!("/elastane/v1/workloads/{id}/logs"));
+    assert_eq!(server.send(logs.body(Body::empty()).unwrap()).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_change_may_not_name_a_pool_that_is_not_there() {
     let server = Server::with_teams().await;
     let id = made(&server, "svc", &spec()).await["workloadId"].as_str().unwrap().to_owned();

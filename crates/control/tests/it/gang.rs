@@ -145,8 +145,10 @@ async fn a_failure_restarts_all_on_other_ports() {
     let before: BTreeSet<_> = ports(&first).into_iter().collect();
     assert!(ports(&second).iter().all(|port| !before.contains(port)));
     assert_eq!(w.get("d").unwrap().restarts, 1);
-    w.engine.end(second[0].key, Exit::Code(1));
+    w.engine.end(second[1].key, Exit::Code(7));
     w.becomes("d Failed 0/3").await;
+    let failure = w.get("d").unwrap().failure.clone();
+    assert_eq!(failure.as_deref(), Some("exit code 7"), "not that the others were stopped");
     assert!(w.engine.runs_of("d").is_empty());
     assert!(w.story(id).await.ends_with(&["Exited".to_owned(), "Failed".to_owned()]));
 }

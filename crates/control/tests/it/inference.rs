@@ -227,11 +227,15 @@ async fn old_revisions_are_forgotten() {
 
 #[tokio::test]
 async fn what_never_got_ready_has_failed_and_can_be_changed() {
-    let w = World::new(nodes(1, 1), &[1]).await;
+    let mut w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, inference("svc", 1, 1, 1)).await;
     w.phase("svc", Phase::Running).await;
     w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
     w.becomes("svc Failed 0/0").await;
+    w.restart().await;
+    let failed = w.get("svc").unwrap();
+    assert_eq!(failed.failure.as_deref(), Some("no replica was ready"), "not how it was stopped");
+    assert_eq!(failed.pods[0].state, PodState::Failed, "its output can be read");
     update(&w, "svc", "better").await;
     w.becomes("svc Running 1/1").await;
 }
