@@ -23,9 +23,9 @@ pub struct AuditLog {
     /// From which address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<String>,
-    /// `create`, `update`, `delete`, `sign-in` or `sign-out`.
+    /// `create`, `update`, `delete`, `sign-in` or `sign-out`; of a refused read `sign-in`.
     pub action: String,
-    /// HTTP method.
+    /// HTTP method, if it is one that is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
     /// Path.

@@ -121,17 +121,21 @@ impl Row for AuditLog {
     }
 }
 
-/// The published word for what was done; there are only six. What was refused before it became an
-/// operation goes by its method.
+/// The published word for what was done; there are only six, and clients refuse others. What was
+/// refused before it became an operation goes by its method: whoever was not let read was not let in.
 fn action(entity: &str, operation: &str, method: &str) -> &'static str {
     match (entity, operation, method) {
         ("session", "delete", _) => "sign-out",
         ("session" | "login" | "token", ..) => "sign-in",
         (_, "create" | "submit", _) | (_, "", "POST") => "create",
         (_, "delete" | "down", _) | (_, "", "DELETE") => "delete",
+        (_, "", method) if !matches!(method, "PUT" | "PATCH") => "sign-in",
         _ => "update",
     }
 }
+
+/// The methods that clients know; anybody can send others.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fault> {
     let cluster = server.control.cluster();
@@ -158,7 +162,7 @@ async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fa
             cluster_id: cluster.uuid.to_string(),
             subject: row.who,
             source_ip: some(row.detail.source_ip),
-            http_method: some(row.detail.method),
+            http_method: some(row.detail.method).filter(|own| METHODS.contains(&own.as_str())),
             url: some(row.detail.path),
             request_id: some(row.detail.request_id),
             metadata,
@@ -241,6 +245,8 @@ mod tests {
             ("request", "", "POST", "create"),
             ("request", "", "DELETE", "delete"),
             ("request", "", "PUT", "update"),
+            ("request", "", "GET", "sign-in"),
+            ("request", "", "PURGE", "sign-in"),
         ] {
             assert_eq!(action(entity, operation, method), want, "{entity}.{operation}");
         }

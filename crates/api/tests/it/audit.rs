@@ -84,6 +84,7 @@ async fn refusals_are_told() {
     assert_eq!((&row["subject"], &row["result"]), (&json!("ci"), &json!("Failed")));
     assert_eq!((&row["http_status_code"], &row["subject_type"]), (&json!(403), &json!("App")));
     assert!(text(&row["metadata"], "reason").starts_with("ci may not read projects"), "{row}");
+    assert_eq!(row["action"], "sign-in", "nothing was changed");
     // A wrong secret, a revoked token, a forged one, none at all.
     assert_eq!(grant_client(&server, &id, "wrong").await.0, 401);
     let row = refusal(&server, "url==/api/v1/token,result==Failed").await;
@@ -96,6 +97,11 @@ async fn refusals_are_told() {
     let row = refusal(&server, "url==/api/v1/clusters").await;
     assert_eq!((&row["subject"], &row["http_status_code"]), (&json!(""), &json!(401)));
     assert_eq!(grant_client(&server, &id, &secret).await.0, 401, "the secret is replayed");
+    // Published clients refuse a whole page for a method they do not know.
+    let odd = Request::builder().method("PURGE").uri("/api/v1/nodes/count");
+    let odd = odd.header("host", "localhost");
+    assert_eq!(server.send(odd.body(Body::empty()).unwrap()).await.status(), 401);
+    assert_eq!(refusal(&server, "url==/api/v1/nodes/count").await["http_method"], Value::Null);
 }
 
 #[tokio::test]
