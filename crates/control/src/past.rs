@@ -142,6 +142,7 @@ fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
     };
     PodView {
         id: pod.id,
+        created_at: workload.pod_since(pod),
         index: pod.index,
         generation: pod.generation,
         name: pod_name(&workload.spec, pod),

@@ -109,6 +109,13 @@ impl Workload {
         self.pods.iter_mut().for_each(|pod| pod.held_since = since);
     }
 
+    /// Since when there is the present run of a pod. Each run after the first is a pod of its own,
+    /// and so is each of a replica.
+    pub(crate) fn pod_since(&self, pod: &Pod) -> Instant {
+        let again = pod.generation > 1 || self.spec.revision.is_some();
+        pod.placed_at.filter(|_| again).unwrap_or(self.created_at)
+    }
+
     /// Since when it has held places without a break.
     pub(crate) fn held_since(&self) -> Option<Instant> {
         self.pods.iter().filter_map(|pod| pod.held_since).min()

@@ -366,6 +366,7 @@ impl State {
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
         PodView {
             id: pod.id,
+            created_at: workload.pod_since(pod),
             index: pod.index,
             generation: pod.generation,
             name: pod_name(&workload.spec, pod),

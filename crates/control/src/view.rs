@@ -422,6 +422,8 @@ pub struct WorkloadView {
 pub struct PodView {
     /// Id; the same for all runs of this pod.
     pub id: Uuid,
+    /// Since when there is this run of it: since its workload was submitted, or it was placed again.
+    pub created_at: Instant,
     /// Number among the workload's pods.
     pub index: u32,
     /// Which run; 0 before the first.

@@ -69,7 +69,7 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
     let (set, _) = spec.set_of(row.index);
     let asked = requested_of(workload, set);
     let held = if holds(pod.state) { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
-    let changed = pod.started_at.or(pod.placed_at).unwrap_or(workload.created_at);
+    let changed = pod.started_at.or(pod.placed_at).unwrap_or(pod.created_at);
     Pod1 {
         id: pod.id.to_string(),
         name: pod.name.clone(),
@@ -83,7 +83,7 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         priority_class_name: spec.priority_class.clone(),
         node_name: pod.node_name.clone(),
         current_node_pool: workload.pool.clone().filter(|_| pod.node_name.is_some()),
-        created_at: workload.created_at.into(),
+        created_at: pod.created_at.into(),
         updated_at: changed.max(workload.phase_since).into(),
         completed_at: workload.completed_at.map(Into::into),
         k8s_phase: kubernetes_phase(pod.state).to_owned(),
@@ -127,7 +127,7 @@ impl Row for PodRow {
             "projectName" => Scalar::text(workload.project_name.as_str()),
             "nodeName" => pod.node_name.as_deref().map_or(Scalar::Absent, Scalar::text),
             "k8sPhase" => Scalar::text(kubernetes_phase(pod.state)),
-            "createdAt" => Scalar::time(workload.created_at),
+            "createdAt" => Scalar::time(pod.created_at),
             _ => Scalar::Absent,
         }
     }

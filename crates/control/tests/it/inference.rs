@@ -116,8 +116,12 @@ async fn down_to_zero_and_up_again() {
     w.submit(1, inference("svc", 1, 0, 3)).await;
     w.becomes("svc Running 0/0").await;
     let revision = newest(&w, "svc");
+    w.clock.advance_ms(5000);
     scale(&w, revision, &[0, 1, 2]).await;
     w.becomes("svc Running 3/3").await;
+    let head = w.get("svc").unwrap();
+    let ages: Vec<_> = head.pods.iter().map(|p| p.created_at.since_ms(head.created_at)).collect();
+    assert_eq!(ages, [5000; 3], "they are younger than what they are replicas of");
     scale(&w, revision, &[1]).await;
     w.becomes("svc Running 1/1").await;
     assert_eq!(numbers(&w, "svc"), [1], "the one that was to stay");

@@ -75,8 +75,10 @@ async fn a_failed_training_is_retried_with_growing_delays() {
         assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
         w.clock.advance_ms(1);
     }
-    w.phase("t", Phase::Running).await;
+    let third = w.phase("t", Phase::Running).await;
     assert_eq!(w.engine.run_of("t").key.generation, 3);
+    let age_ms = third.pods[0].created_at.since_ms(third.created_at);
+    assert_eq!(age_ms, 3000, "a pod for each run, and this one came after both delays");
     w.engine.end(w.engine.run_of("t").key, Exit::Signal(11));
     let failed = w.phase("t", Phase::Failed).await;
     assert_eq!(failed.pods[0].last_exit.as_deref(), Some("killed by signal 11"));
