@@ -136,7 +136,9 @@ impl Serialize for Micros {
 impl<'de> Deserialize<'de> for Micros {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(deserializer)?;
-        let text = number.to_string();
+        // As text a small number has an exponent in JSON, and none in Rust.
+        let small = number.as_f64().filter(|value| (0.0..1.0).contains(value));
+        let text = small.map_or_else(|| number.to_string(), |value| value.to_string());
         text.strip_suffix(".0").unwrap_or(&text).parse().map_err(D::Error::custom)
     }
 }
@@ -172,7 +174,8 @@ mod tests {
 
     #[test]
     fn millionths_survive_the_wire() {
-        for (micros, text) in [(0, "0"), (278, "0.000278"), (2_492_500, "2.4925"), (3_000_000, "3")]
+        for (micros, text) in
+            [(0, "0"), (1, "0.000001"), (278, "0.000278"), (2_492_500, "2.4925"), (3_000_000, "3")]
         {
             assert_eq!(Micros(micros).to_string(), text);
             assert_eq!(serde_json::from_str::<Micros>(text).unwrap(), Micros(micros));
