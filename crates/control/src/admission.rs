@@ -259,7 +259,10 @@ fn gpus(spec: &PodSpec) -> Result<(), Error> {
         }
         GpuSpec::Memory { devices, bytes } => {
             if bytes == 0 || bytes > MEMORY_BYTES_MAX {
-                return bad("the GPU memory must be above 0, such as 500M or 8G".to_owned());
+                let most = units::format_bytes(MEMORY_BYTES_MAX);
+                return bad(format!(
+                    "the GPU memory must be above 0 and at most {most}, such as 8G"
+                ));
             }
             devices
         }

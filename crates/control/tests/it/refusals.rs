@@ -40,6 +40,15 @@ async fn values_that_are_not_allowed_name_their_field() {
 }
 
 #[tokio::test]
+async fn more_gpu_memory_than_any_gpu_has_is_told_the_most() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let memory = GpuSpec::Memory { devices: 1, bytes: 999 << 40 };
+    let refused = w.handle.submit(1, with(training("t", 1), |pod| pod.gpu = memory)).await;
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("above 0 and at most 16T"), "{text}");
+}
+
+#[tokio::test]
 async fn names_are_taken_once_per_project() {
     let w = World::new(nodes(1, 1), &[1, 1]).await;
     w.submit(1, training("t", 1)).await;
