@@ -10,16 +10,17 @@ use std::time::Duration;
 pub(crate) const HELP: &str = "\
 Trains a small network on the CPU: real data, real gradients, real checkpoints.
 
-Usage: elastane quickstart-workload [--steps N] [--seed N] [--batch N] [--max-gpu-batch N]
-                                    [--gpus N] [--checkpoint-dir DIR] [--micro-step-ms N]
+Usage: elastane quickstart-workload [OPTIONS]
 
-  --steps N            end after N steps (default: train until stopped)
-  --seed N             seed of the data and the weights (default 1)
-  --batch N            samples in a step, over all GPUs (default 256)
-  --max-gpu-batch N    most samples one GPU takes at a time (default 64)
-  --gpus N             GPUs to train on (default: RUNAI_NUM_OF_GPUS, then CUDA_VISIBLE_DEVICES, else 1)
-  --checkpoint-dir DIR where the checkpoint is kept (default: ELASTANE_CHECKPOINT_DIR, else ./checkpoint)
-  --micro-step-ms N    how long a GPU takes for one batch (default 150)
+  --steps N             end after N steps (default: train until stopped)
+  --seed N              seed of the data and the weights (default 1)
+  --batch N             samples in a step, over all GPUs (default 256)
+  --max-gpu-batch N     most samples one GPU takes at a time (default 64)
+  --gpus N              GPUs to train on (default: RUNAI_NUM_OF_GPUS, then
+                        CUDA_VISIBLE_DEVICES, else 1)
+  --checkpoint-dir DIR  where the checkpoint is kept (default:
+                        ELASTANE_CHECKPOINT_DIR, else ./checkpoint)
+  --micro-step-ms N     how long a GPU takes for one batch (default 150)
 ";
 
 /// Everything a run needs to know.
@@ -196,7 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn help_is_asked_for_anywhere() {
+    fn help_is_asked_for_anywhere_and_fits_a_terminal() {
+        assert!(HELP.lines().all(|line| line.len() <= 80));
         assert_eq!(options(&["--steps", "3", "-h"], &[]), Ok(Parsed::Help));
     }
 }
