@@ -318,24 +318,41 @@ impl Cluster {
             .is_none_or(|rules| self.company.check(rules, &self.nodes[node], When::Started).is_ok())
     }
 
+    /// The terms of which the next pod with these constraints decides where those that it belongs with
+    /// are to be.
+    fn founding(&self, constraints: ConstraintsId) -> impl Iterator<Item = &PodTerm> {
+        self.company.rules(constraints).into_iter().flat_map(|rules| {
+            let near = rules.near.iter().filter(|at| rules.matches.contains(at));
+            near.map(|&at| &self.company.terms[at])
+                .filter(|term| term.all.soon == 0)
+                .map(|term| &term.term)
+        })
+    }
+
     /// Whether the next pod with these constraints decides where those that it belongs with are to be.
     #[must_use]
     pub fn founds(&self, constraints: ConstraintsId) -> bool {
-        let first = |rules: &Rules, at: usize| {
-            rules.matches.contains(&at) && self.company.terms[at].all.soon == 0
-        };
-        let rules = self.company.rules(constraints);
-        rules.is_some_and(|rules| rules.near.iter().any(|&at| first(rules, at)))
+        self.founding(constraints).next().is_some()
     }
 
-    /// Whether two nodes are in the same domains of all that pods with these constraints must be with.
+    /// The nodes of each domain that it can decide for.
     #[must_use]
-    pub fn same_domains(&self, constraints: ConstraintsId, left: NodeId, right: NodeId) -> bool {
-        let same = |&at: &usize| {
-            let term = &self.company.terms[at].term;
-            term.domain(&self.nodes[left]) == term.domain(&self.nodes[right])
-        };
-        self.company.rules(constraints).is_none_or(|rules| rules.near.iter().all(same))
+    pub fn domains(&self, constraints: ConstraintsId) -> Vec<Vec<NodeId>> {
+        let mut domains = BTreeMap::<Vec<&str>, Vec<NodeId>>::new();
+        for (id, node) in self.nodes.iter() {
+            let domain = self.founding(constraints).map(|term| term.domain(node)).collect();
+            if let Some(domain) = domain {
+                domains.entry(domain).or_default().push(id);
+            }
+        }
+        domains.into_values().collect()
+    }
+
+    /// Whether pods with either of these constraints must be with the same ones, and others with them.
+    #[must_use]
+    pub fn minds_same_pods(&self, left: ConstraintsId, right: ConstraintsId) -> bool {
+        let of = |id| self.company.rules(id).map(|rules| (&rules.near, &rules.matches));
+        left == right || of(left) == of(right)
     }
 
     /// Whether no two pods with these constraints may be in one place.

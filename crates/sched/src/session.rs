@@ -101,19 +101,16 @@ impl Session<'_> {
         place::find(self.cluster, &mut self.ranking, ask, now, self.policy, |_| true)
     }
 
-    /// The same, where no reservation is in the way, on a node that is `open`.
+    /// The same, where no reservation is in the way.
     pub(crate) fn find_heeding(
         &mut self,
         pod: PodId,
         ask: Ask,
         now: bool,
         heed: Option<Heed>,
-        open: impl Fn(&Cluster, NodeId) -> bool,
     ) -> Option<Placement> {
         let mut ranking = std::mem::take(&mut self.ranking);
-        let open = |to: &Placement| {
-            open(self.cluster, to.node) && heed.is_none_or(|heed| self.is_open(pod, heed, to))
-        };
+        let open = |to: &Placement| heed.is_none_or(|heed| self.is_open(pod, heed, to));
         let found = place::find(self.cluster, &mut ranking, ask, now, self.policy, open);
         self.ranking = ranking;
         found

@@ -7,6 +7,7 @@
 //! other room.
 
 mod free;
+mod together;
 
 use std::collections::BTreeMap;
 
@@ -73,9 +74,9 @@ pub(crate) trait Placer {
     /// Whether the effort counts more than how close together the pods are.
     fn effort_first(&self) -> bool;
 
-    /// Gives all these pods a place in the scope. What it did is rolled back by the caller if it
-    /// could not.
-    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool;
+    /// Gives all these pods a place on these nodes (none: on any). What it did is rolled back by the
+    /// caller if it could not.
+    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool;
 
     /// Whether the workload may have the places it got. It may not change them.
     fn concludes(&mut self, _: &mut Session<'_>) -> bool {
@@ -101,19 +102,19 @@ pub(crate) fn place(
 ) -> Result<(), usize> {
     let set_of = |pod: &PodId| s.cluster.pods()[*pod].set;
     let parts: Vec<_> = pods.chunk_by(|l, r| set_of(l) == set_of(r)).collect();
-    let parts = parts.into_iter().map(|pods| (set_of(&pods[0]) as usize, pods)).collect();
-    if !s.cluster.workloads()[id].spec.has_topology() {
-        let everywhere = Scope::default();
-        let parts: Parts<'_> = parts;
-        return parts.into_iter().try_for_each(|(set, pods)| {
-            placer.place(s, pods, &everywhere).then_some(()).ok_or(set)
-        });
+    let parts: Parts<'_> =
+        parts.into_iter().map(|pods| (set_of(&pods[0]) as usize, pods)).collect();
+    let mut search = Search { id, placer, parts: parts.clone() };
+    if s.cluster.workloads()[id].spec.has_topology() {
+        search.part(s, None, &Scope::default(), None)
+    } else {
+        search.place(s, &parts, &Scope::default())
     }
-    let mut search = Search { id, placer, parts };
-    search.part(s, None, &Scope::default(), None)
 }
 
-type Parts<'a> = SmallVec<[(usize, &'a [PodId]); 1]>;
+/// Pods of a set.
+type Part<'a> = (usize, &'a [PodId]);
+type Parts<'a> = SmallVec<[Part<'a>; 1]>;
 
 struct Search<'a> {
     id: WorkloadId,
@@ -215,7 +216,7 @@ impl<'a> Search<'a> {
         }
         let preferred = preferred.filter(|&level| !scope.is_within(s.cluster, level));
         let Some((topology, level)) = preferred else {
-            return self.placer.place(s, pods, scope);
+            return self.place(s, &[(0, pods)], scope).is_ok();
         };
         let tally = Tally::new(s, &*self.placer, &[(0, pods)], topology, scope);
         let mut portions = Vec::new();
@@ -225,14 +226,13 @@ impl<'a> Search<'a> {
             let (now, later) = rest.split_at(count.min(rest.len()));
             rest = later;
             let scope = scope.with(topology, domain);
-            let placed = self
-                .attempt(s, |search, s| search.placer.place(s, now, &scope).then_some(()).ok_or(0));
+            let placed = self.attempt(s, |search, s| search.place(s, &[(0, now)], &scope));
             if placed.is_err() {
                 left.extend(now);
             }
         }
         left.extend(rest);
-        left.is_empty() || self.placer.place(s, &left, scope)
+        left.is_empty() || self.place(s, &[(0, &left)], scope).is_ok()
     }
 
     /// The pods to place in a part of the workload, by set.
@@ -281,6 +281,32 @@ pub(crate) fn bound(
     bound
 }
 
+/// What pods of different kinds ask for; how many of each kind are wanted, and a set that is of it.
+fn kinds(
+    s: &Session<'_>,
+    placer: &dyn Placer,
+    parts: &[Part<'_>],
+) -> (Vec<Ask>, Vec<(u32, usize)>) {
+    let (mut asks, mut wanted) = (Vec::<Ask>::new(), Vec::<(u32, usize)>::new());
+    for &(set, pods) in parts {
+        let (ask, count) = (placer.ask(s, pods[0]), u32::try_from(pods.len()));
+        let count = count.unwrap_or(u32::MAX);
+        match asks.iter().position(|&other| other == ask) {
+            Some(at) => wanted[at].0 += count,
+            None => {
+                asks.push(ask);
+                wanted.push((count, set));
+            }
+        }
+    }
+    (asks, wanted)
+}
+
+/// Room here and there: with the least effort, and at the most.
+const fn plus(here: (u32, u32), there: (u32, u32)) -> (u32, u32) {
+    (here.0.saturating_add(there.0), here.1.saturating_add(there.1))
+}
+
 /// How many pods of each kind each domain has room for, other kinds aside.
 pub(crate) struct Tally {
     topology: TopologyId,
@@ -298,30 +324,16 @@ impl Tally {
     pub(crate) fn new(
         s: &Session<'_>,
         placer: &dyn Placer,
-        parts: &[(usize, &[PodId])],
+        parts: &[Part<'_>],
         id: TopologyId,
         scope: &Scope,
     ) -> Self {
         let cluster = &*s.cluster;
         let topology = cluster.topology(id);
-        let (mut asks, mut wanted) = (Vec::<Ask>::new(), Vec::<(u32, usize)>::new());
-        for &(set, pods) in parts {
-            let (ask, count) = (placer.ask(s, pods[0]), u32::try_from(pods.len()));
-            let count = count.unwrap_or(u32::MAX);
-            match asks.iter().position(|&other| other == ask) {
-                Some(at) => wanted[at].0 += count,
-                None => {
-                    asks.push(ask);
-                    wanted.push((count, set));
-                }
-            }
-        }
+        let (asks, wanted) = kinds(s, placer, parts);
         let mut room = vec![vec![(0_u32, 0_u32); topology.domain_count()]; asks.len()];
         let mut free = vec![0_u64; topology.domain_count()];
         let mut in_all = vec![(0_u32, 0_u32); asks.len()];
-        let plus = |sum: &mut (u32, u32), here: (u32, u32)| {
-            *sum = (sum.0.saturating_add(here.0), sum.1.saturating_add(here.1));
-        };
         for node in scope.nodes(cluster) {
             let path = topology.domains_of(node);
             let Resources { gpu_millis, cpu_millis, .. } = cluster.nodes()[node].free(false);
@@ -330,8 +342,11 @@ impl Tally {
             path.iter().for_each(|domain| free[domain.index()] += millis);
             for (at, ask) in asks.iter().enumerate() {
                 let here = placer.room(s, *ask, node);
-                plus(&mut in_all[at], here);
-                path.iter().for_each(|domain| plus(&mut room[at][domain.index()], here));
+                in_all[at] = plus(in_all[at], here);
+                for domain in path {
+                    let room = &mut room[at][domain.index()];
+                    *room = plus(*room, here);
+                }
             }
         }
         Self { topology: id, room, wanted, free, in_all }

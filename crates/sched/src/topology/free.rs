@@ -1,11 +1,11 @@
-//! Places that are free, or will be. Owns: filling the nodes of a domain, the best first.
+//! Places that are free, or will be. Owns: filling nodes, the best first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use model::{Cluster, NodeId, Placement, PodId};
+use model::{NodeId, Placement, PodId};
 
-use super::{Placer, Scope};
+use super::Placer;
 use crate::place::{self, Ask};
 use crate::reserve::Heed;
 use crate::session::Session;
@@ -33,61 +33,31 @@ impl Placer for Free {
         false
     }
 
-    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
-        if scope.is_everywhere() {
-            return self.found(s, pods);
+    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool {
+        match among {
+            None => pods.iter().all(|&pod| self.anywhere(s, pod)),
+            Some(nodes) => self.on(s, pods, nodes),
         }
-        self.in_scope(s, pods, scope)
     }
 }
 
 impl Free {
-    /// Each pod wherever it fits best. Where the first binds the others to its domain, one domain
-    /// after the other, until all of them have room.
-    fn found(&self, s: &mut Session<'_>, pods: &[PodId]) -> bool {
-        let Some((&first, others)) = pods.split_first() else { return true };
-        let constraints = s.constraints_of(first);
-        let founds = !others.is_empty() && s.cluster.founds(constraints);
-        let mut tried: Vec<NodeId> = Vec::new();
-        loop {
-            let start = s.cluster.checkpoint();
-            let new = |cluster: &Cluster, node: NodeId| {
-                !tried.iter().any(|&other| cluster.same_domains(constraints, other, node))
-            };
-            let Some(node) = self.one(s, first, new) else { return false };
-            if others.iter().all(|&pod| self.one(s, pod, |_, _| true).is_some()) {
-                return true;
-            }
-            if !founds || !s.may_try() {
-                return false;
-            }
-            s.cluster.rollback(start);
-            tried.push(node);
-        }
-    }
-
-    fn one(
-        &self,
-        s: &mut Session<'_>,
-        pod: PodId,
-        open: impl Fn(&Cluster, NodeId) -> bool,
-    ) -> Option<NodeId> {
+    /// Wherever it fits best.
+    fn anywhere(&self, s: &mut Session<'_>, pod: PodId) -> bool {
         let ask = Ask::of(s, pod, self.gpus);
-        let mut found = s.find_heeding(pod, ask, true, self.heed, &open).map(|to| (to, true));
+        let mut found = s.find_heeding(pod, ask, true, self.heed).map(|to| (to, true));
         if found.is_none() {
-            found = s.find_heeding(pod, ask, false, self.heed, &open).map(|to| (to, false));
+            found = s.find_heeding(pod, ask, false, self.heed).map(|to| (to, false));
         }
-        let (to, at_once) = found?;
-        let node = to.node;
+        let Some((to, at_once)) = found else { return false };
         s.settle(pod, Some(to), at_once);
-        Some(node)
+        true
     }
 
-    /// The nodes of the scope by rank, each ranked anew after it got a pod.
-    fn in_scope(&self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
+    /// The nodes by rank, each ranked anew after it got a pod.
+    fn on(&self, s: &mut Session<'_>, pods: &[PodId], nodes: &[NodeId]) -> bool {
         let Some(&first) = pods.first() else { return true };
         let ask = Ask::of(s, first, self.gpus);
-        let nodes = scope.nodes(s.cluster);
         let mut waiting = pods.iter().copied();
         let mut next = waiting.next();
         for now in [true, false] {

@@ -7,7 +7,7 @@ use units::Resources;
 use super::{Deal, Market, Markets, Refused};
 use crate::place::{self, Ask};
 use crate::session::Session;
-use crate::topology::{Placer, Scope};
+use crate::topology::Placer;
 
 /// Gives the pods of a deal places that others have to make room on.
 pub(super) struct Bidder<'a, 'r> {
@@ -71,17 +71,22 @@ impl Placer for Bidder<'_, '_> {
         true
     }
 
-    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], scope: &Scope) -> bool {
+    fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool {
         let Some(&first) = pods.first() else { return true };
         self.deal.need.ask = self.ask(s, first);
         let mut own;
         // What others do changes which nodes come into question: such prices are not kept.
         let kept = !s.cluster.minds_pods(self.deal.need.ask.constraints);
-        let market = if scope.is_everywhere() && kept {
-            self.markets.of(s, self.deal)
-        } else {
-            own = Market::new(s, self.deal, scope.nodes(s.cluster).into_iter());
-            &mut own
+        let market = match among {
+            None if kept => self.markets.of(s, self.deal),
+            None => {
+                own = Market::new(s, self.deal, s.cluster.nodes().ids());
+                &mut own
+            }
+            Some(nodes) => {
+                own = Market::new(s, self.deal, nodes.iter().copied());
+                &mut own
+            }
         };
         pods.iter().all(|&pod| self.deal.place_one(s, market, pod, &mut self.refused))
     }

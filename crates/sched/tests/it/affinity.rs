@@ -252,3 +252,32 @@ fn a_gang_that_belongs_together_finds_the_domain_with_room_for_all() {
     w.run("submit a/y --pods 4 --label g=y --with g=y");
     assert_eq!(w.waiting(), "y");
 }
+
+/// A gang of two sets that belong in one rack, where the smaller rack looks better at first.
+const TWO_SETS: &str =
+    "--set lead --label g=x --with g=x@rack --set work --pods 2 --label g=x --with g=x@rack";
+const RACKS: &str = "label n1 rack=1; label n2 rack=2";
+
+#[test]
+fn sets_that_belong_together_find_the_domain_with_room_for_all() {
+    let mut w = World::new("n1:1 n2:3", "a:9");
+    w.run(&format!("{RACKS}; submit a/x {TWO_SETS}"));
+    assert_eq!(w.gpus(), "n1[.] n2[x x x]");
+}
+
+#[test]
+fn room_is_made_in_the_domain_where_all_belong() {
+    for gang in [TWO_SETS, "--pods 3 --label g=x --with g=x@rack"] {
+        let mut w = World::new("n1:1 n2:3", "a:0 b:3");
+        w.run(&format!("{RACKS}; submit a/p; submit a/q -g 3; submit b/x {gang}"));
+        assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[p] n2[x x x]", "q"), "{gang}");
+    }
+}
+
+#[test]
+fn a_domain_counts_only_if_those_who_make_room_find_other_places() {
+    let mut w = World::new("n1:2 n2:2", "a:9");
+    w.run(&format!("{RACKS}; cordon n1; submit a/q; uncordon n1; submit a/p --on rack=1"));
+    w.run("submit a/x --pods 2 --label g=x --with g=x@rack");
+    assert_eq!(w.gpus(), "n1[p q] n2[x x]");
+}
