@@ -1,11 +1,14 @@
 //! Pods that belong together, or apart, by the labels of pods. Owns: how many of those that a term
 //! is about are in each domain, kept with every place. Refuses to know: what is done about it.
 
+mod opponents;
+
 use std::collections::BTreeMap;
 
 use crate::account::Sign;
 use crate::eligible::Eligibility;
 use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PodId};
+pub use opponents::Opponents;
 
 /// Pods with these labels, in the same domain: nodes with the same value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -198,6 +201,11 @@ impl Company {
         self.terms.is_empty()
     }
 
+    /// Whether a domain of a term may be more than a node.
+    fn is_wide(&self, term: usize) -> bool {
+        !self.terms[term].term.is_on_one_node()
+    }
+
     fn rules(&self, id: ConstraintsId) -> Option<&Rules> {
         if self.is_unused() {
             return None;
@@ -270,17 +278,6 @@ impl Company {
             return Err(PodMismatch::Repelled);
         }
         Ok(())
-    }
-
-    /// The terms by which pods that will be there must not be with one of these rules: its own, and
-    /// those of the others.
-    fn against(&self, rules: &Rules, node: &Node) -> (Vec<usize>, Vec<usize>) {
-        let avoids = rules.apart.iter().copied();
-        let repels = rules.matches.iter().copied();
-        (
-            avoids.filter(|&at| self.terms[at].has_matching(node, When::Soon)).collect(),
-            repels.filter(|&at| self.terms[at].has_avoiding(node, When::Soon)).collect(),
-        )
     }
 }
 
@@ -360,35 +357,6 @@ impl Cluster {
     pub fn keep_apart(&self, constraints: ConstraintsId) -> bool {
         let rules = self.company.rules(constraints);
         rules.is_some_and(|rules| rules.apart.iter().any(|at| rules.matches.contains(at)))
-    }
-
-    /// The pods that must not be with one of these constraints on a node, or it with them.
-    #[must_use]
-    pub fn opponents(&self, constraints: ConstraintsId, node: NodeId) -> Vec<PodId> {
-        let Some(rules) = self.company.rules(constraints) else { return Vec::new() };
-        let here = &self.nodes[node];
-        let (avoids, repels) = self.company.against(rules, here);
-        let opposes = |pod: PodId, other: &Node| {
-            let near = |at: usize| {
-                let term = &self.company.terms[at].term;
-                term.domain(here).is_some_and(|own| term.domain(other) == Some(own))
-            };
-            self.company.rules(self.set_of(pod).constraints).is_some_and(|theirs| {
-                avoids.iter().any(|&at| theirs.matches.contains(&at) && near(at))
-                    || repels.iter().any(|&at| theirs.apart.contains(&at) && near(at))
-            })
-        };
-        let is_wide = |&at: &usize| !self.company.terms[at].term.is_on_one_node();
-        let wide = avoids.iter().chain(&repels).any(is_wide);
-        let mut found = Vec::new();
-        for (id, other) in self.nodes.iter().filter(|&(id, _)| wide || id == node) {
-            let stays = |pod: &PodId| {
-                self.pods[*pod].occupancy.effective().is_some_and(|place| place.node == id)
-            };
-            let pods = other.pods.iter().copied();
-            found.extend(pods.filter(|&pod| stays(&pod) && opposes(pod, other)));
-        }
-        found
     }
 
     /// How much better, or worse, the pods there make a node.

@@ -17,7 +17,7 @@ mod take;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use model::{NodeId, PodId, QueueId, WorkloadId};
+use model::{NodeId, Opponents, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
@@ -191,9 +191,9 @@ pub(crate) fn make_room_in_place(
 }
 
 impl Market {
-    fn new(s: &Session<'_>, deal: &Deal<'_>, nodes: impl Iterator<Item = NodeId>) -> Self {
+    fn new(s: &Session<'_>, deal: &mut Deal<'_>, nodes: impl Iterator<Item = NodeId>) -> Self {
         let priced = nodes.filter_map(|node| {
-            price::node(s, deal.rule, &deal.need, node, &Refused::default())
+            price::node(s, deal, node, &Refused::default())
                 .map(|offer| Reverse((offer.price, node)))
         });
         Self { nodes: priced.collect(), ..Self::default() }
@@ -223,7 +223,7 @@ impl Market {
 pub(crate) struct Markets(Vec<(Need, Market)>);
 
 impl Markets {
-    fn of(&mut self, s: &Session<'_>, deal: &Deal<'_>) -> &mut Market {
+    fn of(&mut self, s: &Session<'_>, deal: &mut Deal<'_>) -> &mut Market {
         let at = self.0.iter().position(|(other, _)| same_market(s, other, &deal.need));
         let at = at.unwrap_or_else(|| {
             self.0.push((deal.need, Market::new(s, deal, s.cluster.nodes().ids())));
@@ -262,6 +262,7 @@ struct Deal<'r> {
     /// What the taker's queue held.
     held_before: Resources,
     lumps: Lumps,
+    opponents: Opponents,
     /// Whether to search even where the outcome is known.
     exhaustive: bool,
 }
@@ -275,6 +276,7 @@ impl<'r> Deal<'r> {
             causes: BTreeMap::new(),
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
             lumps: Lumps::default(),
+            opponents: Opponents::default(),
             exhaustive: false,
         }
     }
@@ -339,7 +341,7 @@ impl Deal<'_> {
     fn conclude_on(mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
         let refused = &mut Refused::default();
         let done = self.is_clear(s)
-            && price::node(s, self.rule, &self.need, node, refused)
+            && price::node(s, &mut self, node, refused)
                 .is_some_and(|offer| self.accept(s, node, &offer, refused))
             && self.settle(s, pod, node)
             && self.rule.fair_outcome(s, self.need.id, self.held_before)
@@ -379,7 +381,7 @@ impl Deal<'_> {
             if !s.may_try() {
                 return false;
             }
-            let offer = price::node(s, self.rule, &self.need, node, refused);
+            let offer = price::node(s, self, node, refused);
             let price = offer.as_ref().map(|offer| offer.price);
             let Some(offer) = offer.filter(|offer| offer.price <= believed) else {
                 market.put(node, price, refused);
@@ -396,7 +398,7 @@ impl Deal<'_> {
             }
             let placed = accepted && self.settle(s, pod, node);
             // Whatever came of it, the node has another price now.
-            let offer = price::node(s, self.rule, &self.need, node, refused);
+            let offer = price::node(s, self, node, refused);
             market.put(node, offer.map(|offer| offer.price), refused);
             if placed {
                 return true;

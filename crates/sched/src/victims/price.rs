@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
 use super::cost::{Price, lost};
-use super::{Need, Refused, Rule, Taking};
+use super::{Deal, Need, Refused, Rule, Taking};
 use crate::place;
 use crate::session::Session;
 
@@ -111,21 +111,22 @@ impl Candidate {
     }
 }
 
-/// The cheapest way to make room for one pod of `need` on this node; none if there is none.
+/// The cheapest way to make room for the pod of a deal on this node; none if there is none.
 pub(super) fn node(
     s: &Session<'_>,
-    rule: &dyn Rule,
-    need: &Need,
+    deal: &mut Deal<'_>,
     id: NodeId,
     refused: &Refused,
 ) -> Option<Offer> {
+    let Deal { rule, need, opponents, .. } = deal;
+    let (rule, need) = (*rule, &*need);
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
     let opponents = match s.cluster.check_pods(need.ask.constraints, id, false) {
         Ok(()) => Vec::new(),
         Err(PodMismatch::Affinity) => return None,
-        Err(_) => s.cluster.opponents(need.ask.constraints, id),
+        Err(_) => opponents.on(s.cluster, need.ask.constraints, id),
     };
     let row = &s.cluster.nodes()[id];
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
@@ -423,7 +424,7 @@ fn pieces(
         };
         for &pod in &stopped {
             free_pod(s, node, pod, 0, &mut piece);
-            piece.opponents += u32::from(opponents.contains(&pod));
+            piece.opponents += u32::from(opponents.binary_search(&pod).is_ok());
         }
         for &(pod, gpus) in &shrunk {
             if !stopped.contains(&pod) {
