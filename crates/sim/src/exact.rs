@@ -217,6 +217,8 @@ impl Tiny {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::{NODES, Tiny, least, most, packing, victims};
 
     #[test]
@@ -234,13 +236,26 @@ mod tests {
     }
 
     #[test]
-    fn no_decision_is_better_than_the_best() {
+    fn no_packing_is_better_than_the_best() {
         for one_by_one in [false, true] {
             let all = packing(1, 50, one_by_one);
             assert!(all.gpus <= all.gpus_best && all.best > 0 && all.instances == 50, "{all:?}");
         }
-        let all = victims(1, 50);
-        assert!(all.gpus_worse + all.gpus_best >= all.gpus && all.best > 0, "{all:?}");
-        assert_eq!((all.instances, all.not_found), (50, 0));
+    }
+
+    /// Each pod of a gang goes where it is cheapest by itself, so some lose more than the least.
+    #[test]
+    fn how_close_gangs_come_to_the_least_loss() {
+        expect![[r#"
+            Compared {
+                instances: 50,
+                best: 46,
+                gpus: 261,
+                gpus_best: 260,
+                gpus_worse: 4,
+                not_found: 0,
+            }
+        "#]]
+        .assert_debug_eq(&victims(1, 50));
     }
 }
