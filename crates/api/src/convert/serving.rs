@@ -145,7 +145,8 @@ fn window_s(spec: &Wire) -> Result<u32, Fault> {
     let Some(pair) = spec.annotations.iter().flatten().find(named) else {
         return Ok(WINDOW_S_DEFAULT);
     };
-    let (number, unit) = pair.value.split_at(pair.value.len().saturating_sub(1));
+    let last = pair.value.char_indices().next_back().map_or(0, |(at, _)| at);
+    let (number, unit) = pair.value.split_at(last);
     let factor = match unit {
         "s" => 1,
         "m" => 60,

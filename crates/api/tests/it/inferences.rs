@@ -104,6 +104,10 @@ async fn a_change_keeps_what_it_does_not_say() {
 #[tokio::test]
 async fn what_makes_no_sense_is_refused_by_its_field() {
     let server = Server::with_teams().await;
+    let window = |text: &str| {
+        let name = "autoscaling.knative.dev/window";
+        with("annotations", json!([{"name": name, "value": text}]))
+    };
     for (spec, status, field) in [
         (json!({"image": "i"}), 400, "spec.servingPort.container: must be set"),
         (with("servingPort.protocol", json!("grpc")), 422, "spec.servingPort.protocol grpc"),
@@ -129,11 +133,9 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
             400,
             "spec.probes.readiness.handler.httpGet.port",
         ),
-        (
-            with("annotations", json!([{"name": "autoscaling.knative.dev/window", "value": "1s"}])),
-            400,
-            "from 6s to 1h",
-        ),
+        (window("1s"), 400, "from 6s to 1h"),
+        (window("6é"), 400, "from 6s to 1h"),
+        (window(""), 400, "from 6s to 1h"),
     ] {
         let (got, fault) = server.post(ALL, server.job("svc", &spec)).await;
         let text = fault["message"].as_str().unwrap_or_default();
