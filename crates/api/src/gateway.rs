@@ -2,27 +2,31 @@
 //! kept from a replica. Refuses to know: which replica answers (`serving`).
 //!
 //! Answers come from programs of users and share the server's origin. So a browser is told to treat
-//! them as from nowhere (`sandbox`): a page from an inference cannot act as who looks at it.
+//! them as from nowhere (`sandbox`): a page from an inference cannot act as who looks at it. And what
+//! would hold for the whole origin is neither passed on nor taken from there.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use auth::{Action, Resource};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State as FromState};
 use axum::http::header::{
-    AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALT_SVC, AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, FORWARDED, HOST, RETRY_AFTER,
+    SET_COOKIE, STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE,
 };
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use control::Audience;
-use control::view::{Phase, WorkloadView};
+use control::view::{Phase, View, WorkloadView};
 use http_body_util::BodyExt as _;
 use serving::{Error, NoReplica};
+use units::Instant;
 
 use crate::Server;
-use crate::edge::{Fault, Origin, bearer};
+use crate::edge::{Caller, Fault, Origin, bearer};
 
 /// Where inferences are found.
 pub(crate) const ROUTES: [&str; 3] =
@@ -31,7 +35,17 @@ pub(crate) const ROUTES: [&str; 3] =
 /// Seconds after which it may be tried again.
 const RETRY_S: &str = "10";
 const SANDBOX: &str = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
-/// What a replica is told of the request; nobody else can say it.
+/// What answers would say of all that is at this server.
+const OF_THE_ORIGIN: [HeaderName; 6] = [
+    SET_COOKIE,
+    HeaderName::from_static("clear-site-data"),
+    STRICT_TRANSPORT_SECURITY,
+    ALT_SVC,
+    HeaderName::from_static("nel"),
+    HeaderName::from_static("report-to"),
+];
+/// What a replica is told of the request; nobody else can say it. Of the addresses it came from the
+/// last is this server's word, those before are as they were sent.
 const USER: HeaderName = HeaderName::from_static("x-forwarded-user");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -70,68 +84,101 @@ async fn answer(
     let named = |name: &str| {
         place.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str()).unwrap_or("")
     };
-    let inference = find(server, named("project"), named("name"))?;
-    admit(server, &inference, origin, request.headers_mut())?;
-    let prefix = path(&inference.project_name, &inference.spec.name);
-    tell(server, request.headers_mut(), &prefix, origin);
+    serving::strip(request.headers_mut());
+    let caller = take_caller(server, origin, request.headers_mut());
+    let inference = find(server, named("project"), named("name"), caller.as_ref())?;
+    admit(&server.control.view(), &inference, origin, caller.as_ref())?;
+    tell(server, request.headers_mut(), &inference, origin, caller.as_ref());
     *request.uri_mut() = below(request.uri())?;
     let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
     let answer = server.serving.forward(&inference, request).await;
-    let mut answer = answer.map_err(|error| refusal(server, &inference, &error))?.map(Body::new);
+    let refused = |error| refusal(server, &inference, &error, caller.as_ref());
+    let mut answer = answer.map_err(refused)?.map(Body::new);
+    for name in OF_THE_ORIGIN {
+        answer.headers_mut().remove(name);
+    }
     answer.headers_mut().append(CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
     Ok(answer)
 }
 
-fn find(server: &Server, project: &str, name: &str) -> Result<Arc<WorkloadView>, Fault> {
+/// Who asks. A token of this server is for this server: the replica never sees it, be it worth
+/// anything or not.
+fn take_caller(server: &Server, origin: &Origin, headers: &mut HeaderMap) -> Option<Caller> {
+    let token = bearer(headers).filter(|token| server.authority.has_signed(token))?;
+    let caller = server.check(token, origin.clone()).ok();
+    headers.remove(AUTHORIZATION);
+    caller
+}
+
+/// The inference of this name. Whoever has no token is not told which there are.
+fn find(
+    server: &Server,
+    project: &str,
+    name: &str,
+    caller: Option<&Caller>,
+) -> Result<Arc<WorkloadView>, Fault> {
     let view = server.control.view();
     let is_it = |one: &&Arc<WorkloadView>| {
         one.project_name == project && one.spec.name == name && one.spec.serving.is_some()
     };
     view.workloads.values().find(is_it).cloned().ok_or_else(|| {
         let name = format!("{}/{}", units::shown(project), units::shown(name));
-        Fault::no_such("inference", &name)
+        caller.map_or_else(needs_a_token, |_| Fault::no_such("inference", &name))
     })
 }
 
-/// Lets those pass that may ask this inference. A token of this server is for this server: the
-/// replica never sees it.
+fn needs_a_token() -> Fault {
+    let why = "this inference needs a token; send `Authorization: Bearer <token>`";
+    Fault::new(StatusCode::UNAUTHORIZED, why)
+}
+
+/// Lets those pass that may ask this inference.
 fn admit(
-    server: &Server,
+    view: &View,
     inference: &WorkloadView,
     origin: &Origin,
-    headers: &mut HeaderMap,
+    caller: Option<&Caller>,
 ) -> Result<(), Fault> {
     let Some(serving) = &inference.spec.serving else { return Ok(()) };
-    let is_here = origin.address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    if serving.local_only && !is_here {
+    caller.map_or(Ok(()), Caller::must_have_own_password)?;
+    let is_here = |address: IpAddr| address.to_canonical().is_loopback();
+    if serving.local_only && !origin.address.parse().is_ok_and(is_here) {
         let why = "this inference answers requests from its own machine only";
         return Err(Fault::forbidden(why));
     }
-    let caller = bearer(headers).and_then(|token| server.check(token, origin.clone()).ok());
-    if caller.is_some() {
-        headers.remove(AUTHORIZATION);
-    }
-    headers.remove(USER);
-    if let Some(value) = caller.as_ref().and_then(|c| HeaderValue::from_str(&c.subject).ok()) {
-        headers.insert(USER, value);
-    }
     match (&serving.audience, caller) {
         (Audience::Everyone, _) | (Audience::Authenticated, Some(_)) => Ok(()),
-        (_, None) => {
-            let why = "this inference needs a token; send `Authorization: Bearer <token>`";
-            Err(Fault::new(StatusCode::UNAUTHORIZED, why))
-        }
-        (Audience::Users(users), Some(caller)) if users.contains(&caller.subject) => Ok(()),
-        (Audience::Users(_), Some(caller)) => {
+        (_, None) => Err(needs_a_token()),
+        (Audience::Users(users), Some(caller)) => {
             let who = &caller.subject;
-            let why = format!("{who} is not one of its authorizedUsers; ask whoever submitted it");
-            Err(Fault::forbidden(why))
+            let why = if !users.contains(who) {
+                "is not one of its authorizedUsers"
+            } else if said_at(view, inference) < caller.since {
+                "came after its authorizedUsers were named, who were others"
+            } else {
+                return Ok(());
+            };
+            Err(Fault::forbidden(format!("{who} {why}; ask whoever submitted it")))
         }
     }
 }
 
-/// Tells the replica where the request came from.
-fn tell(server: &Server, headers: &mut HeaderMap, prefix: &str, origin: &Origin) {
+/// When what it is was said last. Whoever came later is not who was meant.
+fn said_at(view: &View, inference: &WorkloadView) -> Instant {
+    let newest = inference.revisions.last().and_then(|id| view.revisions.get(id));
+    newest.map_or(inference.created_at, |newest| newest.created_at)
+}
+
+/// Tells the replica who asks and where the request came from.
+fn tell(
+    server: &Server,
+    headers: &mut HeaderMap,
+    inference: &WorkloadView,
+    origin: &Origin,
+    caller: Option<&Caller>,
+) {
+    take_away(headers);
+    let prefix = path(&inference.project_name, &inference.spec.name);
     let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
     let from = match before {
         Some(before) => format!("{before}, {}", origin.address),
@@ -140,16 +187,29 @@ fn tell(server: &Server, headers: &mut HeaderMap, prefix: &str, origin: &Origin)
     let proto = if server.url.starts_with("https:") { "https" } else { "http" };
     let host = headers.get(HOST).cloned();
     let values = [
+        (USER, caller.and_then(|caller| HeaderValue::from_str(&caller.subject).ok())),
         (FORWARDED_FOR, HeaderValue::from_str(&from).ok()),
         (FORWARDED_HOST, host),
         (FORWARDED_PREFIX, HeaderValue::from_str(prefix.trim_end_matches('/')).ok()),
         (FORWARDED_PROTO, Some(HeaderValue::from_static(proto))),
     ];
     for (name, value) in values {
-        match value {
-            Some(value) => headers.insert(name, value),
-            None => headers.remove(name),
-        };
+        if let Some(value) = value {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Takes away what only this server says, also in other spellings: many programs read `_` as `-`.
+/// And cookies: all inferences would share them.
+fn take_away(headers: &mut HeaderMap) {
+    let is_ours = |name: &&HeaderName| {
+        let read_as = name.as_str().replace('_', "-");
+        **name != FORWARDED_FOR && read_as.starts_with("x-forwarded-")
+    };
+    let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
+    for name in ours.into_iter().chain([FORWARDED, COOKIE]) {
+        headers.remove(name);
     }
 }
 
@@ -164,14 +224,22 @@ fn below(uri: &Uri) -> Result<Uri, Fault> {
 }
 
 /// What happened instead of an answer.
-fn refusal(server: &Server, inference: &WorkloadView, error: &Error) -> Fault {
+fn refusal(
+    server: &Server,
+    inference: &WorkloadView,
+    error: &Error,
+    caller: Option<&Caller>,
+) -> Fault {
     let status = match error {
         Error::NoReplica(_) => StatusCode::SERVICE_UNAVAILABLE,
         Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
         Error::Broken(_) => StatusCode::BAD_GATEWAY,
     };
+    let may_know = caller.is_some_and(|caller| {
+        caller.must_to_workload(Action::Read, Resource::Inferences, inference).is_ok()
+    });
     let why = match error {
-        Error::NoReplica(NoReplica::InTime { .. }) => {
+        Error::NoReplica(NoReplica::InTime { .. }) if may_know => {
             format!("{error}; {}", standing(server, inference))
         }
         _ => error.to_string(),

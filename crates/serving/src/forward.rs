@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, Scheme};
-use http::{Request, Response, StatusCode, Uri, Version};
+use http::{Request, Response, StatusCode, Uri};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Incoming};
@@ -35,8 +35,9 @@ const IDLE_MAX: usize = 64;
 /// How often another replica is tried when one cannot be reached.
 const TRIES_MAX: u32 = 3;
 /// What belongs to one connection, beside what `Connection` names.
-const HOP_BY_HOP: [HeaderName; 8] = [
+const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -45,6 +46,9 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
+
+/// Protocols that nobody goes over to: they carry further requests, at which nobody would look.
+const CARRIERS: [&str; 3] = ["h2c", "http", "tls"];
 
 /// Why a request was not answered by a replica.
 #[derive(Debug, Error)]
@@ -81,7 +85,8 @@ impl Default for Proxy {
 
 impl Proxy {
     /// Has a request answered by a replica, within `most` until its answer begins. The path is
-    /// the one the replica knows.
+    /// the one the replica knows, the headers are those that [`strip`] leaves, and what was said
+    /// since.
     ///
     /// # Errors
     /// No replica answered.
@@ -91,15 +96,9 @@ impl Proxy {
         mut request: Request<Body>,
         most: Duration,
     ) -> Result<Response<Body>, Error> {
-        let wanted = upgrade_of(request.headers());
-        let client_side = wanted.as_ref().map(|_| hyper::upgrade::on(&mut request));
-        let (mut head, body) = request.into_parts();
-        strip(&mut head.headers);
-        head.version = Version::HTTP_11;
-        if let Some(protocol) = wanted {
-            head.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-            head.headers.insert(header::UPGRADE, protocol);
-        }
+        let goes_over = request.headers().contains_key(header::UPGRADE);
+        let client_side = goes_over.then(|| hyper::upgrade::on(&mut request));
+        let (head, body) = request.into_parts();
         let lender = Lender::new(body);
         let mut ticket = endpoint.admit(most).await?;
         let mut tries = 1;
@@ -158,10 +157,18 @@ fn at(address: SocketAddr, uri: &Uri) -> Result<Uri, Error> {
     Uri::from_parts(parts).map_err(|e| broken(&e))
 }
 
-/// The protocol a request wants to go over to.
+/// The protocol a request wants to go over to, if it may.
 fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = connection_words(headers).any(|word| word.eq_ignore_ascii_case("upgrade"));
-    headers.get(header::UPGRADE).filter(|_| asked).cloned()
+    let protocols = headers.get(header::UPGRADE).filter(|_| asked)?;
+    let names = protocols.to_str().ok()?.split(',').filter_map(|one| one.trim().split('/').next());
+    let is_carrier = |name: &str| CARRIERS.iter().any(|one| one.eq_ignore_ascii_case(name));
+    (!names.into_iter().any(is_carrier)).then(|| protocols.clone())
+}
+
+fn go_over(headers: &mut HeaderMap, protocol: HeaderValue) {
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, protocol);
 }
 
 fn connection_words(headers: &HeaderMap) -> impl Iterator<Item = &str> {
@@ -169,8 +176,18 @@ fn connection_words(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).map(str::trim)
 }
 
+/// Takes away what belongs to the connection of a client only. Its wish to go over to another
+/// protocol stays. To be done before anything is said in its name: a client names headers at will.
+pub fn strip(headers: &mut HeaderMap) {
+    let wanted = upgrade_of(headers);
+    strip_all(headers);
+    if let Some(protocol) = wanted {
+        go_over(headers, protocol);
+    }
+}
+
 /// Takes away what belongs to one connection only.
-fn strip(headers: &mut HeaderMap) {
+fn strip_all(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> =
         connection_words(headers).filter_map(|word| word.parse().ok()).collect();
     for name in HOP_BY_HOP.iter().chain(&named) {
@@ -187,17 +204,16 @@ fn answer(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let protocol = response.headers().get(header::UPGRADE).cloned();
         let replica_side = hyper::upgrade::on(&mut response);
-        strip(response.headers_mut());
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        strip_all(response.headers_mut());
         if let Some(protocol) = protocol {
-            response.headers_mut().insert(header::UPGRADE, protocol);
+            go_over(response.headers_mut(), protocol);
         }
         if let Some(client_side) = client_side {
             tokio::spawn(connect(client_side, replica_side, ticket));
         }
         return response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
     }
-    strip(response.headers_mut());
+    strip_all(response.headers_mut());
     response.map(|body| Held { body, ticket }.boxed_unsync())
 }
 
@@ -321,14 +337,24 @@ mod tests {
     }
 
     #[test]
-    fn going_over_to_another_protocol_takes_both_headers() {
-        let asked = |connection: &'static str| {
+    fn going_over_takes_both_headers_and_a_protocol_that_carries_no_requests() {
+        for (connection, protocol, goes_over) in [
+            ("keep-alive, Upgrade", "websocket", true),
+            ("keep-alive", "websocket", false),
+            ("upgrade, http2-settings", "h2c", false),
+            ("upgrade", "websocket, H2C", false),
+            ("upgrade", "HTTP/2.0", false),
+            ("upgrade", "TLS/1.0", false),
+        ] {
             let mut headers = HeaderMap::new();
-            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::UPGRADE, HeaderValue::from_static(protocol));
             headers.insert(header::CONNECTION, HeaderValue::from_static(connection));
-            upgrade_of(&headers).is_some()
-        };
-        assert!(asked("keep-alive, Upgrade"));
-        assert!(!asked("keep-alive"));
+            headers.insert("http2-settings", HeaderValue::from_static("AAMAAABkAAQAAP__"));
+            strip(&mut headers);
+            let left = if goes_over { &[header::CONNECTION, header::UPGRADE][..] } else { &[] };
+            let mut names: Vec<_> = headers.keys().cloned().collect();
+            names.sort_by_key(ToString::to_string);
+            assert_eq!(names, left, "{connection}: {protocol}");
+        }
     }
 }

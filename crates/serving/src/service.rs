@@ -41,7 +41,8 @@ impl Service {
         Arc::new(Self { control, proxy, wake, endpoints })
     }
 
-    /// Has a request answered by a replica of an inference. The path is the one it knows.
+    /// Has a request answered by a replica of an inference. The path is the one it knows, the
+    /// headers are those that [`strip`](crate::strip) leaves, and what was said since.
     ///
     /// # Errors
     /// No replica answered.

@@ -26,12 +26,22 @@ pub(crate) async fn authorise(
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {
-    if caller.must_change_password && path != OWN_PASSWORD {
-        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
-        return Err(Fault::forbidden(why));
+    if path != OWN_PASSWORD {
+        caller.must_have_own_password()?;
     }
     check(&server, access, &caller, &parameters).await?;
     Ok(next.run(request).await)
+}
+
+impl Caller {
+    /// Refuses whoever has to change its password first.
+    pub(crate) fn must_have_own_password(&self) -> Result<(), Fault> {
+        if !self.must_change_password {
+            return Ok(());
+        }
+        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
+        Err(Fault::forbidden(why))
+    }
 }
 
 async fn check(

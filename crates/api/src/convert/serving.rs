@@ -1,8 +1,6 @@
 //! How an inference serves, between the wire and the command, both ways. Owns: the defaults
 //! (reference C.4 and D.10), and what goes with what.
 
-use std::collections::BTreeSet;
-
 use api_types::{
     AutoScaling, Probe as WireProbe, ProbeHandler, ProbeHandlerHttpGet, Probes,
     ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum as Authorization,
@@ -182,8 +180,13 @@ fn audience(port: &ServingPort) -> Result<Audience, Fault> {
     Ok(match kind {
         Authorization::Public => Audience::Everyone,
         Authorization::AuthenticatedUsers => Audience::Authenticated,
-        _ => Audience::Users(BTreeSet::from_iter(users)),
+        _ => Audience::Users(users.into_iter().map(known_as).collect()),
     })
+}
+
+/// The name by which somebody is known. People have addresses, in small letters.
+fn known_as(name: String) -> String {
+    if name.contains('@') { name.to_lowercase() } else { name }
 }
 
 fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {

@@ -1,9 +1,12 @@
 //! An engine whose runs start at once and end when they are told to.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 
+use api::Shutdown;
 use async_trait::async_trait;
+use axum::Router;
 use engine::{
     Capabilities, Enforcement, Engine, Error, Exit, GpuUse, LogRange, Measured, Observation,
     RunKey, RunSpec, RunState, RunUse, Shell,
@@ -17,6 +20,10 @@ struct Machine {
     listener: Option<mpsc::UnboundedSender<Observation>>,
     /// Told once there is a run.
     busy: Arc<Notify>,
+    /// What replicas answer; none = they do not listen.
+    replica: Option<Router>,
+    /// Ports that were found free, and stay so for whom they are given to.
+    ports: BTreeMap<u16, TcpListener>,
 }
 
 #[derive(Clone, Default)]
@@ -33,6 +40,11 @@ impl EngineDouble {
         }
     }
 
+    /// From now on replicas answer like this.
+    pub(crate) fn serve(&self, replica: Router) {
+        self.0.lock().unwrap().replica = Some(replica);
+    }
+
     pub(crate) fn alive(&self) -> usize {
         let machine = self.0.lock().unwrap();
         machine.runs.values().filter(|(_, s)| !matches!(s, RunState::Exited { .. })).count()
@@ -44,6 +56,14 @@ impl EngineDouble {
         let mut runs = machine.runs.values().map(|(spec, _)| spec);
         let spec = runs.find(|spec| spec.workload_name == workload).unwrap();
         spec.secrets.iter().map(|one| format!("{:?}={}", one.to, one.value)).collect()
+    }
+
+    fn listen(&self, port: Option<u16>) {
+        let mut machine = self.0.lock().unwrap();
+        let Some(replica) = machine.replica.clone() else { return };
+        let Some(listener) = port.and_then(|port| machine.ports.remove(&port)) else { return };
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        tokio::spawn(api::serve(listener, None, replica, Shutdown::default()));
     }
 
     fn spec(&self, key: RunKey) -> Result<RunSpec, Error> {
@@ -83,6 +103,16 @@ impl Engine for EngineDouble {
         Ok(())
     }
 
+    fn port_is_free(&self, port: u16) -> bool {
+        let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return false };
+        listener.set_nonblocking(true).unwrap();
+        let mut machine = self.0.lock().unwrap();
+        if machine.replica.is_some() {
+            machine.ports.insert(port, listener);
+        }
+        true
+    }
+
     async fn list(&self) -> Result<Vec<Observation>, Error> {
         let machine = self.0.lock().unwrap();
         let observe = |(key, (_, state)): (&RunKey, &(RunSpec, RunState))| Observation {
@@ -99,6 +129,8 @@ impl Engine for EngineDouble {
             "broken" => RunState::Exited { exit: broken, at: Instant(1) },
             _ => RunState::Running { pid: None, started_at: Instant(1) },
         };
+        let port = spec.env.get("PORT").and_then(|port| port.parse().ok());
+        self.listen(port);
         self.0.lock().unwrap().runs.entry(key).or_insert((spec, RunState::Starting));
         self.tell(key, state);
         self.0.lock().unwrap().busy.notify_one();

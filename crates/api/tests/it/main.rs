@@ -14,6 +14,7 @@ mod departments;
 mod distributed;
 mod engine_double;
 mod fields;
+mod gateway;
 mod guessing;
 mod identity;
 mod inferences;

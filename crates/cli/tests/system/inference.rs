@@ -197,7 +197,8 @@ fn replicas_come_with_requests_and_go_without() {
     assert_eq!(told("RevisionRetired").len(), 1);
     let deleted = sandbox.shell("runai delete svc -p team-a").text;
     assert!(deleted.contains("Job svc deleted successfully."), "{deleted}");
-    let gone = || client.send("GET /serve/team-a/svc/", "", b"").is_some_and(|it| it.0 == 404);
+    let own = format!("Authorization: Bearer {}\r\n", client.token);
+    let gone = || client.send("GET /serve/team-a/svc/", &own, b"").is_some_and(|it| it.0 == 404);
     assert!(wait_until(PATIENCE, gone));
 }
 

@@ -1,0 +1,179 @@
+//! What passes between whoever asks an inference and its replica, and what does not.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::IntoResponse as _;
+use serde_json::{Value, json};
+
+use crate::people;
+use crate::server::{Server, read};
+
+const ALL: &str = "/api/v1/workloads/inferences";
+
+/// A replica that says what it was told, and speaks for the whole origin.
+fn echo() -> Router {
+    Router::new().fallback(async |headers: HeaderMap| {
+        let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
+        let told: Value = headers.iter().map(|(name, v)| (name.to_string(), text(v))).collect();
+        let said = [
+            ("set-cookie", "a=b"),
+            ("clear-site-data", "\"*\""),
+            ("strict-transport-security", "max-age=1"),
+            ("x-own", "1"),
+        ];
+        (said, axum::Json(told)).into_response()
+    })
+}
+
+fn spec(audience: &Value, replicas: u32) -> Value {
+    let mut port = audience.clone();
+    port["container"] = json!(8000);
+    json!({
+        "image": "i", "servingPort": port,
+        "autoscaling": {"minReplicas": replicas, "metric": "throughput", "metricThreshold": 10},
+        "servingConfiguration": {"requestTimeoutSeconds": 60},
+    })
+}
+
+/// One that nobody answers for, which is said soon.
+fn at_once(audience: &Value) -> Value {
+    let mut spec = spec(audience, 0);
+    spec["servingConfiguration"]["requestTimeoutSeconds"] = json!(1);
+    spec
+}
+
+async fn made(server: &Server, name: &str, spec: &Value) -> String {
+    let (status, made) = server.post(ALL, server.job(name, spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    made["workloadId"].as_str().unwrap().to_owned()
+}
+
+/// A server with an inference that answers everybody.
+async fn serving() -> Server {
+    let server = Server::with_teams().await;
+    server.engine.serve(echo());
+    made(&server, "svc", &spec(&json!({}), 1)).await;
+    server
+}
+
+async fn asked(server: &Server, path: &str, headers: &[(&str, &str)]) -> (HeaderMap, Value) {
+    let request = Request::builder().uri(path).header("host", "localhost");
+    let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
+    let answer = server.send(request.body(Body::empty()).unwrap()).await;
+    let head = answer.headers().clone();
+    let (status, said) = read(answer).await;
+    assert_eq!(status, StatusCode::OK, "{said}");
+    (head, said)
+}
+
+/// Status and message of a request that may not pass.
+async fn refusal(server: &Server, name: &str, token: &str) -> (u16, String) {
+    let (status, answer) = people::get(server, token, &format!("/serve/team-a/{name}/")).await;
+    (status, people::text(&answer, "message"))
+}
+
+#[tokio::test]
+async fn nobody_takes_away_or_adds_to_what_the_server_says() {
+    let server = serving().await;
+    let named = "close, X-Forwarded-User, X-Forwarded-For, X-Forwarded-Host, X-Own";
+    let bearer = format!("Bearer {}", server.token);
+    let sent = [
+        ("authorization", bearer.as_str()),
+        ("connection", named),
+        ("x-own", "1"),
+        ("x_forwarded_user", "mallory"),
+        ("x-forwarded_user", "mallory"),
+        ("x-forwarded-email", "mallory"),
+        ("x-forwarded-proto", "https"),
+        ("forwarded", "for=mallory"),
+        ("x-other", "2"),
+    ];
+    let (_, told) = asked(&server, "/serve/team-a/svc/", &sent).await;
+    let mut names: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto"];
+    assert_eq!(names[1..], [&ours[..], &["x-forwarded-user", "x-other"]].concat(), "{told}");
+    let (user, proto) = (&told["x-forwarded-user"], &told["x-forwarded-proto"]);
+    assert_eq!((user, proto), (&json!("ada"), &json!("http")));
+}
+
+#[tokio::test]
+async fn what_holds_for_the_whole_origin_is_neither_taken_nor_given() {
+    let server = serving().await;
+    let (head, told) = asked(&server, "/serve/team-a/svc/", &[("cookie", "a=b")]).await;
+    assert_eq!(told["cookie"], Value::Null, "{told}");
+    assert_eq!(head["x-own"], "1");
+    for name in ["set-cookie", "clear-site-data", "strict-transport-security"] {
+        assert!(!head.contains_key(name), "{name}: {head:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_this_server_stays_here_when_it_is_worth_nothing_any_more() {
+    let server = serving().await;
+    let (id, _, token) = people::program(&server, "bot").await;
+    for (token, user) in [(token.as_str(), json!("bot")), (&token, Value::Null)] {
+        let bearer = format!("Bearer {token}");
+        let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", &bearer)]).await;
+        assert_eq!((&told["authorization"], &told["x-forwarded-user"]), (&Value::Null, &user));
+        server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
+    }
+    let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", "Bearer sk-1")]).await;
+    assert_eq!(told["authorization"], "Bearer sk-1", "it is the replica's own");
+}
+
+#[tokio::test]
+async fn whoever_has_no_token_is_not_told_which_inferences_there_are() {
+    let server = serving().await;
+    made(&server, "closed", &spec(&json!({"authorizationType": "authenticatedUsers"}), 0)).await;
+    let closed = refusal(&server, "closed", "").await;
+    assert_eq!(closed.0, 401);
+    assert_eq!(refusal(&server, "nothing", "").await, closed);
+    assert_eq!(refusal(&server, "nothing", &server.token).await.0, 404);
+}
+
+#[tokio::test]
+async fn those_named_are_who_had_the_name_then() {
+    let server = Server::with_teams().await;
+    let (_, eve) = people::user(&server, "eve@x.org").await;
+    let named = json!({"authorizationType": "authorizedUsers",
+                       "authorizedUsers": ["Eve@X.org", "new@x.org"]});
+    let id = made(&server, "svc", &at_once(&named)).await;
+    let (_, new) = people::user(&server, "new@x.org").await;
+    // Whoever passes finds no replica in time.
+    assert_eq!(refusal(&server, "svc", &eve).await.0, 503);
+    let (status, why) = refusal(&server, "svc", &new).await;
+    assert!(status == 403 && why.contains("came after its authorizedUsers"), "{status} {why}");
+    // Whoever changes it means those who are there now.
+    let change = json!({"spec": {"image": "j"}}).to_string();
+    server.raw("PATCH", &format!("{ALL}/{id}"), &change).await;
+    assert_eq!(refusal(&server, "svc", &new).await.0, 503);
+}
+
+#[tokio::test]
+async fn a_password_that_was_given_out_opens_no_inference() {
+    let server = Server::with_teams().await;
+    made(&server, "svc", &at_once(&json!({"authorizationType": "authenticatedUsers"}))).await;
+    let (_, made) = server.post("/api/v1/users", json!({"email": "ann@x.org"})).await;
+    let given = people::text(&made, "tempPassword");
+    let (_, granted) = people::grant_password(&server, "ann@x.org", &given).await;
+    let (status, why) = refusal(&server, "svc", &people::text(&granted, "accessToken")).await;
+    assert!(status == 403 && why.contains("POST /api/v1/me/password"), "{status} {why}");
+}
+
+#[tokio::test]
+async fn why_there_is_no_replica_is_told_to_those_who_may_read_it() {
+    let server = Server::with_teams().await;
+    let mut many = at_once(&json!({}));
+    many["compute"] = json!({"gpuDevicesRequest": 4});
+    many["autoscaling"]["minReplicas"] = json!(1);
+    made(&server, "svc", &many).await;
+    let (_, why) = refusal(&server, "svc", &server.token).await;
+    assert!(why.contains("it waits: "), "{why}");
+    let (_, eve) = people::user(&server, "eve@x.org").await;
+    for token in ["", &eve] {
+        let (status, why) = refusal(&server, "svc", token).await;
+        assert_eq!((status, why.as_str()), (503, "no replica was ready within 1 s"));
+    }
+}
