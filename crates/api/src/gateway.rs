@@ -27,6 +27,7 @@ use units::Instant;
 
 use crate::Server;
 use crate::edge::{Caller, Fault, Origin, bearer};
+use crate::serve::Place;
 
 /// Where inferences are found.
 pub(crate) const ROUTES: [&str; 3] =
@@ -76,7 +77,7 @@ pub(crate) async fn forward(
 }
 
 async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     origin: &Origin,
     place: &[(String, String)],
     mut request: Request,
@@ -90,8 +91,10 @@ async fn answer(
     admit(&server.control.view(), &inference, origin, caller.as_ref())?;
     tell(server, request.headers_mut(), &inference, origin, caller.as_ref());
     *request.uri_mut() = below(request.uri())?;
+    let connection = request.extensions_mut().remove::<Place>();
     let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-    let answer = server.serving.forward(&inference, request).await;
+    let until = no_longer_allowed(server.clone(), caller.clone(), connection);
+    let answer = server.serving.forward(&inference, request, until).await;
     let refused = |error| refusal(server, &inference, &error, caller.as_ref());
     let mut answer = answer.map_err(refused)?.map(Body::new);
     for name in OF_THE_ORIGIN {
@@ -167,6 +170,22 @@ fn admit(
 fn said_at(view: &View, inference: &WorkloadView) -> Instant {
     let newest = inference.revisions.last().and_then(|id| view.revisions.get(id));
     newest.map_or(inference.created_at, |newest| newest.created_at)
+}
+
+/// Returns when a connection that went over to another protocol has to end. It keeps its place until
+/// then.
+async fn no_longer_allowed(server: Arc<Server>, caller: Option<Caller>, _place: Option<Place>) {
+    let shutdown = server.shutdown.clone();
+    let revoked = async move {
+        match caller {
+            Some(caller) => server.until_revoked(caller).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = shutdown.wait() => {}
+        () = revoked => {}
+    }
 }
 
 /// Tells the replica who asks and where the request came from.

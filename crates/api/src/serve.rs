@@ -29,6 +29,10 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 const HEAD_WAIT: Duration = Duration::from_secs(60);
 /// Most connections at a time; further ones wait.
 const CONNECTIONS_MAX: u32 = 8192;
+const _: () = assert!(
+    serving::REQUESTS_MAX * 2 <= CONNECTIONS_MAX as usize,
+    "requests to inferences may last; they leave room for others"
+);
 /// Wait after the machine refused a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -100,6 +104,10 @@ async fn accept(
     }
 }
 
+/// The place of a connection. What it goes over to keeps it.
+#[derive(Clone)]
+pub(crate) struct Place(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
+
 /// A connection and what it needs.
 struct Connection {
     router: Router,
@@ -121,9 +129,11 @@ impl Connection {
 
     async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let Self { router, address, stop, place } = self;
+        let place = Place(Arc::new(place));
         let service = service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(address));
+            request.extensions_mut().insert(place.clone());
             router.clone().call(request)
         });
         let connection = http1::Builder::new()
@@ -143,6 +153,5 @@ impl Connection {
         if let Err(error) = ended {
             tracing::debug!(%address, "a connection ended: {error}");
         }
-        drop(place);
     }
 }

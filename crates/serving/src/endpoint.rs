@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Sample;
+use crate::forward::REQUESTS_MAX;
 use crate::meter::Meter;
 
 /// Most requests that wait for a replica of one inference.
@@ -24,6 +25,9 @@ pub enum NoReplica {
     /// Too many wait already.
     #[error("{WAITING_MAX} requests wait for a replica already; try again later")]
     Full,
+    /// Too many requests to all inferences are under way.
+    #[error("{REQUESTS_MAX} requests to inferences are under way already; try again later")]
+    Crowded,
     /// None got ready in time.
     #[error("no replica was ready within {waited_s} s")]
     InTime {
@@ -277,13 +281,15 @@ pub struct Ticket {
     came: Instant,
     lease: Option<Lease>,
     answered: bool,
+    /// Its place among the requests of all inferences.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl Ticket {
     fn new(endpoint: Arc<Endpoint>) -> Self {
         let now_ms = endpoint.now_ms();
         endpoint.lock().meter.came(now_ms);
-        Self { endpoint, came: Instant::now(), lease: None, answered: false }
+        Self { endpoint, came: Instant::now(), lease: None, answered: false, place: None }
     }
 
     async fn wait(&mut self, wait: Duration) -> Result<(), NoReplica> {
@@ -329,6 +335,11 @@ impl Ticket {
             self.endpoint.set_ready(lease.pod, lease.generation, false);
         }
         self.wait(wait).await
+    }
+
+    /// Keeps a place to its end.
+    pub(crate) fn keep(&mut self, place: OwnedSemaphorePermit) {
+        self.place = Some(place);
     }
 
     /// How long ago it came.

@@ -20,6 +20,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 use crate::endpoint::{Endpoint, NoReplica, Ticket};
 
@@ -32,6 +33,9 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// Connections to a replica that are kept for the next request.
 const IDLE_MAX: usize = 64;
+/// Most requests of all inferences at a time, from their arrival to the end of their answers or of
+/// what they went over to.
+pub const REQUESTS_MAX: usize = 4096;
 /// How often another replica is tried when one cannot be reached.
 const TRIES_MAX: u32 = 3;
 /// What belongs to one connection, beside what `Connection` names.
@@ -68,10 +72,17 @@ pub enum Error {
 #[derive(Debug, Clone)]
 pub struct Proxy {
     client: Client<HttpConnector, Lent>,
+    places: Arc<Semaphore>,
 }
 
 impl Default for Proxy {
     fn default() -> Self {
+        Self::with_places(REQUESTS_MAX)
+    }
+}
+
+impl Proxy {
+    fn with_places(places: usize) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_WAIT));
@@ -79,14 +90,12 @@ impl Default for Proxy {
             .pool_max_idle_per_host(IDLE_MAX)
             .retry_canceled_requests(true)
             .build(connector);
-        Self { client }
+        Self { client, places: Arc::new(Semaphore::new(places)) }
     }
-}
 
-impl Proxy {
     /// Has a request answered by a replica, within `most` until its answer begins. The path is
     /// the one the replica knows, the headers are those that [`strip`] leaves, and what was said
-    /// since.
+    /// since. If the connection goes over to another protocol it ends with `until`.
     ///
     /// # Errors
     /// No replica answered.
@@ -95,7 +104,9 @@ impl Proxy {
         endpoint: &Arc<Endpoint>,
         mut request: Request<Body>,
         most: Duration,
+        until: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response<Body>, Error> {
+        let place = self.places.clone().try_acquire_owned().map_err(|_| NoReplica::Crowded)?;
         let goes_over = request.headers().contains_key(header::UPGRADE);
         let client_side = goes_over.then(|| hyper::upgrade::on(&mut request));
         let (head, body) = request.into_parts();
@@ -122,7 +133,8 @@ impl Proxy {
                 Err(error) => return Err(Error::Broken(in_words(&error))),
             }
         };
-        Ok(answer(response, client_side, ticket))
+        ticket.keep(place);
+        Ok(answer(response, client_side, ticket, until))
     }
 
     /// Whether a replica answers a GET of this path with 200 to 399.
@@ -200,6 +212,7 @@ fn answer(
     mut response: Response<Incoming>,
     client_side: Option<OnUpgrade>,
     ticket: Ticket,
+    until: impl Future<Output = ()> + Send + 'static,
 ) -> Response<Body> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let protocol = response.headers().get(header::UPGRADE).cloned();
@@ -209,7 +222,13 @@ fn answer(
             go_over(response.headers_mut(), protocol);
         }
         if let Some(client_side) = client_side {
-            tokio::spawn(connect(client_side, replica_side, ticket));
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = connect(client_side, replica_side) => {}
+                    () = until => tracing::debug!("an upgraded connection was ended"),
+                }
+                drop(ticket);
+            });
         }
         return response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
     }
@@ -218,14 +237,13 @@ fn answer(
 }
 
 /// Passes on what either side says, until both are done.
-async fn connect(client: OnUpgrade, replica: OnUpgrade, ticket: Ticket) {
+async fn connect(client: OnUpgrade, replica: OnUpgrade) {
     let (client, replica) = tokio::join!(client, replica);
     if let (Ok(client), Ok(replica)) = (client, replica) {
         let (mut client, mut replica) = (TokioIo::new(client), TokioIo::new(replica));
         let ended = tokio::io::copy_bidirectional(&mut client, &mut replica).await;
         tracing::debug!(?ended, "an upgraded connection ended");
     }
-    drop(ticket);
 }
 
 /// An answer's body, and the ticket that ends with it.
@@ -334,6 +352,24 @@ mod tests {
         strip(&mut headers);
         let left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         assert_eq!(left, ["x-other"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_an_end_to_how_many_requests_there_can_be() {
+        let (proxy, endpoint) = (Proxy::with_places(1), Endpoint::new(Arc::default()));
+        let ask = || {
+            let (proxy, endpoint) = (proxy.clone(), endpoint.clone());
+            let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+            async move {
+                let never = std::future::pending();
+                let most = Duration::from_secs(5);
+                proxy.forward(&endpoint, Request::new(body), most, never).await.map(drop)
+            }
+        };
+        let (first, second) = tokio::join!(ask(), ask());
+        assert!(matches!(first, Err(Error::NoReplica(NoReplica::InTime { .. }))));
+        assert!(matches!(second, Err(Error::NoReplica(NoReplica::Crowded))));
+        assert!(matches!(ask().await, Err(Error::NoReplica(NoReplica::InTime { .. }))));
     }
 
     #[test]

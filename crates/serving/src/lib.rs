@@ -19,6 +19,6 @@ mod scale;
 mod service;
 
 pub use endpoint::{Endpoint, NoReplica, Ticket, WAITING_MAX};
-pub use forward::{Body, BoxError, Error, Proxy, strip};
+pub use forward::{Body, BoxError, Error, Proxy, REQUESTS_MAX, strip};
 pub use scale::{Decision, Sample, Scaler, Standing};
 pub use service::Service;

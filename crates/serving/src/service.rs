@@ -42,7 +42,8 @@ impl Service {
     }
 
     /// Has a request answered by a replica of an inference. The path is the one it knows, the
-    /// headers are those that [`strip`](crate::strip) leaves, and what was said since.
+    /// headers are those that [`strip`](crate::strip) leaves, and what was said since. If the
+    /// connection goes over to another protocol it ends with `until`.
     ///
     /// # Errors
     /// No replica answered.
@@ -50,10 +51,11 @@ impl Service {
         &self,
         inference: &WorkloadView,
         request: Request<Body>,
+        until: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response<Body>, Error> {
         let most = inference.spec.serving.as_ref().map_or(0, |serving| serving.request_ms_max);
         let endpoint = self.endpoint(inference.id);
-        self.proxy.forward(&endpoint, request, Duration::from_millis(most)).await
+        self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
     }
 
     /// Looks after the inferences until the dispatcher is gone.

@@ -1,6 +1,8 @@
 //! How an inference serves, between the wire and the command, both ways. Owns: the defaults
 //! (reference C.4 and D.10), and what goes with what.
 
+use std::ops::RangeInclusive;
+
 use api_types::{
     AutoScaling, Probe as WireProbe, ProbeHandler, ProbeHandlerHttpGet, Probes,
     ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum as Authorization,
@@ -16,7 +18,9 @@ const PERCENT_MILLIS_DEFAULT: u32 = 70_000;
 const START_S_DEFAULT: u32 = 600;
 /// Until an answer begins.
 const REQUEST_S_DEFAULT: u32 = 300;
-/// Longest delay before a replica goes (reference D.9).
+/// Longest until the first replica is ready: large models take their time.
+const START_S_MAX: u32 = 24 * 3600;
+/// Longest delay before a replica goes (reference D.9), until an answer begins, and of a probe.
 const DELAY_S_MAX: u32 = 3600;
 /// What was not needed for so long is given up, and the annotation that says otherwise.
 const WINDOW_S_DEFAULT: u32 = 60;
@@ -40,10 +44,9 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, Fault> {
     Ok(Serving {
         container_port,
         concurrency_max: scaling.concurrency_hard_limit.filter(|limit| *limit > 0),
-        start_ms_max: ms(positive(start, start_s)?.unwrap_or(START_S_DEFAULT)),
-        request_ms_max: ms(
-            positive(request, timing.request_timeout_seconds)?.unwrap_or(REQUEST_S_DEFAULT)
-        ),
+        start_ms_max: ms(time_s(start, start_s, 1..=START_S_MAX)?.unwrap_or(START_S_DEFAULT)),
+        request_ms_max: ms(time_s(request, timing.request_timeout_seconds, 1..=DELAY_S_MAX)?
+            .unwrap_or(REQUEST_S_DEFAULT)),
         local_only: port.cluster_local_access_only.unwrap_or(false),
         audience: audience(&port)?,
         probe: probe(spec.probes.clone().unwrap_or_default(), container_port)?,
@@ -60,6 +63,20 @@ fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
         Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
         count => Ok(count),
     }
+}
+
+/// A time within bounds, in seconds.
+fn time_s(
+    field: &str,
+    seconds: Option<u32>,
+    allowed: RangeInclusive<u32>,
+) -> Result<Option<u32>, Fault> {
+    if let Some(other) = seconds.filter(|seconds| !allowed.contains(seconds)) {
+        let (least, most) = (allowed.start(), allowed.end());
+        let why = format!("{other} s is not allowed; use {least} to {most}, or leave it out");
+        return Err(Fault::field(field, why));
+    }
+    Ok(seconds)
 }
 
 fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, Fault> {
@@ -79,10 +96,7 @@ fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, Fault> {
     for (name, seconds) in
         [("scaleToZeroRetentionSeconds", retention_s), ("scaleDownDelaySeconds", delay_s)]
     {
-        if seconds > DELAY_S_MAX {
-            let why = format!("{seconds} is too long; use 0 to {DELAY_S_MAX}");
-            return Err(Fault::field(&field(name), why));
-        }
+        time_s(&field(name), Some(seconds), 0..=DELAY_S_MAX)?;
     }
     Ok(Scaling {
         replicas_min,
@@ -192,8 +206,9 @@ fn known_as(name: String) -> String {
 fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {
     let Some(wire) = wire.readiness else { return Ok(Probe::default()) };
     let field = |name: &str| format!("spec.probes.readiness.{name}");
-    let or = |name: &str, count: Option<u32>, otherwise: u64| {
-        Ok::<_, Fault>(positive(&field(name), count)?.map_or(otherwise, u64::from))
+    let time_ms = |name: &str, seconds: Option<u32>, least: u32, otherwise_ms: u64| {
+        let seconds = time_s(&field(name), seconds, least..=DELAY_S_MAX)?;
+        Ok::<_, Fault>(seconds.map_or(otherwise_ms, ms))
     };
     let count = |name: &str, count: Option<u32>, otherwise: u32| {
         Ok::<_, Fault>(positive(&field(name), count)?.unwrap_or(otherwise))
@@ -220,9 +235,9 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {
     }
     Ok(Probe {
         path,
-        first_ms: ms(wire.initial_delay_seconds.unwrap_or(0)),
-        period_ms: or("periodSeconds", wire.period_seconds, usual.period_ms / 1000)? * 1000,
-        wait_ms_max: or("timeoutSeconds", wire.timeout_seconds, usual.wait_ms_max / 1000)? * 1000,
+        first_ms: time_ms("initialDelaySeconds", wire.initial_delay_seconds, 0, 0)?,
+        period_ms: time_ms("periodSeconds", wire.period_seconds, 1, usual.period_ms)?,
+        wait_ms_max: time_ms("timeoutSeconds", wire.timeout_seconds, 1, usual.wait_ms_max)?,
         successes: count("successThreshold", wire.success_threshold, usual.successes)?,
         failures: count("failureThreshold", wire.failure_threshold, usual.failures)?,
     })

@@ -3,17 +3,22 @@
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
-use axum::response::IntoResponse as _;
+use axum::response::IntoResponse;
+use axum::routing::any;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::people;
 use crate::server::{Server, read};
 
 const ALL: &str = "/api/v1/workloads/inferences";
 
-/// A replica that says what it was told, and speaks for the whole origin.
+/// A replica that says what it was told, and speaks for the whole origin. At `/ws` it goes over to
+/// another protocol.
 fn echo() -> Router {
-    Router::new().fallback(async |headers: HeaderMap| {
+    Router::new().route("/ws", any(go_over)).fallback(async |headers: HeaderMap| {
         let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
         let told: Value = headers.iter().map(|(name, v)| (name.to_string(), text(v))).collect();
         let said = [
@@ -24,6 +29,15 @@ fn echo() -> Router {
         ];
         (said, axum::Json(told)).into_response()
     })
+}
+
+async fn go_over(mut request: Request<Body>) -> impl IntoResponse {
+    let upgraded = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let (mut reader, mut writer) = tokio::io::split(TokioIo::new(upgraded.await.unwrap()));
+        let _ = tokio::io::copy(&mut reader, &mut writer).await;
+    });
+    (StatusCode::SWITCHING_PROTOCOLS, [("connection", "upgrade"), ("upgrade", "echo")])
 }
 
 fn spec(audience: &Value, replicas: u32) -> Value {
@@ -176,4 +190,41 @@ async fn why_there_is_no_replica_is_told_to_those_who_may_read_it() {
         let (status, why) = refusal(&server, "svc", token).await;
         assert_eq!((status, why.as_str()), (503, "no replica was ready within 1 s"));
     }
+}
+
+/// A connection to the replica that speaks another protocol by now.
+async fn gone_over(port: u16, token: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let head = format!(
+        "GET /serve/team-a/svc/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+         Upgrade: echo\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(stream.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answer));
+    stream.write_all(b"x").await.unwrap();
+    assert_eq!(stream.read_u8().await.unwrap(), b'x');
+    stream
+}
+
+#[tokio::test]
+async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server() {
+    let server = serving().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (router, stop) = (server.router.clone(), server.shutdown.clone());
+    tokio::spawn(api::serve(listener, None, router, stop));
+    let (id, _, token) = people::program(&server, "bot").await;
+    let mut of_bot = gone_over(port, &token).await;
+    let mut of_all = gone_over(port, "").await;
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
+    let mut rest = Vec::new();
+    assert_eq!(of_bot.read_to_end(&mut rest).await.unwrap_or(0), 0);
+    of_all.write_all(b"y").await.unwrap();
+    assert_eq!(of_all.read_u8().await.unwrap(), b'y', "others' go on");
+    server.shutdown.trigger();
+    assert_eq!(of_all.read_to_end(&mut rest).await.unwrap_or(0), 0);
 }

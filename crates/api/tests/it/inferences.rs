@@ -126,6 +126,26 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         (with("autoscaling.metricThreshold", Value::Null), 400, "spec.autoscaling.metricThreshold"),
         (with("autoscaling.metricThresholdPercentage", json!(101)), 400, "from 1 to 100"),
         (with("autoscaling.scaleDownDelaySeconds", json!(3601)), 400, "use 0 to 3600"),
+        (
+            with("servingConfiguration", json!({"requestTimeoutSeconds": 3601})),
+            400,
+            "spec.servingConfiguration.requestTimeoutSeconds: 3601 s is not allowed; use 1 to 3600",
+        ),
+        (
+            with("servingConfiguration", json!({"initializationTimeoutSeconds": u32::MAX})),
+            400,
+            "use 1 to 86400",
+        ),
+        (
+            with("probes", json!({"readiness": {"timeoutSeconds": 3601}})),
+            400,
+            "spec.probes.readiness.timeoutSeconds: 3601 s is not allowed",
+        ),
+        (
+            with("probes", json!({"readiness": {"initialDelaySeconds": 3601}})),
+            400,
+            "spec.probes.readiness.initialDelaySeconds: 3601 s is not allowed",
+        ),
         (with("autoscaling.maxReplicas", json!(101)), 400, "use 1 to 100"),
         (with("restartPolicy", json!("Never")), 400, "spec.restartPolicy"),
         (
