@@ -85,7 +85,10 @@ pub use pod::{
     Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,
     InvolvedObject, PhaseUpdate, Pod1, PodsPage,
 };
-pub use policy::{Policies, PolicyBody, PolicyCreationFields, PolicyMeta, PolicyRequest, PolicyV2};
+pub use policy::{
+    Policies, PolicyBody, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyMeta,
+    PolicyRequest, PolicyV2,
+};
 pub use pool::{
     GpuResourceOptimization, Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields,
     Nodepools, PlacementStrategies, PlacementStrategy, SchedulingConfiguration,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Later, ScopeType, Time, WorkloadSpec};
+use crate::{ScopeType, Time};
 
 /// What a policy says of itself (`PolicyCreationFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,21 +25,24 @@ pub struct PolicyCreationFields {
     pub name: String,
 }
 
-/// Defaults and rules.
+/// Defaults and rules. In a policy for distributed workloads each of the three has two parts, `worker`
+/// and `master`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyBody {
-    /// Values of what a submission leaves out.
+    /// Values of what a submission leaves out, as in a specification. Items of a list stand under
+    /// `instances`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub defaults: Option<WorkloadSpec>,
+    #[schema(value_type = Option<Object>)]
+    pub defaults: Option<Value>,
     /// Rules, nested as the fields are: `{"compute": {"gpuDevicesRequest": {"max": 4}}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Option<Object>)]
     pub rules: Option<Value>,
-    /// Not acted on yet.
+    /// Ids of data sources that every workload gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub imposed_assets: Later,
+    pub imposed_assets: Option<Value>,
 }
 
 /// A policy to set.
@@ -53,6 +56,21 @@ pub struct PolicyRequest {
     pub policy: PolicyBody,
 }
 
+/// A change of a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyChangeRequest {
+    /// Name and scope.
+    pub meta: PolicyCreationFields,
+    /// What is added or takes the place of what there was; the rest stays.
+    #[serde(default)]
+    pub policy: PolicyBody,
+    /// Fields whose default and rule are taken away before that: `compute.gpuDevicesRequest`, of
+    /// distributed workloads `worker.compute`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Vec<String>>,
+}
+
 /// What is known of a policy beside its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +79,7 @@ pub struct PolicyMeta {
     pub id: String,
     /// Name.
     pub name: String,
-    /// `training` or `workspace`.
+    /// `training`, `workspace`, `distributed` or `inference`.
     pub workload_type: String,
     /// Whose it is.
     pub scope: ScopeType,
@@ -91,9 +109,21 @@ pub struct PolicyV2 {
     pub policy: PolicyBody,
 }
 
+/// A policy in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyListEntry {
+    /// The type of workloads it is for.
+    #[serde(rename = "type")]
+    pub workload_type: String,
+    /// Name and scope.
+    pub meta: PolicyMeta,
+    /// Defaults and rules.
+    pub policy: PolicyBody,
+}
+
 /// Policies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Policies {
     /// The policies.
-    pub policies: Vec<PolicyV2>,
+    pub policies: Vec<PolicyListEntry>,
 }

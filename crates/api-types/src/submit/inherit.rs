@@ -69,7 +69,13 @@ impl Inherit for crate::AutoScaling {
 }
 
 impl Inherit for Vec<SecretVolume> {
-    fn over(self, below: Self) -> Self {
+    fn over(self, mut below: Self) -> Self {
+        // In one folder there is one of them, whatever it is called.
+        let folder = |one: &SecretVolume| one.mount_path.clone();
+        let replaced = |below: &SecretVolume| {
+            self.iter().any(|own| folder(own).is_some() && folder(own) == folder(below))
+        };
+        below.retain(|below| !replaced(below));
         by_name(self, below, SecretVolume::place)
     }
 }

@@ -43,6 +43,28 @@ pub(crate) fn compose(
     Ok(from.uses)
 }
 
+/// The values of the data sources that a policy of a scope imposes, and the objects they are from.
+pub(crate) fn imposed(
+    state: &State,
+    kind: WorkloadKind,
+    scope: Scope,
+    field: &str,
+    ids: Vec<String>,
+) -> Result<(WorkloadSpec, Vec<String>), Fault> {
+    let view = state.control.view();
+    let one = |id: &String| AssetIdRef { id: id.clone(), kind: None };
+    let named =
+        AssetIds { datasources: Some(ids.iter().map(one).collect()), ..AssetIds::default() };
+    let named = super::keys(&view, scope, &named).map_err(Fault::from);
+    named.map_err(|fault| Fault {
+        message: fault.message.replacen("spec.assets.datasources", field, 1),
+        ..fault
+    })?;
+    let mut from = Sources { state, kind, near: scopes::around(scope, &view), uses: vec![] };
+    let storage = from.storage(field, ids)?;
+    Ok((WorkloadSpec { storage, ..WorkloadSpec::default() }, from.uses))
+}
+
 /// The values of a specification, and the assets it names.
 fn split(mut spec: WorkloadSpec) -> (WorkloadSpec, AssetIds) {
     let assets = spec.assets.take().unwrap_or_default();
@@ -88,14 +110,8 @@ impl Sources<'_> {
     /// The values of the assets that something names.
     fn assets(&mut self, at: &str, ids: AssetIds) -> Result<WorkloadSpec, Fault> {
         let mut values = WorkloadSpec::default();
-        let sources = ids.datasources.unwrap_or_default();
-        if !sources.is_empty() {
-            let volumes = sources.into_iter().enumerate();
-            let volumes =
-                volumes.map(|(n, one)| self.secret_volume(&format!("{at}.datasources[{n}]"), one));
-            let secret_volume = Some(volumes.collect::<Result<_, _>>()?);
-            values.storage = Some(Storage { secret_volume, ..Storage::default() });
-        }
+        let sources = ids.datasources.unwrap_or_default().into_iter().map(|one| one.id);
+        values.storage = self.storage(&format!("{at}.datasources"), sources.collect())?;
         if let Some(id) = ids.environment {
             let field = format!("{at}.environment");
             let item: Item<Stored<EnvironmentAssetSpec>> = self.usable(&field, &id)?;
@@ -112,12 +128,21 @@ impl Sources<'_> {
         Ok(values)
     }
 
+    /// What data sources are in a file system.
+    fn storage(&mut self, field: &str, ids: Vec<String>) -> Result<Option<Storage>, Fault> {
+        let each = ids.iter().enumerate();
+        let each = each.map(|(n, id)| self.secret_volume(&format!("{field}[{n}]"), id));
+        let volumes = each.collect::<Result<Vec<_>, _>>()?;
+        let secret_volume = Some(volumes).filter(|volumes| !volumes.is_empty());
+        Ok(secret_volume.map(|all| Storage { secret_volume: Some(all), ..Storage::default() }))
+    }
+
     /// A data source that is a credential as files; others are not acted on yet.
-    fn secret_volume(&mut self, field: &str, source: AssetIdRef) -> Result<SecretVolume, Fault> {
-        if self.state.one::<Stored<SecretAssetSpec>>(&source.id).is_err() {
+    fn secret_volume(&mut self, field: &str, id: &str) -> Result<SecretVolume, Fault> {
+        if self.state.one::<Stored<SecretAssetSpec>>(id).is_err() {
             return Err(Fault::not_yet(field));
         }
-        let item: Item<Stored<SecretAssetSpec>> = self.usable(field, &source.id)?;
+        let item: Item<Stored<SecretAssetSpec>> = self.usable(field, id)?;
         let SecretAssetSpec { credential_asset_id, mount_path, default_mode } = item.body.spec;
         let name = Some(item.object.name.clone());
         let secret = credential_asset_id;
@@ -127,19 +152,18 @@ impl Sources<'_> {
     /// An asset that workloads of this kind may use.
     fn usable<S: AssetSpec>(&mut self, field: &str, id: &str) -> Result<Item<Stored<S>>, Fault> {
         let item: Item<Stored<S>> = self.find(field, id)?;
-        let (may, kind) = match (restricts(item.body.supports.as_ref()), self.kind) {
-            (None, _) => return Ok(item),
-            (Some(types), WorkloadKind::Training) => (types.training, "trainings"),
-            (Some(types), WorkloadKind::Workspace) => (types.workspace, "workspaces"),
-            (Some(types), WorkloadKind::Inference) => (types.inference, "inferences"),
-            (Some(types), WorkloadKind::Distributed) => {
-                (types.distributed, "distributed workloads")
-            }
+        let Some(types) = restricts(item.body.supports.as_ref()) else { return Ok(item) };
+        let may = match self.kind {
+            WorkloadKind::Training => types.training,
+            WorkloadKind::Workspace => types.workspace,
+            WorkloadKind::Inference => types.inference,
+            WorkloadKind::Distributed => types.distributed,
         };
         if may {
             return Ok(item);
         }
-        Err(Fault::field(field, format!("`{}` is not for {kind}", item.object.name)))
+        let kinds = convert::kind_plural(self.kind);
+        Err(Fault::field(field, format!("`{}` is not for {kinds}", item.object.name)))
     }
 
     /// Refuses values that this server does not act on, by where they come from.

@@ -27,11 +27,11 @@ use crate::edge::{Caller, Fault};
 use crate::objects::{Family, Item};
 use crate::scopes::{self, NamedScope};
 
-pub(crate) use compose::compose;
+pub(crate) use compose::{compose, imposed};
 pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
-pub(crate) use secrets::take_secrets;
+pub(crate) use secrets::{MODE_DEFAULT, take_secrets};
 pub(crate) use usage::{Usage, ids_of, keys, living};
 
 /// Longest description.

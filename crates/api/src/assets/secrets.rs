@@ -14,7 +14,7 @@ use crate::edge::Fault;
 use crate::scopes;
 
 /// Permissions of secret files when it is not said.
-const MODE_DEFAULT: u32 = 0o600;
+pub(crate) const MODE_DEFAULT: u32 = 0o600;
 
 /// Takes what a specification wants of credentials out of it. Answers references to the values.
 pub(crate) fn take_secrets(

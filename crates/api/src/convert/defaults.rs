@@ -1,11 +1,15 @@
 //! What a specification is taken to say where it says nothing. Owns: those values, for whoever
 //! converts it and for policies, which judge what will run.
 
-use api_types::{Compute, Preemptibility, RestartPolicy, WorkloadSpec};
+use api_types::{
+    CleanPodPolicy, Compute, GpuRequestType, MpiLauncherCreationPolicy, PodAffinityType,
+    Preemptibility, RestartPolicy, TolerationOperator, WorkloadSpec,
+};
 use control::view::WorkloadKind;
 use serde_json::Number;
 
 use super::priority::Class;
+use crate::assets::MODE_DEFAULT;
 
 /// Cores of a pod that asks for none (reference Z.9).
 const CPU_CORES_DEFAULT: f64 = 0.1;
@@ -52,5 +56,50 @@ fn compute(asked: Compute) -> Compute {
         cpu_core_request: asked.cpu_core_request.or_else(|| Number::from_f64(CPU_CORES_DEFAULT)),
         cpu_memory_request: asked.cpu_memory_request.or_else(|| Some(MEMORY_DEFAULT.to_owned())),
         ..asked
+    }
+}
+
+/// A specification as it will be taken, for whoever judges it: with everything said that has a default,
+/// a whole GPU as all of it, and as many pods as there can be.
+pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
+    let mut means = with_defaults(kind, spec);
+    if let Some(compute) = &mut means.compute {
+        let none = compute.gpu_devices_request.as_ref().is_some_and(|n| n.as_f64() == Some(0.0));
+        if compute.gpu_request_type.is_none() && !none {
+            compute.gpu_request_type = Some(GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(1.into());
+        }
+    }
+    if let Some(affinity) = &mut means.pod_affinity {
+        affinity.kind.get_or_insert(PodAffinityType::Required);
+    }
+    for toleration in means.tolerations.iter_mut().flatten() {
+        toleration.operator.get_or_insert(TolerationOperator::Equal);
+    }
+    for volume in means.storage.iter_mut().flat_map(|all| &mut all.secret_volume).flatten() {
+        volume.default_mode.get_or_insert_with(|| format!("{MODE_DEFAULT:04o}"));
+    }
+    match kind {
+        WorkloadKind::Workspace => means,
+        WorkloadKind::Inference => super::serving::with_defaults(means),
+        WorkloadKind::Training => {
+            let at_once = means.parallelism.unwrap_or(1);
+            let completions = means.completions.or(Some(at_once));
+            WorkloadSpec { parallelism: Some(at_once), completions, ..means }
+        }
+        WorkloadKind::Distributed => {
+            let (least, most) = super::pods::range(&means);
+            WorkloadSpec {
+                num_workers: Some(most),
+                min_replicas: Some(least),
+                max_replicas: Some(most),
+                clean_pod_policy: means.clean_pod_policy.or(Some(CleanPodPolicy::Running)),
+                slots_per_worker: means.slots_per_worker.or(Some(1)),
+                mpi_launcher_creation_policy: means
+                    .mpi_launcher_creation_policy
+                    .or(Some(MpiLauncherCreationPolicy::AtStartup)),
+                ..means
+            }
+        }
     }
 }

@@ -24,12 +24,12 @@ use units::Instant;
 use uuid::Uuid;
 
 pub(crate) use cluster::{ClusterName, cluster, node, node_status};
-pub(crate) use defaults::with_defaults;
+pub(crate) use defaults::as_taken;
 pub(crate) use department::{department, department_creation, department_update};
 pub(crate) use event::{history, kubernetes_event, live_event};
 pub(crate) use explain::{diagnosis, explanation};
 pub(crate) use pod::{PodRow, pod};
-pub(crate) use pods::{fill_master, of_the_master};
+pub(crate) use pods::{check_kind, fill_master, of_the_master};
 pub(crate) use pool::{node_pool, pool_change, pool_creation};
 pub(crate) use priority::Class;
 pub(crate) use project::{creation, namespace, parent, project, update};
@@ -37,7 +37,7 @@ pub(crate) use revision::revision;
 pub(crate) use share::{ranks, shares, some_shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use typed::{asked_for, typed};
-pub(crate) use workload::{category, kind_name, phase_name, workload};
+pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
 
 use crate::edge::Fault;
 

@@ -28,8 +28,12 @@ pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, Fault> {
         place.affinity.push(each.collect::<Result<_, _>>()?);
     }
     for (at, one) in spec.tolerations.iter().flatten().enumerate() {
-        if one.exclude != Some(true) {
-            place.tolerations.push(toleration(&format!("spec.tolerations[{at}]"), one)?);
+        if one.exclude == Some(true) {
+            continue;
+        }
+        let toleration = toleration(&format!("spec.tolerations[{at}]"), one)?;
+        if !place.tolerations.contains(&toleration) {
+            place.tolerations.push(toleration);
         }
     }
     Ok(place)

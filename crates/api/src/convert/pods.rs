@@ -20,50 +20,60 @@ const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 type Pods = (PodSet, Vec<PodSet>, Option<Together>);
 
 /// Refuses fields of other kinds of workload.
-pub(super) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
-    let Some(spec) = &request.spec else { return Ok(()) };
-    let training = [
-        ("spec.completions", spec.completions.is_some()),
-        ("spec.parallelism", spec.parallelism.is_some()),
-    ];
+pub(crate) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
     let distributed = [
-        ("spec.distributedFramework", spec.distributed_framework.is_some()),
-        ("spec.numWorkers", spec.num_workers.is_some()),
-        ("spec.minReplicas", spec.min_replicas.is_some()),
-        ("spec.maxReplicas", spec.max_replicas.is_some()),
-        ("spec.cleanPodPolicy", spec.clean_pod_policy.is_some()),
-        ("spec.slotsPerWorker", spec.slots_per_worker.is_some()),
-        ("spec.mpiLauncherCreationPolicy", spec.mpi_launcher_creation_policy.is_some()),
-        ("spec.sshAuthMountPath", spec.ssh_auth_mount_path.is_some()),
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
     ];
+    if kind != WorkloadKind::Distributed {
+        refuse("", &distributed, "distributed workloads")?;
+    }
+    for (at, spec) in [("spec.", &request.spec), ("masterSpec.", &request.master_spec)] {
+        spec.as_ref().map_or(Ok(()), |spec| check_fields(kind, at, spec))?;
+    }
+    Ok(())
+}
+
+fn refuse(at: &str, fields: &[(&str, bool)], whose: &str) -> Result<(), Fault> {
+    fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
+        Err(Fault::field(&format!("{at}{field}"), format!("goes with {whose} only; leave it out")))
+    })
+}
+
+fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> {
+    let training =
+        [("completions", spec.completions.is_some()), ("parallelism", spec.parallelism.is_some())];
+    let distributed = [
+        ("distributedFramework", spec.distributed_framework.is_some()),
+        ("numWorkers", spec.num_workers.is_some()),
+        ("minReplicas", spec.min_replicas.is_some()),
+        ("maxReplicas", spec.max_replicas.is_some()),
+        ("cleanPodPolicy", spec.clean_pod_policy.is_some()),
+        ("slotsPerWorker", spec.slots_per_worker.is_some()),
+        ("mpiLauncherCreationPolicy", spec.mpi_launcher_creation_policy.is_some()),
+        ("sshAuthMountPath", spec.ssh_auth_mount_path.is_some()),
+    ];
     let inference = [
-        ("spec.autoscaling", spec.autoscaling.is_some()),
-        ("spec.servingPort", spec.serving_port.is_some()),
-        ("spec.servingConfiguration", spec.serving_configuration.is_some()),
-        ("spec.probes", spec.probes.as_ref().is_some_and(|probes| probes.readiness.is_some())),
+        ("autoscaling", spec.autoscaling.is_some()),
+        ("servingPort", spec.serving_port.is_some()),
+        ("servingConfiguration", spec.serving_configuration.is_some()),
+        ("probes", spec.probes.as_ref().is_some_and(|probes| probes.readiness.is_some())),
     ];
     let others = [
-        ("spec.backoffLimit", spec.backoff_limit.is_some()),
-        ("spec.restartPolicy", spec.restart_policy.is_some()),
-        ("spec.elastic", spec.elastic == Some(true)),
+        ("backoffLimit", spec.backoff_limit.is_some()),
+        ("restartPolicy", spec.restart_policy.is_some()),
+        ("elastic", spec.elastic == Some(true)),
     ];
-    let refuse = |fields: &[(&str, bool)], whose: &str| {
-        fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
-            Err(Fault::field(field, format!("goes with {whose} only; leave it out")))
-        })
-    };
     if kind != WorkloadKind::Training {
-        refuse(&training, "trainings")?;
+        refuse(at, &training, "trainings")?;
     }
     if kind != WorkloadKind::Distributed {
-        refuse(&distributed, "distributed workloads")?;
+        refuse(at, &distributed, "distributed workloads")?;
     }
     if kind == WorkloadKind::Inference {
-        refuse(&others, "workloads that end")
+        refuse(at, &others, "workloads that end")
     } else {
-        refuse(&inference, "inferences")
+        refuse(at, &inference, "inferences")
     }
 }
 
@@ -190,8 +200,7 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
         let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
         return Err(Fault::field(field, "goes with the framework PyTorch only; leave it out"));
     }
-    let most = max.or(number).or(min).unwrap_or(1);
-    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
+    let (least, most) = range(spec);
     if least > most {
         let why = format!("{least} workers at least are more than the {most} at most");
         return Err(Fault::field("spec.minReplicas", why));
@@ -201,6 +210,14 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
         return Err(Fault::field("spec.numWorkers", why));
     }
     Ok((least, most))
+}
+
+/// The same, right or wrong.
+pub(super) fn range(spec: &Wire) -> (u32, u32) {
+    let (number, min, max) = (spec.num_workers, spec.min_replicas, spec.max_replicas);
+    let most = max.or(number).or(min).unwrap_or(1);
+    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
+    (least, most)
 }
 
 fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
@@ -239,7 +256,7 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         ssh_auth_mount_path "sshAuthMountPath"
     );
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
-        let why = "is one for the whole workload; set it in spec and leave it out here";
+        let why = "is one for the whole workload; set it with the workers and leave it out here";
         return Err(Fault::field(field, why));
     }
     let mut below = spec.clone();

@@ -54,6 +54,56 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, Fault> {
     })
 }
 
+/// With everything said that has a default.
+pub(super) fn with_defaults(spec: Wire) -> Wire {
+    let (scaling, timing) =
+        (spec.autoscaling.unwrap_or_default(), spec.serving_configuration.unwrap_or_default());
+    let (port, probes) = (spec.serving_port.unwrap_or_default(), spec.probes.unwrap_or_default());
+    let (probe, usual) = (probes.readiness.unwrap_or_default(), Probe::default());
+    let seconds = |ms: u64| u32::try_from(ms / 1000).ok();
+    let start_s = timing.initialization_timeout_seconds.or(scaling.initialization_timeout_seconds);
+    let start_s = start_s.or(Some(START_S_DEFAULT));
+    let by_load = matches!(scaling.metric.as_deref(), Some("concurrency" | "throughput"));
+    let percentage = by_load.then(|| number_from_millis(PERCENT_MILLIS_DEFAULT.into()));
+    let least = scaling.min_replicas.unwrap_or(1);
+    let at_first = Some(least.max(1));
+    Wire {
+        autoscaling: Some(AutoScaling {
+            metric_threshold_percentage: scaling.metric_threshold_percentage.or(percentage),
+            min_replicas: Some(least),
+            max_replicas: scaling.max_replicas.or(at_first),
+            initial_replicas: scaling.initial_replicas.or(at_first),
+            activation_replicas: scaling.activation_replicas.or(at_first),
+            concurrency_hard_limit: scaling.concurrency_hard_limit.or(Some(0)),
+            scale_to_zero_retention_seconds: scaling.scale_to_zero_retention_seconds.or(Some(0)),
+            scale_down_delay_seconds: scaling.scale_down_delay_seconds.or(Some(0)),
+            initialization_timeout_seconds: start_s,
+            ..scaling
+        }),
+        serving_configuration: Some(ServingConfiguration {
+            initialization_timeout_seconds: start_s,
+            request_timeout_seconds: timing.request_timeout_seconds.or(Some(REQUEST_S_DEFAULT)),
+        }),
+        serving_port: Some(ServingPort {
+            protocol: port.protocol.or(Some(ServingPortProtocol::Http)),
+            authorization_type: port.authorization_type.or(Some(Authorization::Public)),
+            cluster_local_access_only: port.cluster_local_access_only.or(Some(false)),
+            ..port
+        }),
+        probes: Some(Probes {
+            readiness: Some(WireProbe {
+                initial_delay_seconds: probe.initial_delay_seconds.or(seconds(usual.first_ms)),
+                period_seconds: probe.period_seconds.or(seconds(usual.period_ms)),
+                timeout_seconds: probe.timeout_seconds.or(seconds(usual.wait_ms_max)),
+                success_threshold: probe.success_threshold.or(Some(usual.successes)),
+                failure_threshold: probe.failure_threshold.or(Some(usual.failures)),
+                handler: probe.handler,
+            }),
+        }),
+        ..spec
+    }
+}
+
 fn ms(seconds: u32) -> u64 {
     u64::from(seconds) * 1000
 }

@@ -52,6 +52,16 @@ pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
     }
 }
 
+/// Workloads of a kind, for people.
+pub(crate) const fn kind_plural(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training => "trainings",
+        WorkloadKind::Workspace => "workspaces",
+        WorkloadKind::Distributed => "distributed workloads",
+        WorkloadKind::Inference => "inferences",
+    }
+}
+
 /// What a kind is for.
 pub(crate) const fn category(kind: WorkloadKind) -> &'static str {
     match kind {

@@ -73,6 +73,16 @@ fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     shape::read(value).map_err(|fault| told(&fault))
 }
 
+/// Reads a part of a body that was taken as it came; the error names the field, which is at or below
+/// `at`.
+pub(crate) fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
+    shape::read(part).map_err(|fault| {
+        let path = fault.path().to_string();
+        let path = if path == "." { at.to_owned() } else { format!("{at}.{path}") };
+        Fault::field(&path, explain(fault.inner()))
+    })
+}
+
 fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let (path, fault) = (fault.path().to_string(), fault.inner());
     // Where the text stops being JSON, the path is that of the innocent field before it.

@@ -14,7 +14,7 @@ mod shape;
 pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
 };
-pub(crate) use body::{Body, parse as parse_json, read as read_body};
+pub(crate) use body::{Body, nearest, parse as parse_json, read as read_body, read_part};
 pub(crate) use csv::csv_line;
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};

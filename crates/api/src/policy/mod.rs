@@ -2,12 +2,13 @@
 //! go together. The nearest default counts; the rules of all of them must be kept, so that none
 //! loosens one further out.
 
+mod fields;
+mod items;
+mod merge;
+mod part;
 mod rules;
 
-use api_types::{
-    GpuRequestType, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
-};
-use axum::http::StatusCode;
+use api_types::{CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec};
 use control::view::WorkloadKind;
 use control::{Object, Scope};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,10 @@ use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes;
 
-use rules::{Judged, Rules};
+use part::Part;
+use rules::{Judged, wire};
+
+pub(crate) use merge::merge;
 
 /// A policy as it is kept; its object's name is the type of workloads it is for. Its content is
 /// kept as it was given, in the published form.
@@ -26,6 +30,9 @@ use rules::{Judged, Rules};
 pub(crate) struct Policy {
     pub(crate) name: String,
     pub(crate) body: PolicyBody,
+    /// The assets that it imposes, `<kind>/<id>`.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
 }
 
 impl Family for Policy {
@@ -43,105 +50,143 @@ pub(crate) const fn type_word(kind: WorkloadKind) -> &'static str {
 }
 
 /// The policies for a kind of workloads that hold in a scope, the nearest first.
-fn holding(state: &State, kind: WorkloadKind, scope: Scope) -> Result<Vec<Item<Policy>>, Fault> {
-    let near = scopes::around(scope, &state.control.view());
-    let place = |object: &Object| near.iter().position(|outer| *outer == object.scope);
-    let mut all = state.control.view().objects.all(Policy::KIND);
-    all.retain(|object| object.name == type_word(kind) && place(object).is_some());
-    all.sort_by_key(|object| place(object));
-    Ok(all.iter().map(Item::of).collect::<Result<_, _>>()?)
+pub(crate) struct Policies {
+    kind: WorkloadKind,
+    held: Vec<Held>,
 }
 
-/// Fills what a submission leaves out, and refuses what the rules do not allow.
-pub(crate) fn apply(
-    state: &State,
-    kind: WorkloadKind,
-    project: u64,
-    spec: &mut WorkloadSpec,
-) -> Result<(), Fault> {
-    let policies = holding(state, kind, Scope::Project(project))?;
-    let defaults = policies.iter().map(|policy| policy.body.body.defaults.clone());
-    let defaults =
-        defaults.fold(WorkloadSpec::default(), |near, far| near.over(far.unwrap_or_default()));
-    *spec = std::mem::take(spec).over(defaults.clone());
-    let judged =
-        Judged { said: spec, means: &meant(kind, spec), left_alone: &meant(kind, &defaults) };
-    let mut broken = Vec::new();
-    for policy in &policies {
-        let all = Rules::read(policy.body.body.rules.as_ref())?.broken_by(&judged);
-        let by = by(policy);
-        broken.extend(all.into_iter().map(|why| format!("{why} {by}")));
+/// One of them.
+struct Held {
+    scope: Scope,
+    /// Whose it is, for people.
+    by: String,
+    parts: Vec<Part>,
+}
+
+impl Policies {
+    pub(crate) fn around(state: &State, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
+        let near = scopes::around(scope, &state.control.view());
+        let place = |object: &Object| near.iter().position(|outer| *outer == object.scope);
+        let mut all = state.control.view().objects.all(Policy::KIND);
+        all.retain(|object| object.name == type_word(kind) && place(object).is_some());
+        all.sort_by_key(|object| place(object));
+        let held = |object| {
+            let Item { object, body } = Item::<Policy>::of(object)?;
+            let whose = scopes::word(scopes::kind_of(object.scope));
+            let by = format!("(policy `{}` of the {whose})", body.name);
+            let parts = Part::all(state, kind, object.scope, &body.body)
+                .map_err(|fault| Fault { message: format!("{} {by}", fault.message), ..fault })?;
+            Ok(Held { scope: object.scope, by, parts })
+        };
+        Ok(Self { kind, held: all.iter().map(held).collect::<Result<_, Fault>>()? })
     }
-    refuse(broken)
+
+    /// Fills what a submission leaves out. Answers the objects that values were taken from.
+    pub(crate) fn fill(&self, request: &mut CreationRequest) -> Vec<String> {
+        let (defaults, imposed) =
+            (self.all(0, |part| &part.defaults), self.all(0, |part| &part.imposed));
+        let nothing = WorkloadSpec::default();
+        if let ([_, defaults], [_, imposed]) = (&defaults[..], &imposed[..]) {
+            // A master that is as the workers are unless somebody says something else.
+            let (same, none) = (request.master_spec_same_as_worker, request.master_spec.is_none());
+            let differs = *imposed != nothing || (same.is_none() && *defaults != nothing);
+            if none && same != Some(false) && differs {
+                request.master_spec = Some(WorkloadSpec::default());
+                request.master_spec_same_as_worker = None;
+            }
+        }
+        let specs = [Some(request.spec.get_or_insert_default()), request.master_spec.as_mut()];
+        let mut uses = Vec::new();
+        for (n, spec) in specs.into_iter().enumerate().take(defaults.len()) {
+            let Some(spec) = spec else { continue };
+            let said = std::mem::take(spec).over(defaults[n].clone());
+            *spec = imposed[n].clone().over(said);
+            uses.extend(self.held.iter().flat_map(|held| held.parts[n].assets.clone()));
+        }
+        uses
+    }
+
+    /// Refuses what the rules do not allow.
+    pub(crate) fn judge(&self, request: &CreationRequest) -> Result<(), Fault> {
+        let as_worker = request.master_spec_same_as_worker != Some(false);
+        let master = request.master_spec.as_ref().or(request.spec.as_ref().filter(|_| as_worker));
+        let mut broken = Vec::new();
+        for (from, held) in self.held.iter().enumerate() {
+            let alone = self.alone(from)?;
+            for (n, part) in held.parts.iter().enumerate() {
+                let Some(said) = [request.spec.as_ref(), master][n] else { continue };
+                let taken = |spec: &WorkloadSpec| wire(&convert::as_taken(self.kind, spec.clone()));
+                let judged = Judged {
+                    said: wire(said),
+                    means: taken(said),
+                    left_alone: taken(&alone[n]),
+                    not_all: false,
+                };
+                let at = part.who.spec();
+                let all = part.rules.broken_by(&judged).into_iter();
+                broken.extend(all.map(|why| format!("{at}.{why} {}", held.by)));
+            }
+        }
+        refuse(broken)
+    }
+
+    /// What a submission would come to that says nothing, by the policies from this one outward.
+    fn alone(&self, from: usize) -> Result<Vec<WorkloadSpec>, Fault> {
+        let imposed = self.all(from, |part| &part.imposed).into_iter();
+        let both = imposed.zip(self.all(from, |part| &part.defaults));
+        let mut both = both.map(|(imposed, defaults)| imposed.over(defaults));
+        let (spec, master_spec) = (both.next(), both.next());
+        let mut request = CreationRequest { spec, master_spec, ..CreationRequest::default() };
+        convert::fill_master(&mut request)?;
+        Ok(request.spec.into_iter().chain(request.master_spec).collect())
+    }
+
+    /// Of each part the values of the policies from this one outward.
+    fn all(&self, from: usize, values: impl Fn(&Part) -> &WorkloadSpec) -> Vec<WorkloadSpec> {
+        let of = |n: usize| {
+            let all = self.held[from..].iter().map(|held| values(&held.parts[n]).clone());
+            all.fold(WorkloadSpec::default(), WorkloadSpec::over)
+        };
+        (0..fields::Who::of(self.kind).len()).map(of).collect()
+    }
 }
 
 fn refuse(broken: Vec<String>) -> Result<(), Fault> {
-    if broken.is_empty() {
-        return Ok(());
-    }
-    Err(Fault::new(StatusCode::BAD_REQUEST, broken.join("; ")))
+    if broken.is_empty() { Ok(()) } else { Err(Fault::bad(broken.join("; "))) }
 }
 
-/// Whose policy, for people.
-fn by(policy: &Item<Policy>) -> String {
-    let whose = scopes::word(scopes::kind_of(policy.object.scope));
-    format!("(policy `{}` of the {whose})", policy.body.name)
-}
-
-/// A specification as it will be taken: with every default, and a whole GPU as all of it.
-fn meant(kind: WorkloadKind, spec: &WorkloadSpec) -> WorkloadSpec {
-    let mut means = convert::with_defaults(kind, spec.clone());
-    if let Some(compute) = &mut means.compute {
-        let none = compute.gpu_devices_request.as_ref().is_some_and(|n| n.as_f64() == Some(0.0));
-        if compute.gpu_request_type.is_none() && !none {
-            compute.gpu_request_type = Some(GpuRequestType::Portion);
-            compute.gpu_portion_request = Some(1.into());
-        }
-    }
-    means
-}
-
-/// Refuses a policy whose defaults those further out do not allow: nobody could submit anything.
-pub(crate) fn check_around(
+/// Refuses a policy of a scope that can never be right, or whose defaults those further out do not
+/// allow: nobody could submit anything. Answers the assets it imposes.
+pub(crate) fn check(
     state: &State,
     kind: WorkloadKind,
     scope: Scope,
     body: &PolicyBody,
-) -> Result<(), Fault> {
-    let defaults = body.defaults.clone().unwrap_or_default();
+) -> Result<Vec<String>, Fault> {
+    let parts = Part::all(state, kind, scope, body)?;
     let mut broken = Vec::new();
-    for policy in holding(state, kind, scope)?.iter().filter(|policy| policy.object.scope != scope)
-    {
-        let outer = policy.body.body.defaults.clone().unwrap_or_default();
-        let all =
-            Rules::read(policy.body.body.rules.as_ref())?.broken_by_defaults(&defaults, &outer);
-        let by = by(policy);
-        broken.extend(all.into_iter().map(|why| format!("{why} {by}")));
+    for part in &parts {
+        part.check(kind)?;
+        broken.extend(part.broken_by(part, &part.values()));
     }
-    refuse(broken)
-}
-
-/// Refuses a policy that can never be right.
-pub(crate) fn check(body: &PolicyBody) -> Result<(), Fault> {
-    if asks_for_something(&body.imposed_assets) {
-        return Err(Fault::not_yet("policy.imposedAssets"));
+    let around = Policies::around(state, kind, scope)?;
+    for (from, held) in around.held.iter().enumerate().filter(|(_, held)| held.scope != scope) {
+        for ((part, outer), alone) in parts.iter().zip(&held.parts).zip(around.alone(from)?) {
+            let all = outer.broken_by(part, &alone).into_iter();
+            broken.extend(all.map(|why| format!("{why} {}", held.by)));
+        }
     }
-    let defaults = body.defaults.clone().unwrap_or_default();
-    if let Some(field) = defaults.all_not_yet().first() {
-        return Err(Fault::not_yet(format!("policy.defaults.{field}")));
-    }
-    if defaults.assets.is_some() {
-        return Err(Fault::not_yet("policy.defaults.assets"));
-    }
-    convert::check_spec(&defaults).map_err(|fault| {
-        let message = fault.message.replacen("spec.", "policy.defaults.", 1);
-        Fault { message, ..fault }
-    })?;
-    refuse(Rules::read(body.rules.as_ref())?.broken_by_defaults(&defaults, &defaults))
+    refuse(broken)?;
+    Ok(parts.into_iter().flat_map(|part| part.assets).collect())
 }
 
 /// A policy as it is shown.
 pub(crate) fn shown(item: &Item<Policy>) -> PolicyV2 {
+    PolicyV2 { meta: Some(meta(item)), policy: item.body.body.clone() }
+}
+
+/// What is known of a policy beside its content.
+pub(crate) fn meta(item: &Item<Policy>) -> PolicyMeta {
     let (object, body) = (&item.object, &item.body);
     let (mut project_id, mut department_id) = (None, None);
     match object.scope {
@@ -149,7 +194,7 @@ pub(crate) fn shown(item: &Item<Policy>) -> PolicyV2 {
         Scope::Department(id) => department_id = Some(id.to_string()),
         _ => {}
     }
-    let meta = PolicyMeta {
+    PolicyMeta {
         id: object.id.clone(),
         name: body.name.clone(),
         workload_type: object.name.clone(),
@@ -160,6 +205,5 @@ pub(crate) fn shown(item: &Item<Policy>) -> PolicyV2 {
         created_at: object.created_at.into(),
         updated_by: object.updated_by.clone(),
         updated_at: object.updated_at.into(),
-    };
-    PolicyV2 { meta: Some(meta), policy: body.body.clone() }
+    }
 }

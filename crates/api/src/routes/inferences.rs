@@ -14,7 +14,7 @@ use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
 
 use super::Shared;
-use super::typed::{Answer, accepted, comes_to, create, delete, find, read, source};
+use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
 use crate::edge::{Body, Caller, Fault, ListQuery};
@@ -121,12 +121,12 @@ fn changed(
         ..CreationRequest::default()
     };
     let asker = convert::Asker { subject: caller.subject.clone(), source: source(headers) };
-    let (_, mut spec) = comes_to(state, KIND, request, asker)?;
+    let (_, spec) = comes_to(state, KIND, request, asker)?;
     // Credentials are named anew; what values were taken from once is still where they are from.
     let named = &view.spec.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
     let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();
-    uses.append(&mut spec.uses);
+    add(&mut uses, spec.uses);
     // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
     Ok(WorkloadSpec {
         uses,

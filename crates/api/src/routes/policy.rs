@@ -1,6 +1,8 @@
 //! Policies: the same routes for every kind of workload.
 
-use api_types::{Policies, PolicyRequest, PolicyV2};
+use api_types::{
+    Policies, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyRequest, PolicyV2,
+};
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{FromRequestParts, State as FromState};
@@ -16,23 +18,37 @@ use crate::access::Where;
 use crate::convert;
 use crate::edge::{Body, Caller, Fault, NoContent, flag, parameters, unknown_word};
 use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete as del, get, put};
-use crate::policy::{Policy, check, check_around, shown, type_word};
+use crate::openapi::{Description, Input, Route, delete as del, get, patch, put};
+use crate::policy::{Policy, check, merge, meta, shown, type_word};
 use crate::scopes::{self, NamedScope};
 
+/// The routes of one kind of workload, with the published word for it in their names.
 macro_rules! of_kind {
-    ($kind:expr, $path:literal, $get:literal $put:literal $delete:literal) => {{
+    ($kind:ident, $path:literal, $one:literal) => {{
         let path = concat!("/api/v2/policy/", $path);
         let (of, place) = (Resource::Policies, Where::Anywhere);
-        let about = concat!("Sets the policy for ", $path, " of a scope");
+        let (read_id, write_id) = (
+            concat!("get_", $one, "_policy", "_v2"),
+            concat!("overwrite_", $one, "_policy", "_v2"),
+        );
+        let (change_id, delete_id) =
+            (concat!("update_", $one, "_policy", "_v2"), concat!("delete_", $one, "_policy"));
+        let about = concat!("The policy for ", $path, " of a scope");
         [
-            get(path, $get, concat!("The policy for ", $path, " of a scope"), read)
-                .needs(Read, of, place),
-            put(path, $put, about, write).needs(Update, of, place),
-            del(path, $delete, concat!("Deletes the policy for ", $path, " of a scope"), delete)
+            get(path, read_id, about, read).needs(Read, of, place),
+            put(path, write_id, concat!("Sets the policy for ", $path, " of a scope"), write)
+                .needs(Update, of, place),
+            patch(
+                path,
+                change_id,
+                concat!("Changes the policy for ", $path, " of a scope"),
+                change,
+            )
+            .needs(Update, of, place),
+            del(path, delete_id, concat!("Deletes the policy for ", $path, " of a scope"), delete)
                 .needs(Delete, of, place),
         ]
-        .map(|route| route.of("Policy").with($kind))
+        .map(|route| route.of("Policy").with(WorkloadKind::$kind))
     }};
 }
 
@@ -40,19 +56,21 @@ macro_rules! of_kind {
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let all = get("/api/v2/policy", "list_policies", "The policies", list);
     let all = all.of("Policy").needs(Read, Resource::Policies, Where::Anywhere);
-    let trainings = of_kind!(
-        WorkloadKind::Training, "trainings",
-        "get_training_policy_v2" "overwrite_training_policy_v2" "delete_training_policy"
-    );
-    let workspaces = of_kind!(
-        WorkloadKind::Workspace, "workspaces",
-        "get_workspace_policy_v2" "overwrite_workspace_policy_v2" "delete_workspace_policy"
-    );
-    [all].into_iter().chain(trainings).chain(workspaces)
+    let kinds = [
+        of_kind!(Training, "trainings", "training"),
+        of_kind!(Workspace, "workspaces", "workspace"),
+        of_kind!(Distributed, "distributed", "distributed"),
+        of_kind!(Inference, "inferences", "inference"),
+    ];
+    [all].into_iter().chain(kinds.into_iter().flatten())
 }
 
 const PARAMETERS: [(&str, Type, &str); 8] = [
-    ("workloadType", Type::String, "Only those for `training` or `workspace`"),
+    (
+        "workloadType",
+        Type::String,
+        "Only those for `training`, `workspace`, `distributed` or `inference`",
+    ),
     ("scope", Type::String, "Of this kind of scope"),
     ("projectId", Type::String, "Of this project"),
     ("departmentId", Type::String, "Of this department"),
@@ -129,7 +147,13 @@ async fn list(
             && query.workload_type.as_ref().is_none_or(|word| *word == item.object.name)
     };
     let all = state.all::<Policy>()?;
-    Ok(Json(Policies { policies: all.iter().filter(|item| wanted(item)).map(shown).collect() }))
+    let entry = |item: &Item<Policy>| PolicyListEntry {
+        workload_type: item.object.name.clone(),
+        meta: meta(item),
+        policy: item.body.body.clone(),
+    };
+    let policies = all.iter().filter(|item| wanted(item)).map(entry).collect();
+    Ok(Json(Policies { policies }))
 }
 
 /// The policy of exactly this scope, if there is one.
@@ -140,7 +164,10 @@ fn found(state: &Shared, kind: WorkloadKind, scope: Scope) -> Result<Option<Item
 }
 
 fn none(kind: WorkloadKind, scope: Scope) -> Fault {
-    let why = format!("there is no policy for {}s of {scope}", type_word(kind));
+    let why = format!(
+        "there is no policy for {} of {scope}; set one with PUT",
+        convert::kind_plural(kind)
+    );
     Fault::new(StatusCode::NOT_FOUND, why)
 }
 
@@ -156,14 +183,8 @@ async fn read(
     Ok(Json(shown(&item)))
 }
 
-async fn write(
-    FromState(state): FromState<Shared>,
-    Extension(kind): Extension<WorkloadKind>,
-    Extension(caller): Extension<Caller>,
-    query: PolicyQuery,
-    Body(request): Body<PolicyRequest>,
-) -> Result<Json<PolicyV2>, Fault> {
-    let meta = &request.meta;
+/// The scope that a request is about, if the caller may change the policy of it.
+fn scope_of(state: &Shared, caller: &Caller, meta: &PolicyCreationFields) -> Result<Scope, Fault> {
     let named = NamedScope {
         kind: meta.scope,
         cluster: meta.cluster_id.as_deref(),
@@ -172,13 +193,24 @@ async fn write(
     };
     let scope = state.scope("meta.", named)?;
     caller.must(Update, Resource::Policies, scope)?;
-    control::check_name(&request.meta.name).map_err(|why| Fault::field("meta.name", why))?;
-    check(&request.policy)?;
-    check_around(&state, kind, scope, &request.policy)?;
+    control::check_name(&meta.name).map_err(|why| Fault::field("meta.name", why))?;
+    Ok(scope)
+}
+
+/// `PUT`: the policy is that of the request.
+async fn write(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+    Body(request): Body<PolicyRequest>,
+) -> Result<Json<PolicyV2>, Fault> {
+    let scope = scope_of(&state, &caller, &request.meta)?;
+    let names = check(&state, kind, scope, &request.policy)?;
     if query.validate_only {
         return Ok(Json(PolicyV2 { meta: None, policy: request.policy }));
     }
-    let policy = Policy { name: request.meta.name, body: request.policy };
+    let policy = Policy { name: request.meta.name, body: request.policy, names };
     if found(&state, kind, scope)?.is_none() {
         match state.make(&caller, scope, type_word(kind), &policy).await {
             // Somebody else has just set one: this one comes after it.
@@ -193,6 +225,36 @@ async fn write(
     };
     let made = state.change(&caller, &before.object.id, edit).await?;
     Ok(Json(shown(&made)))
+}
+
+/// `PATCH`: what is left out stays.
+async fn change(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    query: PolicyQuery,
+    Body(request): Body<PolicyChangeRequest>,
+) -> Result<Json<PolicyV2>, Fault> {
+    let scope = scope_of(&state, &caller, &request.meta)?;
+    let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
+    let reset = request.reset.unwrap_or_default();
+    let after = merge(before.body.body.clone(), &request.policy, &reset)?;
+    check(&state, kind, scope, &after)?;
+    if query.validate_only {
+        return Ok(Json(PolicyV2 { meta: None, policy: after }));
+    }
+    let (checked, name) = (state.clone(), request.meta.name);
+    let edit = move |_: &mut String, kept: &mut Policy| {
+        // Over what somebody else has made of it at this moment, and together with that.
+        let merged = || {
+            let body = merge(kept.body.clone(), &request.policy, &reset)?;
+            let names = check(&checked, kind, scope, &body)?;
+            Ok(Policy { name: name.clone(), body, names })
+        };
+        *kept = merged().map_err(Fault::into_refusal)?;
+        Ok(())
+    };
+    Ok(Json(shown(&state.change(&caller, &before.object.id, edit).await?)))
 }
 
 async fn delete(

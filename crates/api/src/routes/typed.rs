@@ -16,7 +16,7 @@ use crate::assets::{compose, take_secrets};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
 use crate::openapi::{Route, delete as del, get, post};
-use crate::policy;
+use crate::policy::Policies;
 
 pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 
@@ -126,9 +126,11 @@ pub(super) fn comes_to(
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
     let project_id = convert::project_id("projectId", &request.project_id)?;
-    let uses = compose(state, kind, &mut request)?;
-    policy::apply(state, kind, project_id, request.spec.get_or_insert_default())?;
+    let mut uses = compose(state, kind, &mut request)?;
+    let policies = Policies::around(state, kind, Scope::Project(project_id))?;
+    add(&mut uses, policies.fill(&mut request));
     convert::fill_master(&mut request)?;
+    policies.judge(&request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec
@@ -136,17 +138,23 @@ pub(super) fn comes_to(
         .map(|master| take_secrets(state, project_id, master).map_err(convert::of_the_master));
     let master = master.transpose()?;
     let (project_id, mut spec) = convert::command(kind, request, asker)?;
-    spec.uses = uses;
     for set in spec.sets_mut() {
         let own = master.as_ref().filter(|_| set.role == control::MASTER);
         set.pod.secrets.clone_from(own.unwrap_or(&secrets));
     }
-    for secret in secrets.iter().chain(master.iter().flatten()) {
-        if !spec.uses.contains(&secret.object) {
-            spec.uses.push(secret.object.clone());
+    let secrets = secrets.iter().chain(master.iter().flatten());
+    add(&mut uses, secrets.map(|secret| secret.object.clone()));
+    spec.uses = uses;
+    Ok((project_id, spec))
+}
+
+/// Adds objects to those that values are from.
+pub(super) fn add(uses: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+    for object in more {
+        if !uses.contains(&object) {
+            uses.push(object);
         }
     }
-    Ok((project_id, spec))
 }
 
 pub(super) fn accepted(state: &Shared, view: &WorkloadView) -> Answer {

@@ -150,7 +150,7 @@ impl Stage {
             }),
             _ if method == "PUT" && path.starts_with("/api/v1/asset/") => json!({"spec": {}}),
             _ if path.starts_with(TEMPLATES) && method.starts_with('P') => json!({"spec": {}}),
-            _ if method == "PUT" && path.starts_with("/api/v2/policy/") => json!({
+            _ if method.starts_with('P') && path.starts_with("/api/v2/policy/") => json!({
                 "meta": {"name": "p", "scope": "project",
                          "projectId": target.project.parse::<u64>().unwrap()},
             }),

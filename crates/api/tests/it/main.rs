@@ -22,6 +22,8 @@ mod metrics;
 mod openapi;
 mod people;
 mod policy;
+mod policy_lists;
+mod policy_parts;
 mod pools;
 mod properties;
 mod provider;

@@ -11,17 +11,22 @@ const TRAININGS: &str = "/api/v1/workloads/trainings";
 
 /// Sets the policy of a scope.
 async fn set(server: &Server, meta: Value, policy: Value) -> Value {
+    set_for(server, "trainings", meta, policy).await
+}
+
+/// The same for another kind of workload.
+pub(crate) async fn set_for(server: &Server, kind: &str, meta: Value, policy: Value) -> Value {
     let body = json!({"meta": meta, "policy": policy}).to_string();
-    let (status, made) = server.raw("PUT", PATH, &body).await;
+    let (status, made) = server.raw("PUT", &format!("/api/v2/policy/{kind}"), &body).await;
     assert_eq!(status, StatusCode::OK, "{made}");
     made
 }
 
-fn tenant() -> Value {
+pub(crate) fn tenant() -> Value {
     json!({"name": "t", "scope": "tenant"})
 }
 
-fn team_a() -> Value {
+pub(crate) fn team_a() -> Value {
     json!({"name": "a", "scope": "project", "projectId": 1})
 }
 
@@ -104,7 +109,8 @@ async fn a_policy_is_checked_set_replaced_and_deleted() {
     let one = format!("{PATH}?scope=project&projectId=1");
     assert_eq!(server.get(&one).await["policy"], json!({"defaults": {"image": "i"}}));
     let all = server.get("/api/v2/policy?workloadType=training").await;
-    assert_eq!(all["policies"][0]["meta"]["name"], "a");
+    let listed = &all["policies"][0];
+    assert_eq!((&listed["type"], &listed["meta"]["name"]), (&json!("training"), &json!("a")));
     assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
     refused(&server, ("GET", &one, &Value::Null), 404, "there is no policy for trainings").await;
 }
@@ -114,7 +120,11 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
     let server = Server::with_teams().await;
     let rules = |rules: Value| json!({"rules": rules});
     for (policy, status, message) in [
-        (rules(json!({"image": {"requird": true}})), 400, "policy.rules.image: unknown field"),
+        (
+            rules(json!({"image": {"requird": true}})),
+            400,
+            "policy.rules.image.requird: unknown field",
+        ),
         (
             rules(json!({"ports": {"required": true}})),
             400,
@@ -140,7 +150,39 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         (json!({"defaults": {"imgae": "b"}}), 400, "policy.defaults.imgae: unknown field"),
         (json!({"defaults": {"args": "'"}}), 400, "policy.defaults.args: `'` has a quote"),
         (json!({"defaults": {"tty": true}}), 422, "policy.defaults.tty is not supported yet"),
-        (json!({"imposedAssets": ["x"]}), 422, "policy.imposedAssets is not supported yet"),
+        (json!({"imposedAssets": ["x"]}), 404, "policy.imposedAssets: asset x was not found"),
+        (json!({"imposedAssets": "x"}), 400, "policy.imposedAssets: invalid type: string"),
+        (
+            rules(json!({"compute": {"gpuDeviceRequest": {}}})),
+            400,
+            "policy.rules.compute.gpuDeviceRequest: there are no rules for this field; did you mean `compute.gpuDevicesRequest`?",
+        ),
+        (
+            json!({"defaults": {"numWorkers": 2}}),
+            400,
+            "policy.defaults.numWorkers: goes with distr",
+        ),
+        (
+            json!({"defaults": {"assets": {"compute": "x"}}}),
+            400,
+            "policy.defaults.assets: a policy",
+        ),
+        (
+            rules(json!({"labels": {"instances": {"locket": []}}})),
+            400,
+            "policy.rules.labels.instances.locket: unknown field `locket`; did you mean `locked`?",
+        ),
+        (
+            rules(json!({"tolerations": {"attributes": {"efect": {}}}})),
+            400,
+            "policy.rules.tolerations.attributes.efect: there are no rules for this; there are for \
+             effect, key",
+        ),
+        (
+            json!({"defaults": {"labels": {"instance": []}}}),
+            400,
+            "policy.defaults.labels.instance: unknown field `instance`; did you mean `instances`?",
+        ),
     ] {
         let body = json!({"meta": tenant(), "policy": policy});
         refused(&server, ("PUT", PATH, &body), status, message).await;
@@ -270,4 +312,45 @@ async fn a_policy_set_by_many_at_once_is_set() {
     }
     let path = "/api/v2/policy?projectId=1";
     assert_eq!(server.get(path).await["policies"], json!([]), "the tenant's is not the project's");
+}
+
+#[tokio::test]
+async fn a_change_of_a_policy_leaves_the_rest_as_it_is() {
+    let server = Server::with_teams().await;
+    let patch = async |policy: Value, reset: Value| {
+        let body = json!({"meta": team_a(), "policy": policy, "reset": reset}).to_string();
+        server.raw("PATCH", PATH, &body).await
+    };
+    let (status, _) = patch(json!({}), json!([])).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "there is none yet");
+    let rules = json!({"image": {"required": true}, "backoffLimit": {"min": 1, "max": 3}});
+    let defaults = json!({"backoffLimit": 2, "workingDir": "/w"});
+    set(&server, team_a(), json!({"rules": rules, "defaults": defaults})).await;
+    let more = json!({"rules": {"backoffLimit": {"max": 4}}, "defaults": {"args": "x"}});
+    let (_, changed) = patch(more, json!(["workingDir", "image"])).await;
+    let want = json!({"rules": {"backoffLimit": {"min": 1, "max": 4}},
+        "defaults": {"backoffLimit": 2, "args": "x"}});
+    assert_eq!(changed["policy"], want);
+    for (policy, reset, message) in [
+        (json!({"defaults": {"backoffLimit": 9}}), json!([]), "policy.defaults.backoffLimit: 9 is"),
+        (json!({}), json!(["compute.gpu"]), "reset[0]: `compute.gpu` has no default and no rule"),
+    ] {
+        let (status, answer) = patch(policy, reset).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        assert!(answer["message"].as_str().unwrap().starts_with(message), "{answer}");
+    }
+    let (_, gone) = patch(json!({"rules": {"backoffLimit": null}}), json!([])).await;
+    assert_eq!(gone["policy"]["rules"], json!({}));
+}
+
+#[tokio::test]
+async fn a_rule_further_out_holds_whichever_was_set_first() {
+    let server = Server::with_teams().await;
+    set(&server, team_a(), json!({"defaults": {"backoffLimit": 5}})).await;
+    let rules = json!({"backoffLimit": {"canEdit": false}});
+    set(&server, tenant(), json!({"defaults": {"backoffLimit": 1}, "rules": rules})).await;
+    let message = "spec.backoffLimit: 5 is not allowed: it cannot be edited, only 1 is allowed \
+                   (policy `t` of the tenant)";
+    let job = server.job("x", &json!({"image": "i"}));
+    refused(&server, ("POST", TRAININGS, &job), 400, message).await;
 }

@@ -12,6 +12,7 @@ mod inference;
 mod install;
 mod load;
 mod matching;
+mod policies;
 mod quickstart;
 mod sandbox;
 mod secrets;

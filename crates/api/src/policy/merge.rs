@@ -1,0 +1,55 @@
+//! Changes of a policy: what is added to what there was, and what is taken away.
+
+use api_types::PolicyBody;
+use serde_json::Value;
+
+use crate::edge::Fault;
+
+/// A policy after a change. Values take the place of those there were; `null` takes one away, as does
+/// a path in `reset`.
+pub(crate) fn merge(
+    mut kept: PolicyBody,
+    change: &PolicyBody,
+    reset: &[String],
+) -> Result<PolicyBody, Fault> {
+    for (at, path) in reset.iter().enumerate() {
+        let pointer = format!("/{}", path.trim_start_matches("$.").replace('.', "/"));
+        let gone = [&mut kept.defaults, &mut kept.rules].map(|part| take(part.as_mut(), &pointer));
+        if gone.iter().all(Option::is_none) {
+            let why = format!("`{}` has no default and no rule", units::shown(path));
+            return Err(Fault::field(&format!("reset[{at}]"), why));
+        }
+    }
+    for (part, change) in [
+        (&mut kept.defaults, &change.defaults),
+        (&mut kept.rules, &change.rules),
+        (&mut kept.imposed_assets, &change.imposed_assets),
+    ] {
+        if let Some(change) = change {
+            put(part.get_or_insert_default(), change);
+        }
+    }
+    Ok(kept)
+}
+
+fn take(from: Option<&mut Value>, pointer: &str) -> Option<Value> {
+    let (outer, name) = pointer.rsplit_once('/')?;
+    from?.pointer_mut(outer)?.as_object_mut()?.remove(name)
+}
+
+/// Puts a value over another one, field by field.
+fn put(to: &mut Value, change: &Value) {
+    let Some(fields) = change.as_object() else {
+        to.clone_from(change);
+        return;
+    };
+    if !to.is_object() {
+        *to = Value::Object(serde_json::Map::new());
+    }
+    for (name, change) in fields {
+        match change {
+            Value::Null => drop(to.as_object_mut().map(|to| to.remove(name))),
+            change => put(&mut to[name], change),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Rules for the items of lists: which may be added, which stay, and what each may hold.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::policy::{set_for, team_a, tenant};
+use crate::refusals::refused;
+use crate::server::Server;
+
+const TRAININGS: &str = "/api/v1/workloads/trainings";
+const BY: &str = "(policy `t` of the tenant)";
+
+fn one(name: &str, value: &str) -> Value {
+    json!({"name": name, "value": value})
+}
+
+fn job(server: &Server, variables: Value) -> Value {
+    server.job("x", &json!({"image": "i", "environmentVariables": variables}))
+}
+
+async fn with(rules: Value) -> Server {
+    let server = Server::with_teams().await;
+    let defaults =
+        json!({"environmentVariables": {"instances": [one("HOME", "/h"), one("TZ", "UTC")]}});
+    let rules = json!({"environmentVariables": {"instances": rules}});
+    set_for(&server, "trainings", tenant(), json!({"defaults": defaults, "rules": rules})).await;
+    server
+}
+
+#[tokio::test]
+async fn a_locked_item_stays_as_it_is() {
+    let server = with(json!({"locked": ["HOME", "LD_PRELOAD"]})).await;
+    let gone = json!({"name": "HOME", "exclude": true});
+    let secret = json!({"name": "HOME", "secret": {"name": "s"}});
+    for variables in [
+        json!([one("HOME", "/x")]),
+        json!([gone]),
+        json!([secret]),
+        // Of two with one name the last would count.
+        json!([one("HOME", "/h"), one("HOME", "/x")]),
+    ] {
+        let message = format!("spec.environmentVariables: `HOME` is locked; leave it out {BY}");
+        refused(&server, ("POST", TRAININGS, &job(&server, variables)), 400, &message).await;
+    }
+    let message = format!("spec.environmentVariables: `LD_PRELOAD` is locked; leave it out {BY}");
+    let body = job(&server, json!([one("LD_PRELOAD", "x")]));
+    refused(&server, ("POST", TRAININGS, &body), 400, &message).await;
+    let body = job(&server, json!([one("HOME", "/h"), one("TZ", "CET"), one("A", "1")]));
+    let (status, made) = server.post(TRAININGS, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let all = json!([one("A", "1"), one("HOME", "/h"), one("TZ", "CET")]);
+    assert_eq!(made["spec"]["environmentVariables"], all);
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_added_defaults_can_be_changed_and_taken_away() {
+    let server = with(json!({"canAdd": false})).await;
+    let message =
+        format!("spec.environmentVariables: `A` cannot be added; there are `HOME`, `TZ` {BY}");
+    let body = job(&server, json!([one("A", "1")]));
+    refused(&server, ("POST", TRAININGS, &body), 400, &message).await;
+    let gone = json!({"name": "TZ", "exclude": true});
+    let body = job(&server, json!([one("HOME", "/x"), gone, {"name": "B", "exclude": true}]));
+    let (status, made) = server.post(TRAININGS, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    assert_eq!(made["spec"]["environmentVariables"], json!([one("HOME", "/x")]));
+}
+
+#[tokio::test]
+async fn a_list_rule_further_out_is_not_loosened_by_defaults() {
+    let server = with(json!({"canAdd": false, "locked": ["HOME"]})).await;
+    for (item, what) in
+        [(one("A", "1"), "`A` cannot be added"), (one("HOME", "/x"), "`HOME` is locked")]
+    {
+        let policy = json!({"defaults": {"environmentVariables": {"instances": [item]}}});
+        let body = json!({"meta": team_a(), "policy": policy});
+        let message = format!("policy.defaults.environmentVariables: {what}");
+        refused(&server, ("PUT", "/api/v2/policy/trainings", &body), 400, &message).await;
+    }
+    let defaults = json!({"environmentVariables": [one("TZ", "CET")]});
+    set_for(&server, "trainings", team_a(), json!({"defaults": defaults})).await;
+    let (_, made) = server.post(TRAININGS, job(&server, json!([]))).await;
+    assert_eq!(made["spec"]["environmentVariables"], json!([one("HOME", "/h"), one("TZ", "CET")]));
+}
+
+#[tokio::test]
+async fn the_fields_of_each_item_have_rules() {
+    let server = Server::with_teams().await;
+    let effect = json!({"required": true, "options": [{"value": "NoSchedule"}]});
+    let rules = json!({"tolerations": {"attributes": {"effect": effect}},
+        "compute": {"extendedResources": {"instances": {"canAdd": false}}}});
+    set_for(&server, "trainings", tenant(), json!({"rules": rules})).await;
+    let mig = json!([{"resource": "nvidia.com/mig-1g.10gb", "quantity": "1"}]);
+    for (spec, what) in [
+        (json!({"tolerations": [{"key": "k"}]}), "tolerations[0].effect: is required"),
+        (
+            json!({"tolerations": [{"key": "k", "effect": "NoExecute"}]}),
+            "tolerations[0].effect: \"NoExecute\" is not allowed; options are \"NoSchedule\"",
+        ),
+        (
+            json!({"compute": {"extendedResources": mig}}),
+            "compute.extendedResources: `nvidia.com/mig-1g.10gb` cannot be added; leave it out",
+        ),
+    ] {
+        let mut job = server.job("x", &spec);
+        job["spec"]["image"] = json!("i");
+        refused(&server, ("POST", TRAININGS, &job), 400, &format!("spec.{what} {BY}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_is_one_value_has_options_for_each_element() {
+    let server = Server::with_teams().await;
+    let rules = json!({"nodePools": {"options": [{"value": "default"}]}});
+    let defaults = json!({"nodePools": ["default"]});
+    set_for(&server, "trainings", tenant(), json!({"rules": rules, "defaults": defaults})).await;
+    let body = server.job("x", &json!({"image": "i", "nodePools": ["default", "big"]}));
+    let message = format!("spec.nodePools: \"big\" is not allowed; options are \"default\" {BY}");
+    refused(&server, ("POST", TRAININGS, &body), 400, &message).await;
+    let (status, made) = server.post(TRAININGS, server.job("y", &json!({"image": "i"}))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+}
