@@ -111,8 +111,9 @@ pub use submit::{
     TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
-    NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
-    TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
+    NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
+    TemplateMasterSection, TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta,
+    WorkloadTemplate, WorkloadType,
 };
 pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,

@@ -1,10 +1,10 @@
 //! Workload templates: specifications that are kept under a name, to begin with.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{ScopeType, Time};
+use crate::{Later, ScopeType, Time, WorkloadSpec};
 
 /// Type of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -37,17 +37,32 @@ pub struct TemplateCreationMeta {
 
 /// A new template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TemplateCreation<S> {
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TemplateCreation {
     /// Name and scope.
     pub meta: TemplateCreationMeta,
     /// The values to begin with.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    pub spec: Option<S>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<WorkloadSpec>,
+    /// Of distributed workloads: as in a creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec_same_as_worker: Option<bool>,
+    /// Of distributed workloads: the master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<TemplateMasterSection>,
 }
 
-const fn none<S>() -> Option<S> {
-    None
+/// The master in a template of distributed workloads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateMasterSection {
+    /// Its values. What it leaves out is as with the workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<WorkloadSpec>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub assets: Later,
 }
 
 /// What to change of what all templates have. The scope stays.
@@ -63,15 +78,24 @@ pub struct TemplateUpdateMeta {
 }
 
 /// A changed template.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TemplateUpdate<S> {
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TemplateUpdate {
     /// Name; what is left out stays.
     #[serde(default)]
     pub meta: TemplateUpdateMeta,
     /// The values.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    pub spec: Option<S>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<WorkloadSpec>,
+    /// Of distributed workloads: as in a creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec_same_as_worker: Option<bool>,
+    /// Of distributed workloads: the master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<TemplateMasterSection>,
+    /// `PATCH`: values that are taken away before that, such as `spec.image`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields_to_clear: Option<Vec<String>>,
 }
 
 /// What is known of a template beside its values.
@@ -112,11 +136,18 @@ pub struct TemplateMetaFields {
 
 /// A template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct WorkloadTemplate {
     /// Name and scope.
     pub meta: TemplateMetaFields,
     /// The values, in the form of a creation of its type.
     pub spec: Value,
+    /// Of distributed workloads: as in a creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_spec_same_as_worker: Option<bool>,
+    /// Of distributed workloads: the master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<TemplateMasterSection>,
 }
 
 /// A page of templates.
@@ -144,9 +175,3 @@ pub struct NameAvailability {
     /// Whether it is.
     pub available: bool,
 }
-
-/// Values of a type of workload that this server does not run yet; kept as they are.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct OpenSpec(pub Map<String, Value>);

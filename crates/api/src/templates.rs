@@ -1,20 +1,19 @@
 //! Workload templates. Owns: how they are kept, checked and shown.
 
 use api_types::{
-    AssetIds, OpenSpec, TENANT_ID, TemplateMetaFields, WorkloadSpec, WorkloadTemplate, WorkloadType,
+    CreationRequest, TENANT_ID, TemplateMasterSection, TemplateMetaFields, WorkloadSpec,
+    WorkloadTemplate, WorkloadType, asks_for_something,
 };
 use control::Scope;
 use control::view::{View, WorkloadKind};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use units::Instant;
-use utoipa::ToSchema;
 
 use crate::State;
 use crate::assets;
 use crate::convert;
-use crate::edge::{Fault, Row, Scalar, Type};
+use crate::edge::{Fault, Row, Scalar, Type, read_part, take_part};
 use crate::objects::{Family, Item};
 use crate::scopes;
 
@@ -24,6 +23,10 @@ pub(crate) struct Template {
     pub(crate) description: Option<String>,
     pub(crate) workload_type: WorkloadType,
     pub(crate) spec: Value,
+    #[serde(default)]
+    pub(crate) master_spec_same_as_worker: Option<bool>,
+    #[serde(default)]
+    pub(crate) master: Option<Value>,
     /// The assets that its values name, `<kind>/<id>`.
     #[serde(default)]
     pub(crate) names: Vec<String>,
@@ -33,46 +36,65 @@ impl Family for Template {
     const KIND: &'static str = "template";
 }
 
-/// Values that a template can have.
-pub(crate) trait TemplateSpec:
-    Serialize + DeserializeOwned + ToSchema + Default + Clone + Send + Sync + 'static
-{
+/// The values of a template.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Values {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) master_spec_same_as_worker: Option<bool>,
+    pub(crate) master: Option<WorkloadSpec>,
+}
+
+impl Values {
+    /// From their published form.
+    pub(crate) fn new(
+        spec: Option<WorkloadSpec>,
+        master_spec_same_as_worker: Option<bool>,
+        master: Option<TemplateMasterSection>,
+    ) -> Result<Self, Fault> {
+        let master = master.unwrap_or_default();
+        if asks_for_something(&master.assets) {
+            return Err(Fault::not_yet("master.assets"));
+        }
+        Ok(Self { spec: spec.unwrap_or_default(), master_spec_same_as_worker, master: master.spec })
+    }
+
     /// Refuses what can never be right.
-    fn check(&self) -> Result<(), Fault>;
+    pub(crate) fn check(&self, kind: WorkloadKind) -> Result<(), Fault> {
+        let of_the_master = |fault: Fault| {
+            let message = fault.message.replacen("masterSpec", "master.spec", 1);
+            Fault { message, ..fault }
+        };
+        let mut request = CreationRequest {
+            spec: Some(self.spec.clone()),
+            master_spec_same_as_worker: self.master_spec_same_as_worker,
+            master_spec: self.master.clone(),
+            ..CreationRequest::default()
+        };
+        convert::check_kind(kind, &request).map_err(of_the_master)?;
+        convert::check_spec(&self.spec)?;
+        let Some(master) = &self.master else { return Ok(()) };
+        if self.master_spec_same_as_worker == Some(true) {
+            let why = "goes without masterSpecSameAsWorker; leave out one of them";
+            return Err(Fault::field("master.spec", why));
+        }
+        let checked = convert::check_spec(master).map_err(convert::of_the_master);
+        checked.and_then(|()| convert::fill_master(&mut request)).map_err(of_the_master)
+    }
+
     /// These values, and where there is none that of `below`.
-    fn over(self, below: Self) -> Self;
-    /// The assets it names.
-    fn assets(&self) -> AssetIds;
-}
-
-impl TemplateSpec for WorkloadSpec {
-    fn check(&self) -> Result<(), Fault> {
-        convert::check_spec(self)
-    }
-
-    fn over(self, below: Self) -> Self {
-        self.over(below)
-    }
-
-    fn assets(&self) -> AssetIds {
-        self.assets.clone().unwrap_or_default()
-    }
-}
-
-impl TemplateSpec for OpenSpec {
-    fn check(&self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn over(self, mut below: Self) -> Self {
-        below.0.extend(self.0);
-        below
-    }
-
-    /// Its values are kept as they are; what is under this name says nothing if it is something else.
-    fn assets(&self) -> AssetIds {
-        let named = self.0.get("assets").map(AssetIds::deserialize);
-        named.and_then(Result::ok).unwrap_or_default()
+    pub(crate) fn over(self, below: Self) -> Self {
+        let master = match (self.master, below.master) {
+            (own, _) if self.master_spec_same_as_worker == Some(true) => own,
+            (Some(own), Some(below)) => Some(own.over(below)),
+            (own, below) => own.or(below),
+        };
+        // What a master is says that it is not as the workers are.
+        let below_same = below.master_spec_same_as_worker.filter(|_| master.is_none());
+        Self {
+            spec: self.spec.over(below.spec),
+            master_spec_same_as_worker: self.master_spec_same_as_worker.or(below_same),
+            master,
+        }
     }
 }
 
@@ -86,24 +108,61 @@ pub(crate) const fn type_of(kind: WorkloadKind) -> WorkloadType {
     }
 }
 
-/// The values of a template.
-pub(crate) fn spec_of<S: TemplateSpec>(body: &Template) -> Result<S, control::Error> {
-    S::deserialize(&body.spec).map_err(|error| control::Error::Internal {
-        message: format!("a template cannot be read: {error}"),
-    })
-}
-
 impl Template {
+    /// One without values.
+    pub(crate) fn new(description: Option<String>, workload_type: WorkloadType) -> Self {
+        let (spec, names) = (Value::Null, Vec::new());
+        let (master, master_spec_same_as_worker) = (None, None);
+        Self { description, workload_type, spec, master_spec_same_as_worker, master, names }
+    }
+
+    /// Its values.
+    pub(crate) fn values(&self) -> Result<Values, Fault> {
+        Ok(Values {
+            spec: read_part("spec", self.spec.clone())?,
+            master_spec_same_as_worker: self.master_spec_same_as_worker,
+            master: self.master.clone().map(|spec| read_part("master.spec", spec)).transpose()?,
+        })
+    }
+
     /// Takes these values, whose assets must be there for a template in this scope.
-    pub(crate) fn set<S: TemplateSpec>(
+    pub(crate) fn set(
         &mut self,
         view: &View,
         scope: Scope,
-        spec: &S,
+        values: &Values,
     ) -> Result<(), control::Error> {
-        self.names = assets::keys(view, scope, &spec.assets())?;
+        let assets = values.spec.assets.clone().unwrap_or_default();
+        self.names = assets::keys(view, scope, &assets)?;
         // Its own type has read it from JSON.
-        self.spec = serde_json::to_value(spec).unwrap_or_default();
+        let wire = |spec| serde_json::to_value(spec).unwrap_or_default();
+        self.spec = wire(&values.spec);
+        self.master = values.master.as_ref().map(wire);
+        self.master_spec_same_as_worker = values.master_spec_same_as_worker;
+        Ok(())
+    }
+
+    /// Takes values away, such as `spec.image`.
+    pub(crate) fn clear(&mut self, fields: &[String]) -> Result<(), Fault> {
+        let mut all = json!({
+            "spec": self.spec,
+            "master": {"spec": self.master},
+            "masterSpecSameAsWorker": self.master_spec_same_as_worker,
+        });
+        for (at, path) in fields.iter().enumerate() {
+            if take_part(&mut all, path).is_none_or(|value| value.is_null()) {
+                let why = format!(
+                    "`{}` is not set; give a path such as `spec.image`",
+                    units::shown(path)
+                );
+                return Err(Fault::field(&format!("fieldsToClear[{at}]"), why));
+            }
+        }
+        let left = |value: Option<Value>| value.filter(|value| !value.is_null());
+        self.master = left(take_part(&mut all, "master.spec"));
+        self.master_spec_same_as_worker =
+            left(take_part(&mut all, "masterSpecSameAsWorker")).and_then(|same| same.as_bool());
+        self.spec = take_part(&mut all, "spec").unwrap_or_else(|| json!({}));
         Ok(())
     }
 }
@@ -133,7 +192,14 @@ pub(crate) fn shown(state: &State, item: &Item<Template>) -> WorkloadTemplate {
         updated_by: object.updated_by.clone(),
         updated_at: object.updated_at.into(),
     };
-    WorkloadTemplate { meta, spec: body.spec.clone() }
+    // A part of one that cannot be read any more is left out here, and refused where it is used.
+    let spec = body.master.clone().and_then(|spec| serde_json::from_value(spec).ok());
+    WorkloadTemplate {
+        meta,
+        spec: body.spec.clone(),
+        master_spec_same_as_worker: body.master_spec_same_as_worker,
+        master: spec.map(|spec| TemplateMasterSection { spec: Some(spec), assets: None }),
+    }
 }
 
 impl Row for Item<Template> {

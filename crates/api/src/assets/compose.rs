@@ -15,7 +15,7 @@ use crate::convert;
 use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes;
-use crate::templates::{self, Template};
+use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
 pub(crate) fn compose(
@@ -33,13 +33,21 @@ pub(crate) fn compose(
     let mut from =
         Sources { state, kind, near: scopes::around(project, &state.control.view()), uses: vec![] };
     let (own, chosen) = split(own);
-    let (preset, mut presets) = split(from.template(template.as_deref())?);
+    let preset = from.template(template.as_deref())?;
+    let (spec, mut presets) = split(preset.spec);
     // What the request names replaces what the template names.
     presets.environment.take_if(|_| chosen.environment.is_some());
     presets.compute.take_if(|_| chosen.compute.is_some());
-    let own = own.over(from.assets("spec.assets", chosen)?);
-    let preset = preset.over(from.assets("templateId: spec.assets", presets)?);
-    request.spec = Some(own.over(preset));
+    let own = Values {
+        spec: own.over(from.assets("spec.assets", chosen)?),
+        master_spec_same_as_worker: request.master_spec_same_as_worker,
+        master: request.master_spec.take(),
+    };
+    let spec = spec.over(from.assets("templateId: spec.assets", presets)?);
+    let all = own.over(Values { spec, ..preset });
+    request.spec = Some(all.spec);
+    request.master_spec = all.master;
+    request.master_spec_same_as_worker = all.master_spec_same_as_worker;
     Ok(from.uses)
 }
 
@@ -95,8 +103,8 @@ impl Sources<'_> {
     }
 
     /// The values of a template.
-    fn template(&mut self, id: Option<&str>) -> Result<WorkloadSpec, Fault> {
-        let Some(id) = id else { return Ok(WorkloadSpec::default()) };
+    fn template(&mut self, id: Option<&str>) -> Result<Values, Fault> {
+        let Some(id) = id else { return Ok(Values::default()) };
         let item: Item<Template> = self.find("templateId", id)?;
         let wanted = templates::type_of(self.kind);
         if item.body.workload_type != wanted {
@@ -104,7 +112,13 @@ impl Sources<'_> {
             let why = format!("`{name}` is a template of type {own:?}, not {wanted:?}");
             return Err(Fault::field("templateId", why));
         }
-        self.supported("templateId", &item.object, templates::spec_of(&item.body)?)
+        let values = item.body.values();
+        let values = values.map_err(|fault| Fault::field("templateId", fault.message))?;
+        self.supported("templateId", &item.object, &values.spec)?;
+        if let Some(master) = &values.master {
+            self.supported("templateId: master", &item.object, master)?;
+        }
+        Ok(values)
     }
 
     /// The values of the assets that something names.
@@ -115,15 +129,16 @@ impl Sources<'_> {
         if let Some(id) = ids.environment {
             let field = format!("{at}.environment");
             let item: Item<Stored<EnvironmentAssetSpec>> = self.usable(&field, &id)?;
-            let object = item.object.clone();
-            values = self.supported(&field, &object, environment(item.body.spec))?.over(values);
+            let environment = environment(item.body.spec);
+            self.supported(&field, &item.object, &environment)?;
+            values = environment.over(values);
         }
         if let Some(id) = ids.compute {
             let field = format!("{at}.compute");
             let item: Item<Stored<Compute>> = self.usable(&field, &id)?;
-            let object = item.object.clone();
             let compute = WorkloadSpec { compute: Some(item.body.spec), ..WorkloadSpec::default() };
-            values = self.supported(&field, &object, compute)?.over(values);
+            self.supported(&field, &item.object, &compute)?;
+            values = compute.over(values);
         }
         Ok(values)
     }
@@ -167,18 +182,13 @@ impl Sources<'_> {
     }
 
     /// Refuses values that this server does not act on, by where they come from.
-    fn supported(
-        &self,
-        field: &str,
-        object: &Object,
-        values: WorkloadSpec,
-    ) -> Result<WorkloadSpec, Fault> {
+    fn supported(&self, field: &str, object: &Object, values: &WorkloadSpec) -> Result<(), Fault> {
         match values.all_not_yet().first() {
             Some(later) => {
                 let what = format!("{field}: {later}, which `{}` sets,", object.name);
                 Err(Fault::not_yet(what))
             }
-            None => Ok(values),
+            None => Ok(()),
         }
     }
 }

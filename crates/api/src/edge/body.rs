@@ -83,6 +83,13 @@ pub(crate) fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T,
     })
 }
 
+/// Takes the field with this path, such as `spec.image`, out of such a part.
+pub(crate) fn take_part(from: &mut Value, path: &str) -> Option<Value> {
+    let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut outer = outer.split('.').filter(|name| !name.is_empty());
+    outer.try_fold(from, |value, name| value.get_mut(name))?.as_object_mut()?.remove(name)
+}
+
 fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let (path, fault) = (fault.path().to_string(), fault.inner());
     // Where the text stops being JSON, the path is that of the innocent field before it.

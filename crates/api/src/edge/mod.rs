@@ -14,7 +14,9 @@ mod shape;
 pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
 };
-pub(crate) use body::{Body, nearest, parse as parse_json, read as read_body, read_part};
+pub(crate) use body::{
+    Body, nearest, parse as parse_json, read as read_body, read_part, take_part,
+};
 pub(crate) use csv::csv_line;
 pub(crate) use fault::Fault;
 pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};

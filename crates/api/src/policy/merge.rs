@@ -3,7 +3,7 @@
 use api_types::PolicyBody;
 use serde_json::Value;
 
-use crate::edge::Fault;
+use crate::edge::{Fault, take_part};
 
 /// A policy after a change. Values take the place of those there were; `null` takes one away, as does
 /// a path in `reset`.
@@ -13,8 +13,8 @@ pub(crate) fn merge(
     reset: &[String],
 ) -> Result<PolicyBody, Fault> {
     for (at, path) in reset.iter().enumerate() {
-        let pointer = format!("/{}", path.trim_start_matches("$.").replace('.', "/"));
-        let gone = [&mut kept.defaults, &mut kept.rules].map(|part| take(part.as_mut(), &pointer));
+        let parts = [&mut kept.defaults, &mut kept.rules];
+        let gone = parts.map(|part| part.as_mut().and_then(|part| take_part(part, path)));
         if gone.iter().all(Option::is_none) {
             let why = format!("`{}` has no default and no rule", units::shown(path));
             return Err(Fault::field(&format!("reset[{at}]"), why));
@@ -30,11 +30,6 @@ pub(crate) fn merge(
         }
     }
     Ok(kept)
-}
-
-fn take(from: Option<&mut Value>, pointer: &str) -> Option<Value> {
-    let (outer, name) = pointer.rsplit_once('/')?;
-    from?.pointer_mut(outer)?.as_object_mut()?.remove(name)
 }
 
 /// Puts a value over another one, field by field.

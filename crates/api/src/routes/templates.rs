@@ -1,14 +1,15 @@
 //! Workload templates: the same routes for every type of workload.
 
 use api_types::{
-    CountResponse, NameAvailability, OpenSpec, Pagination, TemplateCreation, TemplateList,
-    TemplateUpdate, TemplateUpdateMeta, WorkloadSpec, WorkloadTemplate, WorkloadType,
+    CountResponse, NameAvailability, Pagination, TemplateCreation, TemplateList, TemplateUpdate,
+    TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
+use control::view::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -18,20 +19,19 @@ use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, parameters
 use crate::objects::Item;
 use crate::openapi::{Description, Input, Route, delete as del, get, patch, post, put};
 use crate::scopes;
-use crate::templates::{Template, TemplateSpec, shown, spec_of};
+use crate::templates::{Template, Values, shown, type_of};
 
 /// The routes that all types of workload have.
 macro_rules! of_type {
     (
-        $type:ident $spec:ident, $path:literal, $one:literal,
+        $type:ident, $path:literal, $one:literal,
         $create:literal $list:literal $read:literal $delete:literal
     ) => {{
         let all = concat!("/api/v1/workload-templates/", $path);
         let one = concat!("/api/v1/workload-templates/", $path, "/{templateId}");
         [
-            post(all, $create, concat!("Keeps a template of ", $one), create::<$spec>)
+            post(all, $create, concat!("Keeps a template of ", $one), create)
                 .needs(Create, Resource::Templates, Where::Anywhere)
-                .part::<$spec>()
                 .naming("TemplateCreation", concat!(stringify!($type), "TemplateCreationRequest")),
             get(all, $list, concat!("Templates of ", $one), list_of_type).needs(
                 Read,
@@ -49,22 +49,22 @@ macro_rules! of_type {
                 Where::Anywhere,
             ),
         ]
-        .map(|route| route.of("WorkloadTemplates").with(WorkloadType::$type))
+        .map(|route| route.of("WorkloadTemplates").with(WorkloadKind::$type))
     }};
 }
 
 /// The routes to change templates.
 macro_rules! changing {
-    ($type:ident $spec:ident, $path:literal, $one:literal, $update:literal $patch:literal) => {{
+    ($type:ident, $path:literal, $one:literal, $update:literal $patch:literal) => {{
         let one = concat!("/api/v1/workload-templates/", $path, "/{templateId}");
         let part = concat!("Changes some values of a template of ", $one);
         [
-            put(one, $update, concat!("Replaces a template of ", $one), update::<$spec>)
+            put(one, $update, concat!("Replaces a template of ", $one), update)
                 .naming("TemplateUpdate", concat!(stringify!($type), "TemplateUpdateRequest")),
-            patch(one, $patch, part, change::<$spec>)
+            patch(one, $patch, part, change)
                 .naming("TemplateUpdate", concat!(stringify!($type), "TemplatePatchRequest")),
         ]
-        .map(|route| route.of("WorkloadTemplates").part::<$spec>().with(WorkloadType::$type))
+        .map(|route| route.of("WorkloadTemplates").with(WorkloadKind::$type))
         .map(|route| route.needs(Update, Resource::Templates, Where::Anywhere))
     }};
 }
@@ -81,28 +81,28 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     ]
     .map(|route| route.of("WorkloadTemplates").needs(Read, Resource::Templates, Where::Anywhere));
     let trainings = of_type!(
-        Training WorkloadSpec, "trainings", "trainings", "create_training_template"
+        Training, "trainings", "trainings", "create_training_template"
         "list_training_templates" "get_training_template" "delete_training_template"
     );
     let workspaces = of_type!(
-        Workspace WorkloadSpec, "workspaces", "workspaces", "create_workspace_template"
+        Workspace, "workspaces", "workspaces", "create_workspace_template"
         "list_workspace_templates" "get_workspace_template" "delete_workspace_template"
     );
     let distributed = of_type!(
-        Distributed OpenSpec, "distributed", "distributed trainings",
+        Distributed, "distributed", "distributed trainings",
         "create_distributed_template" "list_distributed_templates" "get_distributed_template"
         "delete_distributed_template"
     );
     let inferences = of_type!(
-        Inference OpenSpec, "inferences", "inferences", "create_inference_template"
+        Inference, "inferences", "inferences", "create_inference_template"
         "list_inference_templates" "get_inference_template" "delete_inference_template"
     );
     let changing = [
-        changing!(Training WorkloadSpec, "trainings", "trainings",
+        changing!(Training, "trainings", "trainings",
             "update_training_template" "patch_training_template"),
-        changing!(Workspace WorkloadSpec, "workspaces", "workspaces",
+        changing!(Workspace, "workspaces", "workspaces",
             "update_workspace_template" "patch_workspace_template"),
-        changing!(Distributed OpenSpec, "distributed", "distributed trainings",
+        changing!(Distributed, "distributed", "distributed trainings",
             "update_distributed_template" "patch_distributed_template"),
     ];
     let types = [trainings, workspaces, distributed, inferences].into_iter().flatten();
@@ -142,11 +142,11 @@ async fn list(
 
 async fn list_of_type(
     FromState(state): FromState<Shared>,
-    Extension(of_type): Extension<WorkloadType>,
+    Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<TemplateList>, Fault> {
-    page(&state, &caller, &query, Some(of_type))
+    page(&state, &caller, &query, Some(type_of(kind)))
 }
 
 async fn count(
@@ -165,14 +165,14 @@ fn any(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Template>, Faul
     Ok(found)
 }
 
-/// The template with this id, if it is of this type.
+/// The template with this id, if it is for this kind of workloads.
 fn one(
     state: &Shared,
     caller: &Caller,
-    of_type: WorkloadType,
+    kind: WorkloadKind,
     id: &str,
 ) -> Result<Item<Template>, Fault> {
-    let found = any(state, caller, id)?;
+    let (found, of_type) = (any(state, caller, id)?, type_of(kind));
     if found.body.workload_type == of_type {
         return Ok(found);
     }
@@ -190,72 +190,77 @@ async fn find(
 
 async fn read(
     FromState(state): FromState<Shared>,
-    Extension(of_type): Extension<WorkloadType>,
+    Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
-    Ok(Json(shown(&state, &one(&state, &caller, of_type, &id)?)))
+    Ok(Json(shown(&state, &one(&state, &caller, kind, &id)?)))
 }
 
-async fn create<S: TemplateSpec>(
+async fn create(
     FromState(state): FromState<Shared>,
-    Extension(workload_type): Extension<WorkloadType>,
+    Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
-    Body(request): Body<TemplateCreation<S>>,
+    Body(request): Body<TemplateCreation>,
 ) -> Result<Created<WorkloadTemplate>, Fault> {
     let meta = request.meta;
     let scope = state.scope_by_id("meta.", meta.scope_type, meta.scope_id.as_deref())?;
     caller.must(Create, Resource::Templates, scope)?;
     check_description(meta.description.as_deref())?;
-    let spec = request.spec.unwrap_or_default();
-    spec.check()?;
-    let (description, kept) = (meta.description, serde_json::Value::Null);
-    let mut body = Template { description, workload_type, spec: kept, names: Vec::new() };
-    body.set(&state.control.view(), scope, &spec)?;
+    let values = Values::new(request.spec, request.master_spec_same_as_worker, request.master)?;
+    values.check(kind)?;
+    let mut body = Template::new(meta.description, type_of(kind));
+    body.set(&state.control.view(), scope, &values)?;
     let made = state.make(&caller, scope, &meta.name, &body).await?;
     Ok(Created(shown(&state, &made)))
 }
 
 /// `PUT`: the values are those of the request.
-async fn update<S: TemplateSpec>(
-    state: FromState<Shared>,
-    of_type: Extension<WorkloadType>,
-    caller: Extension<Caller>,
+async fn update(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    Body(request): Body<TemplateUpdate<S>>,
+    Body(request): Body<TemplateUpdate>,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
-    let before = one(&state, &caller, of_type.0, &id)?;
-    let spec = request.spec.unwrap_or_default();
-    spec.check()?;
-    save(&state, &caller, &before, request.meta, move |_| Ok(Some(spec.clone()))).await
+    if request.fields_to_clear.is_some() {
+        let why = "goes with PATCH only; PUT replaces all values";
+        return Err(Fault::field("fieldsToClear", why));
+    }
+    let before = one(&state, &caller, kind, &id)?;
+    let values = Values::new(request.spec, request.master_spec_same_as_worker, request.master)?;
+    values.check(kind)?;
+    save(&state, &caller, &before, request.meta, move |_| Ok(values.clone())).await
 }
 
 /// `PATCH`: what is left out keeps its value.
-async fn change<S: TemplateSpec>(
-    state: FromState<Shared>,
-    of_type: Extension<WorkloadType>,
-    caller: Extension<Caller>,
+async fn change(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    Body(request): Body<TemplateUpdate<S>>,
+    Body(request): Body<TemplateUpdate>,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
-    let before = one(&state, &caller, of_type.0, &id)?;
-    let merged = move |body: &Template| {
-        let Some(spec) = request.spec.clone() else { return Ok(None) };
-        let spec = spec.over(spec_of::<S>(body)?);
+    let before = one(&state, &caller, kind, &id)?;
+    let values = Values::new(request.spec, request.master_spec_same_as_worker, request.master)?;
+    let clear = request.fields_to_clear.unwrap_or_default();
+    let merged = move |body: &mut Template| {
+        body.clear(&clear)?;
+        let merged = values.clone().over(body.values()?);
         // Also together with what somebody else has changed at this moment.
-        spec.check().map_err(Fault::into_refusal)?;
-        Ok(Some(spec))
+        merged.check(kind)?;
+        Ok(merged)
     };
     save(&state, &caller, &before, request.meta, merged).await
 }
 
-/// Makes a change to the template as it is then; `spec` says the new values, if there are some.
-async fn save<S: TemplateSpec>(
+/// Makes a change to the template as it is then; `values` says what its values are after it.
+async fn save(
     state: &Shared,
     caller: &Caller,
     before: &Item<Template>,
     meta: TemplateUpdateMeta,
-    spec: impl Fn(&Template) -> Result<Option<S>, control::Error> + Send + Sync + 'static,
+    values: impl Fn(&mut Template) -> Result<Values, Fault> + Send + Sync + 'static,
 ) -> Result<Json<WorkloadTemplate>, Fault> {
     caller.must_to_object(Update, Resource::Templates, &before.object)?;
     check_description(meta.description.as_deref().filter(|text| !text.is_empty()))?;
@@ -264,9 +269,8 @@ async fn save<S: TemplateSpec>(
         if let Some(new) = &meta.name {
             name.clone_from(new);
         }
-        if let Some(spec) = spec(body)? {
-            body.set(&control.view(), scope, &spec)?;
-        }
+        let values = values(body).map_err(Fault::into_refusal)?;
+        body.set(&control.view(), scope, &values)?;
         body.description = description_after(meta.description.clone(), body.description.take());
         Ok(())
     };
@@ -275,11 +279,11 @@ async fn save<S: TemplateSpec>(
 
 async fn delete(
     FromState(state): FromState<Shared>,
-    Extension(of_type): Extension<WorkloadType>,
+    Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    let before = one(&state, &caller, of_type, &id)?;
+    let before = one(&state, &caller, kind, &id)?;
     caller.must_to_object(Delete, Resource::Templates, &before.object)?;
     state.remove::<Template>(&caller, &id).await?;
     Ok(NoContent)

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::assets::{keep as asset, of_tenant};
 use crate::people::{get, give, user};
+use crate::policy::{set_for, tenant};
 use crate::refusals::refused;
 use crate::server::Server;
 
@@ -186,6 +187,27 @@ async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
     ] {
         refused(&server, ("POST", &path, &body), status, message).await;
     }
+    for (kind, spec, message) in [
+        ("distributed", json!({"numWorker": 2}), "spec.numWorker: unknown field `numWorker`; did"),
+        ("distributed", json!({"completions": 2}), "spec.completions: goes with trainings only"),
+        (
+            "inferences",
+            json!({"servingPort": {"contaner": 1}}),
+            "spec.servingPort.contaner: unknown",
+        ),
+        (
+            "inferences",
+            json!({"backoffLimit": 1}),
+            "spec.backoffLimit: goes with workloads that end",
+        ),
+        (
+            "workspaces",
+            json!({"numWorkers": 2}),
+            "spec.numWorkers: goes with distributed workloads",
+        ),
+    ] {
+        refused(&server, ("POST", &format!("{ALL}/{kind}"), &with(spec)), 400, message).await;
+    }
     for (method, path, status, message) in [
         ("GET", format!("{ALL}/workspaces/{id}"), 404, "template "),
         ("DELETE", format!("{ALL}/workspaces/{id}"), 404, "template "),
@@ -203,4 +225,106 @@ async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
     ] {
         refused(&server, (method, &path, &Value::Null), status, message).await;
     }
+}
+
+/// Keeps a template of distributed workloads with a master and answers its id.
+async fn gang(server: &Server, master: &Value) -> String {
+    let spec = json!({"image": "i", "distributedFramework": "PyTorch", "args": "work"});
+    let meta = json!({"name": "g", "scopeType": "tenant"});
+    let body = json!({"meta": meta, "spec": spec, "master": {"spec": master}});
+    let (status, made) = server.post(&format!("{ALL}/distributed"), body).await;
+    assert_eq!((status, &made["master"]["spec"]), (StatusCode::CREATED, master), "{made}");
+    made["meta"]["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_distributed_workload_takes_its_master_from_the_template_and_the_rest_from_policies() {
+    let server = Server::with_teams().await;
+    let defaults =
+        json!({"worker": {"numWorkers": 2, "args": "policy"}, "master": {"workingDir": "/m"}});
+    set_for(&server, "distributed", tenant(), json!({"defaults": defaults})).await;
+    let id = gang(&server, &json!({"args": "lead", "command": "c"})).await;
+    let submit = async |name: &str, more: Value| {
+        let mut body = json!({"name": name, "projectId": "1", "templateId": id});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, made) = server.post("/api/v1/workloads/distributed", body).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        made
+    };
+    let plain = submit("a", json!({})).await;
+    assert_eq!((&plain["spec"]["args"], &plain["spec"]["numWorkers"]), (&json!("work"), &json!(2)));
+    let of =
+        |made: &Value| ["args", "command", "workingDir"].map(|f| made["masterSpec"][f].clone());
+    assert_eq!(of(&plain), ["lead", "c", "/m"].map(Value::from));
+    let own = submit("b", json!({"masterSpec": {"args": "own"}})).await;
+    assert_eq!(of(&own), ["own", "c", "/m"].map(Value::from));
+    let same = submit("c", json!({"masterSpecSameAsWorker": true})).await;
+    assert_eq!(same["masterSpecSameAsWorker"], json!(true));
+    let inference = json!({"meta": {"name": "s", "scopeType": "tenant"},
+        "spec": {"image": "i", "servingPort": {"container": 80}}});
+    let (_, kept) = server.post(&format!("{ALL}/inferences"), inference).await;
+    let body = json!({"name": "s", "projectId": "1", "templateId": kept["meta"]["id"]});
+    let (status, made) = server.post("/api/v1/workloads/inferences", body).await;
+    assert_eq!(
+        (status, &made["spec"]["servingPort"]["container"]),
+        (StatusCode::ACCEPTED, &json!(80))
+    );
+}
+
+#[tokio::test]
+async fn a_change_of_a_template_can_take_values_away() {
+    let server = Server::with_teams().await;
+    let one = format!("{ALL}/distributed/{}", gang(&server, &json!({"args": "lead"})).await);
+    let clear = json!({"fieldsToClear": ["spec.image", "master.spec.args"], "spec": {"args": "x"},
+        "master": {"spec": {"command": "c"}}});
+    let (_, made) = server.raw("PATCH", &one, &clear.to_string()).await;
+    let spec = json!({"distributedFramework": "PyTorch", "args": "x"});
+    assert_eq!((&made["spec"], &made["master"]["spec"]), (&spec, &json!({"command": "c"})));
+    let same = json!({"masterSpecSameAsWorker": true});
+    let (_, made) = server.raw("PATCH", &one, &same.to_string()).await;
+    assert_eq!((made.get("master"), &made["masterSpecSameAsWorker"]), (None, &json!(true)));
+    for (method, body, status, message) in [
+        (
+            "PATCH",
+            json!({"fieldsToClear": ["spec.imgae"]}),
+            400,
+            "fieldsToClear[0]: `spec.imgae` is not",
+        ),
+        (
+            "PUT",
+            json!({"fieldsToClear": ["spec.args"]}),
+            400,
+            "fieldsToClear: goes with PATCH only",
+        ),
+        (
+            "PUT",
+            json!({"master": {"spec": {"tty": 1, "labels": []}}}),
+            400,
+            "master.spec.labels: is one",
+        ),
+        (
+            "PUT",
+            json!({"master": {"spec": {"args": "'"}}}),
+            400,
+            "master.spec.args: `'` has a quote",
+        ),
+        (
+            "PUT",
+            json!({"master": {"assets": {"compute": "x"}}}),
+            422,
+            "master.assets is not supported",
+        ),
+        (
+            "PUT",
+            json!({"master": {"spec": {}}, "masterSpecSameAsWorker": true}),
+            400,
+            "master.spec: goes",
+        ),
+    ] {
+        refused(&server, (method, &one, &body), status, message).await;
+    }
+    let path = format!("{ALL}/trainings");
+    let body = json!({"meta": {"name": "x", "scopeType": "tenant"}, "master": {"spec": {}}});
+    let message = "master.spec: goes with distributed workloads only";
+    refused(&server, ("POST", &path, &body), 400, message).await;
 }
