@@ -12,6 +12,7 @@ mod department;
 mod fault;
 mod identity;
 mod inference;
+mod kept;
 mod metric;
 mod own;
 mod place;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{ScopeType, Time};
+use crate::ScopeType;
+use crate::kept::kept;
 
 /// What a policy says of itself (`PolicyCreationFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -71,32 +72,14 @@ pub struct PolicyChangeRequest {
     pub reset: Option<Vec<String>>,
 }
 
-/// What is known of a policy beside its content.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyMeta {
-    /// Id.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// `training`, `workspace`, `distributed` or `inference`.
-    pub workload_type: String,
-    /// Whose it is.
-    pub scope: ScopeType,
-    /// The project: a number, unlike elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<u64>,
-    /// The department.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub department_id: Option<String>,
-    /// Who made it.
-    pub created_by: String,
-    /// When.
-    pub created_at: Time,
-    /// Who changed it last.
-    pub updated_by: String,
-    /// When.
-    pub updated_at: Time,
+kept! {
+    /// What is known of a policy beside its content.
+    pub struct PolicyMeta {
+        /// `training`, `workspace`, `distributed` or `inference`.
+        pub workload_type: String,
+        /// Whose it is.
+        pub scope: ScopeType,
+    }
 }
 
 /// A policy; without `meta` if it was only validated.

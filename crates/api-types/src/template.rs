@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Later, ScopeType, Time, WorkloadSpec};
+use crate::kept::kept;
+use crate::{Later, ScopeType, WorkloadSpec};
 
 /// Type of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -98,40 +99,19 @@ pub struct TemplateUpdate {
     pub fields_to_clear: Option<Vec<String>>,
 }
 
-/// What is known of a template beside its values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TemplateMetaFields {
-    /// Id.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// Free text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// What it is for.
-    pub workload_type: WorkloadType,
-    /// Whose it is.
-    pub scope_type: ScopeType,
-    /// Id of that.
-    pub scope_id: String,
-    /// The cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster_id: Option<String>,
-    /// The department.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub department_id: Option<String>,
-    /// The project: a number, unlike elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<u64>,
-    /// Who made it.
-    pub created_by: String,
-    /// When.
-    pub created_at: Time,
-    /// Who changed it last.
-    pub updated_by: String,
-    /// When.
-    pub updated_at: Time,
+kept! {
+    /// What is known of a template beside its values.
+    pub struct TemplateMetaFields {
+        /// Free text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub description: Option<String>,
+        /// What it is for.
+        pub workload_type: WorkloadType,
+        /// Whose it is.
+        pub scope_type: ScopeType,
+        /// Id of that.
+        pub scope_id: String,
+    }
 }
 
 /// A template.

@@ -102,6 +102,27 @@ pub(crate) fn around(scope: Scope, view: &View) -> Vec<Scope> {
     all
 }
 
+/// The cluster, department or project that a scope is.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) cluster: Option<String>,
+    pub(crate) department: Option<String>,
+    pub(crate) project: Option<u64>,
+}
+
+impl Ids {
+    pub(crate) fn of(scope: Scope, state: &State) -> Self {
+        let mut ids = Self::default();
+        match scope {
+            Scope::System | Scope::Tenant => {}
+            Scope::Cluster => ids.cluster = Some(state.control.cluster().uuid.to_string()),
+            Scope::Department(id) => ids.department = Some(id.to_string()),
+            Scope::Project(id) => ids.project = Some(id),
+        }
+        ids
+    }
+}
+
 /// What a scope is on the wire.
 pub(crate) const fn kind_of(scope: Scope) -> ScopeType {
     match scope {

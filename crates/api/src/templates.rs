@@ -15,7 +15,7 @@ use crate::assets;
 use crate::convert;
 use crate::edge::{Fault, Row, Scalar, Type, read_part, take_part};
 use crate::objects::{Family, Item};
-use crate::scopes;
+use crate::scopes::{self, Ids};
 
 /// A template as it is kept. Its values are kept as they were given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -170,23 +170,19 @@ impl Template {
 /// A template as it is shown.
 pub(crate) fn shown(state: &State, item: &Item<Template>) -> WorkloadTemplate {
     let (object, body) = (&item.object, &item.body);
-    let (mut cluster_id, mut department_id, mut project_id) = (None, None, None);
-    let scope_id = match object.scope {
-        Scope::System | Scope::Tenant => TENANT_ID.to_string(),
-        Scope::Cluster => cluster_id.insert(state.control.cluster().uuid.to_string()).clone(),
-        Scope::Department(id) => department_id.insert(id.to_string()).clone(),
-        Scope::Project(id) => project_id.insert(id).to_string(),
-    };
+    let ids = Ids::of(object.scope, state);
+    let project = ids.project.map(|id| id.to_string());
+    let scope_id = ids.cluster.clone().or(ids.department.clone()).or(project);
     let meta = TemplateMetaFields {
         id: object.id.clone(),
         name: object.name.clone(),
         description: body.description.clone(),
         workload_type: body.workload_type,
         scope_type: scopes::kind_of(object.scope),
-        scope_id,
-        cluster_id,
-        department_id,
-        project_id,
+        scope_id: scope_id.unwrap_or_else(|| TENANT_ID.to_string()),
+        cluster_id: ids.cluster,
+        department_id: ids.department,
+        project_id: ids.project,
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
         updated_by: object.updated_by.clone(),

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Later, ScopeType, Time};
+use crate::kept::kept;
+use crate::{Later, ScopeType};
 
 pub use credential::{
     AccessKeySpec, CredentialUpdate, DockerRegistrySpec, GenericSecretSpec, KeyValuePair,
@@ -182,48 +183,27 @@ pub struct AssetUpdate<S> {
     pub spec: S,
 }
 
-/// What is known of an asset beside what it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AssetMeta {
-    /// Id.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// Free text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// What it is.
-    pub kind: AssetKind,
-    /// The tenant.
-    pub tenant_id: u64,
-    /// Whose it is.
-    pub scope: ScopeType,
-    /// The cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster_id: Option<String>,
-    /// The department.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub department_id: Option<String>,
-    /// The project: a number, unlike elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<u64>,
-    /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project_name: Option<String>,
-    /// Which workloads may use it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload_supported_types: Option<WorkloadSupportedTypes>,
-    /// Who made it.
-    pub created_by: String,
-    /// When.
-    pub created_at: Time,
-    /// Who changed it last.
-    pub updated_by: String,
-    /// When.
-    pub updated_at: Time,
-    /// How often it was changed.
-    pub update_count: u64,
+kept! {
+    /// What is known of an asset beside what it is.
+    pub struct AssetMeta {
+        /// Free text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub description: Option<String>,
+        /// What it is.
+        pub kind: AssetKind,
+        /// The tenant.
+        pub tenant_id: u64,
+        /// Whose it is.
+        pub scope: ScopeType,
+        /// Name of the project.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub project_name: Option<String>,
+        /// Which workloads may use it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub workload_supported_types: Option<WorkloadSupportedTypes>,
+        /// How often it was changed.
+        pub update_count: u64,
+    }
 }
 
 /// An asset of some kind. Secret values are never in it.

@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 use crate::State;
 use crate::edge::{Caller, Fault};
 use crate::objects::{Family, Item};
-use crate::scopes::{self, NamedScope};
+use crate::scopes::{self, Ids, NamedScope};
 
 pub(crate) use compose::{compose, imposed};
 pub(crate) use credentials::Credential;
@@ -161,14 +161,8 @@ pub(crate) fn shown<S: AssetSpec>(
     usage: Option<&Usage>,
 ) -> Asset<S> {
     let (object, body) = (item.object, item.body);
-    let (mut cluster_id, mut department_id, mut project_id) = (None, None, None);
-    match object.scope {
-        Scope::System | Scope::Tenant => {}
-        Scope::Cluster => cluster_id = Some(state.control.cluster().uuid.to_string()),
-        Scope::Department(id) => department_id = Some(id.to_string()),
-        Scope::Project(id) => project_id = Some(id),
-    }
-    let project = project_id.and_then(|id| view.projects.get(&id));
+    let ids = Ids::of(object.scope, state);
+    let project = ids.project.and_then(|id| view.projects.get(&id));
     let meta = AssetMeta {
         id: object.id.clone(),
         name: object.name.clone(),
@@ -176,9 +170,9 @@ pub(crate) fn shown<S: AssetSpec>(
         kind: S::KIND,
         tenant_id: TENANT_ID,
         scope: scopes::kind_of(object.scope),
-        cluster_id,
-        department_id,
-        project_id,
+        cluster_id: ids.cluster,
+        department_id: ids.department,
+        project_id: ids.project,
         project_name: project.map(|project| project.unit.name.clone()),
         workload_supported_types: body.supports,
         created_by: object.created_by.clone(),

@@ -17,7 +17,7 @@ use crate::State;
 use crate::convert;
 use crate::edge::Fault;
 use crate::objects::{Family, Item};
-use crate::scopes;
+use crate::scopes::{self, Ids};
 
 use part::Part;
 use rules::{Judged, wire};
@@ -181,26 +181,22 @@ pub(crate) fn check(
 }
 
 /// A policy as it is shown.
-pub(crate) fn shown(item: &Item<Policy>) -> PolicyV2 {
-    PolicyV2 { meta: Some(meta(item)), policy: item.body.body.clone() }
+pub(crate) fn shown(state: &State, item: &Item<Policy>) -> PolicyV2 {
+    PolicyV2 { meta: Some(meta(state, item)), policy: item.body.body.clone() }
 }
 
 /// What is known of a policy beside its content.
-pub(crate) fn meta(item: &Item<Policy>) -> PolicyMeta {
+pub(crate) fn meta(state: &State, item: &Item<Policy>) -> PolicyMeta {
     let (object, body) = (&item.object, &item.body);
-    let (mut project_id, mut department_id) = (None, None);
-    match object.scope {
-        Scope::Project(id) => project_id = Some(id),
-        Scope::Department(id) => department_id = Some(id.to_string()),
-        _ => {}
-    }
+    let ids = Ids::of(object.scope, state);
     PolicyMeta {
         id: object.id.clone(),
         name: body.name.clone(),
         workload_type: object.name.clone(),
         scope: scopes::kind_of(object.scope),
-        project_id,
-        department_id,
+        cluster_id: ids.cluster,
+        department_id: ids.department,
+        project_id: ids.project,
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
         updated_by: object.updated_by.clone(),

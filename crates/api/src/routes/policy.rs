@@ -149,7 +149,7 @@ async fn list(
     let all = state.all::<Policy>()?;
     let entry = |item: &Item<Policy>| PolicyListEntry {
         workload_type: item.object.name.clone(),
-        meta: meta(item),
+        meta: meta(&state, item),
         policy: item.body.body.clone(),
     };
     let policies = all.iter().filter(|item| wanted(item)).map(entry).collect();
@@ -180,7 +180,7 @@ async fn read(
     let scope = query.scope(&state)?;
     let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
     caller.must_see(Resource::Policies, &item.object)?;
-    Ok(Json(shown(&item)))
+    Ok(Json(shown(&state, &item)))
 }
 
 /// The scope that a request is about, if the caller may change the policy of it.
@@ -215,7 +215,7 @@ async fn write(
         match state.make(&caller, scope, type_word(kind), &policy).await {
             // Somebody else has just set one: this one comes after it.
             Err(fault) if fault.status == StatusCode::CONFLICT => {}
-            made => return made.map(|made| Json(shown(&made))),
+            made => return made.map(|made| Json(shown(&state, &made))),
         }
     }
     let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
@@ -224,7 +224,7 @@ async fn write(
         Ok(())
     };
     let made = state.change(&caller, &before.object.id, edit).await?;
-    Ok(Json(shown(&made)))
+    Ok(Json(shown(&state, &made)))
 }
 
 /// `PATCH`: what is left out stays.
@@ -254,7 +254,7 @@ async fn change(
         *kept = merged().map_err(Fault::into_refusal)?;
         Ok(())
     };
-    Ok(Json(shown(&state.change(&caller, &before.object.id, edit).await?)))
+    Ok(Json(shown(&state, &state.change(&caller, &before.object.id, edit).await?)))
 }
 
 async fn delete(
