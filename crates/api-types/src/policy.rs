@@ -1,11 +1,11 @@
 //! Policies: defaults and rules for what is submitted in a scope.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::ScopeType;
 use crate::kept::kept;
+use crate::{Later, ScopeType};
 
 /// What a policy says of itself (`PolicyCreationFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -33,17 +33,38 @@ pub struct PolicyCreationFields {
 pub struct PolicyBody {
     /// Values of what a submission leaves out, as in a specification. Items of a list stand under
     /// `instances`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub defaults: Option<Value>,
     /// Rules, nested as the fields are: `{"compute": {"gpuDevicesRequest": {"max": 4}}}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub rules: Option<Value>,
     /// Ids of data sources that every workload gets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub imposed_assets: Option<Value>,
+    /// Not for a request to say.
+    #[serde(default, skip_serializing)]
+    #[schema(value_type = Option<Value>)]
+    pub status: Later,
+}
+
+/// A value without the fields of it that are `null`: published clients send all that there are.
+fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    fn clear(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|_, value| !value.is_null());
+                fields.values_mut().for_each(clear);
+            }
+            Value::Array(items) => items.iter_mut().for_each(clear),
+            _ => {}
+        }
+    }
+    let mut value = Option::<Value>::deserialize(from)?;
+    value.iter_mut().for_each(clear);
+    Ok(value)
 }
 
 /// A policy to set.

@@ -12,7 +12,7 @@ use units::Instant;
 
 use crate::State;
 use crate::assets;
-use crate::convert;
+use crate::convert::{self, wire};
 use crate::edge::{Fault, Row, Scalar, Type, read_part, take_part};
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids};
@@ -60,9 +60,11 @@ impl Values {
 
     /// Refuses what can never be right.
     pub(crate) fn check(&self, kind: WorkloadKind) -> Result<(), Fault> {
-        let of_the_master = |fault: Fault| {
-            let message = fault.message.replacen("masterSpec", "master.spec", 1);
-            Fault { message, ..fault }
+        let of_the_master = |fault: Fault| match fault.message.strip_prefix("masterSpec") {
+            Some(rest) if rest.starts_with(['.', ':']) => {
+                Fault { message: format!("master.spec{rest}"), ..fault }
+            }
+            _ => fault,
         };
         let mut request = CreationRequest {
             spec: Some(self.spec.clone()),
@@ -134,8 +136,6 @@ impl Template {
     ) -> Result<(), control::Error> {
         let assets = values.spec.assets.clone().unwrap_or_default();
         self.names = assets::keys(view, scope, &assets)?;
-        // Its own type has read it from JSON.
-        let wire = |spec| serde_json::to_value(spec).unwrap_or_default();
         self.spec = wire(&values.spec);
         self.master = values.master.as_ref().map(wire);
         self.master_spec_same_as_worker = values.master_spec_same_as_worker;

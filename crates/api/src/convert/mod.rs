@@ -91,6 +91,11 @@ fn decimal(number: &serde_json::Number) -> String {
     }
 }
 
+/// A specification as it would be sent. Its own type has been read from JSON, or could be.
+pub(crate) fn wire(spec: &api_types::WorkloadSpec) -> serde_json::Value {
+    serde_json::to_value(spec).unwrap_or_default()
+}
+
 /// A size in the largest unit in which it is whole: `500M`, `1Gi`.
 pub(crate) fn quantity(bytes: u64) -> String {
     const UNITS: [(&str, u64); 8] = [

@@ -4,6 +4,8 @@
 use control::view::WorkloadKind;
 use serde_json::Value;
 
+use crate::edge::Fault;
+
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
@@ -84,13 +86,25 @@ pub(super) struct Items {
     /// What has no effect.
     aside: &'static [&'static str],
     /// The fields of an item that there can be rules for.
-    pub(super) attributes: &'static [Field],
+    attributes: &'static [Field],
 }
 
 impl Items {
     /// What an item goes by.
     pub(super) fn key<'a>(&self, item: &'a Value) -> &'a str {
         self.keys.iter().find_map(|key| item[*key].as_str()).unwrap_or_default()
+    }
+
+    /// A field of an item, for a policy that names it at some place.
+    pub(super) fn attribute(&self, at: &str, name: &str) -> Result<&'static Field, Fault> {
+        self.attributes.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<&str> = self.attributes.iter().map(|(known, _)| *known).collect();
+            let why = match known.as_slice() {
+                [] => "the items of this list have nothing to be said of each".to_owned(),
+                known => format!("is none of {}", known.join(", ")),
+            };
+            Fault::field(at, why)
+        })
     }
 
     /// Whether an item does the same as a default.

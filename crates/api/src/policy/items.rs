@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fields::{Field, Items};
-use super::rules::Rule;
+use super::rule::Rule;
 use crate::edge::{Fault, read_part};
 
 /// What is allowed of the items of a list.
@@ -42,15 +42,7 @@ impl ItemRules {
         let wire: Wire = read_part(at, value.clone())?;
         let attribute = |(name, value): (String, Value)| {
             let at = format!("{at}.attributes.{name}");
-            let field = items.attributes.iter().find(|(known, _)| *known == name);
-            let field = field.ok_or_else(|| {
-                let known: Vec<&str> = items.attributes.iter().map(|(known, _)| *known).collect();
-                let known = match known.as_slice() {
-                    [] => "none of this list".to_owned(),
-                    known => known.join(", "),
-                };
-                Fault::field(&at, format!("there are no rules for this; there are for {known}"))
-            })?;
+            let field = items.attribute(&at, &name)?;
             Ok((field, Rule::read(field.1, &at, &value)?))
         };
         let attributes = wire.attributes.unwrap_or_default().into_iter();

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::edge::{Fault, take_part};
 
-/// A policy after a change. Values take the place of those there were; `null` takes one away, as does
-/// a path in `reset`.
+/// A policy after a change: without what is at the paths in `reset`, and with new values in the place
+/// of those there were.
 pub(crate) fn merge(
     mut kept: PolicyBody,
     change: &PolicyBody,
@@ -42,9 +42,6 @@ fn put(to: &mut Value, change: &Value) {
         *to = Value::Object(serde_json::Map::new());
     }
     for (name, change) in fields {
-        match change {
-            Value::Null => drop(to.as_object_mut().map(|to| to.remove(name))),
-            change => put(&mut to[name], change),
-        }
+        put(&mut to[name], change);
     }
 }

@@ -6,21 +6,24 @@ mod fields;
 mod items;
 mod merge;
 mod part;
+mod rule;
 mod rules;
 
-use api_types::{CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec};
+use api_types::{
+    CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
+};
 use control::view::WorkloadKind;
 use control::{Object, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::State;
-use crate::convert;
+use crate::convert::{self, wire};
 use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids};
 
 use part::Part;
-use rules::{Judged, wire};
+use rules::Judged;
 
 pub(crate) use merge::merge;
 
@@ -63,6 +66,13 @@ struct Held {
     parts: Vec<Part>,
 }
 
+impl Held {
+    /// A fault that is this policy's.
+    fn named(&self, fault: Fault) -> Fault {
+        Fault { message: format!("{} {}", fault.message, self.by), ..fault }
+    }
+}
+
 impl Policies {
     pub(crate) fn around(state: &State, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
         let near = scopes::around(scope, &state.control.view());
@@ -74,36 +84,47 @@ impl Policies {
             let Item { object, body } = Item::<Policy>::of(object)?;
             let whose = scopes::word(scopes::kind_of(object.scope));
             let by = format!("(policy `{}` of the {whose})", body.name);
-            let parts = Part::all(state, kind, object.scope, &body.body)
-                .map_err(|fault| Fault { message: format!("{} {by}", fault.message), ..fault })?;
-            Ok(Held { scope: object.scope, by, parts })
+            let mut held = Held { scope: object.scope, by, parts: Vec::new() };
+            let parts = Part::all(state, kind, object.scope, &body.body);
+            held.parts = parts.map_err(|fault| held.named(fault))?;
+            Ok(held)
         };
         Ok(Self { kind, held: all.iter().map(held).collect::<Result<_, Fault>>()? })
     }
 
     /// Fills what a submission leaves out. Answers the objects that values were taken from.
-    pub(crate) fn fill(&self, request: &mut CreationRequest) -> Vec<String> {
-        let (defaults, imposed) =
-            (self.all(0, |part| &part.defaults), self.all(0, |part| &part.imposed));
-        let nothing = WorkloadSpec::default();
-        if let ([_, defaults], [_, imposed]) = (&defaults[..], &imposed[..]) {
-            // A master that is as the workers are unless somebody says something else.
-            let (same, none) = (request.master_spec_same_as_worker, request.master_spec.is_none());
-            let differs = *imposed != nothing || (same.is_none() && *defaults != nothing);
-            if none && same != Some(false) && differs {
-                request.master_spec = Some(WorkloadSpec::default());
+    pub(crate) fn fill(&self, request: &mut CreationRequest) -> Result<Vec<String>, Fault> {
+        let mut defaults = self.all(0, |part| &part.defaults);
+        let imposed = self.all(0, |part| &part.imposed);
+        let same = request.master_spec_same_as_worker;
+        if let ([_, defaults], [_, imposed]) = (&mut defaults[..], &imposed[..]) {
+            let nothing = WorkloadSpec::default();
+            if same == Some(true) {
+                *defaults = nothing.clone();
+            }
+            // It is as the workers are unless somebody says something else of it.
+            let differs = *defaults != nothing || *imposed != nothing;
+            if differs && same != Some(false) && request.master_spec.is_none() {
+                request.master_spec = Some(nothing);
                 request.master_spec_same_as_worker = None;
             }
         }
         let specs = [Some(request.spec.get_or_insert_default()), request.master_spec.as_mut()];
         let mut uses = Vec::new();
-        for (n, spec) in specs.into_iter().enumerate().take(defaults.len()) {
+        let each = specs.into_iter().zip(defaults.into_iter().zip(imposed)).enumerate();
+        for (n, (spec, (defaults, imposed))) in each {
             let Some(spec) = spec else { continue };
-            let said = std::mem::take(spec).over(defaults[n].clone());
-            *spec = imposed[n].clone().over(said);
+            *spec = imposed.over(std::mem::take(spec).over(defaults));
+            self.complete(n, spec)?;
             uses.extend(self.held.iter().flat_map(|held| held.parts[n].assets.clone()));
         }
-        uses
+        Ok(uses)
+    }
+
+    fn complete(&self, part: usize, spec: &mut WorkloadSpec) -> Result<(), Fault> {
+        let complete =
+            |held: &Held| held.parts[part].complete(spec).map_err(|fault| held.named(fault));
+        self.held.iter().try_for_each(complete)
     }
 
     /// Refuses what the rules do not allow.
@@ -133,9 +154,12 @@ impl Policies {
     /// What a submission would come to that says nothing, by the policies from this one outward.
     fn alone(&self, from: usize) -> Result<Vec<WorkloadSpec>, Fault> {
         let imposed = self.all(from, |part| &part.imposed).into_iter();
-        let both = imposed.zip(self.all(from, |part| &part.defaults));
-        let mut both = both.map(|(imposed, defaults)| imposed.over(defaults));
-        let (spec, master_spec) = (both.next(), both.next());
+        let both = imposed.zip(self.all(from, |part| &part.defaults)).enumerate();
+        let mut both = both.map(|(n, (imposed, defaults))| {
+            let mut spec = imposed.over(defaults);
+            self.complete(n, &mut spec).map(|()| spec)
+        });
+        let (spec, master_spec) = (both.next().transpose()?, both.next().transpose()?);
         let mut request = CreationRequest { spec, master_spec, ..CreationRequest::default() };
         convert::fill_master(&mut request)?;
         Ok(request.spec.into_iter().chain(request.master_spec).collect())
@@ -163,16 +187,19 @@ pub(crate) fn check(
     scope: Scope,
     body: &PolicyBody,
 ) -> Result<Vec<String>, Fault> {
+    if asks_for_something(&body.status) {
+        return Err(Fault::field("policy.status", "is the server's to say; leave it out"));
+    }
     let parts = Part::all(state, kind, scope, body)?;
     let mut broken = Vec::new();
     for part in &parts {
         part.check(kind)?;
-        broken.extend(part.broken_by(part, &part.values()));
+        broken.extend(part.broken_by(part, &part.values()?)?);
     }
     let around = Policies::around(state, kind, scope)?;
     for (from, held) in around.held.iter().enumerate().filter(|(_, held)| held.scope != scope) {
         for ((part, outer), alone) in parts.iter().zip(&held.parts).zip(around.alone(from)?) {
-            let all = outer.broken_by(part, &alone).into_iter();
+            let all = outer.broken_by(part, &alone)?.into_iter();
             broken.extend(all.map(|why| format!("{why} {}", held.by)));
         }
     }

@@ -6,11 +6,11 @@ use control::Scope;
 use control::view::WorkloadKind;
 use serde_json::{Map, Value};
 
-use super::fields::{Holds, Who};
-use super::rules::{Judged, Rules, dotted, wire};
+use super::fields::{Holds, Items, Who};
+use super::rules::{Judged, Rules, dotted};
 use crate::State;
 use crate::assets;
-use crate::convert;
+use crate::convert::{self, wire};
 use crate::edge::{Fault, read_part};
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
@@ -18,6 +18,8 @@ pub(super) struct Part {
     pub(super) who: Who,
     /// Values of what a submission leaves out.
     pub(super) defaults: WorkloadSpec,
+    /// Values of what the items of lists leave out, by the path of the list.
+    attributes: Vec<(&'static str, Map<String, Value>)>,
     /// What every workload gets, whatever it says.
     pub(super) imposed: WorkloadSpec,
     /// The assets that this is from, `<kind>/<id>`.
@@ -49,18 +51,46 @@ impl Part {
         let (at, rules) = of_part(who, "policy.rules", body.rules.as_ref())?;
         let rules = Rules::read(who, &at, &rules)?;
         let (at, mut defaults) = of_part(who, "policy.defaults", body.defaults.as_ref())?;
+        let mut attributes = Vec::new();
         for (path, holds) in who.fields() {
-            if let Holds::Items(_) = holds {
-                take_instances(&at, path, &mut defaults)?;
+            if let Holds::Items(items) = holds {
+                let of_items = take_instances(&at, path, items, &mut defaults)?;
+                attributes.extend(of_items.map(|of_items| (*path, of_items)));
             }
         }
         let defaults = read_part::<Option<WorkloadSpec>>(&at, defaults)?.unwrap_or_default();
-        Ok(Self { who, defaults, imposed, assets, rules })
+        Ok(Self { who, defaults, attributes, imposed, assets, rules })
     }
 
     /// What one would be that says nothing, by this policy alone.
-    pub(super) fn values(&self) -> WorkloadSpec {
-        self.imposed.clone().over(self.defaults.clone())
+    pub(super) fn values(&self) -> Result<WorkloadSpec, Fault> {
+        let mut values = self.imposed.clone().over(self.defaults.clone());
+        self.complete(&mut values)?;
+        Ok(values)
+    }
+
+    /// Fills what the items of lists leave out, and what follows from other values.
+    pub(super) fn complete(&self, spec: &mut WorkloadSpec) -> Result<(), Fault> {
+        let mut whole = wire(spec);
+        for (path, attributes) in &self.attributes {
+            let list = whole.pointer_mut(&format!("/{}", path.replace('.', "/")));
+            let items = list.and_then(Value::as_array_mut).into_iter().flatten();
+            for item in items.filter_map(Value::as_object_mut) {
+                for (name, value) in attributes {
+                    item.entry(name).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        let derived = self.rules.defaults_in(&whole);
+        if self.attributes.is_empty() && derived.is_empty() {
+            return Ok(());
+        }
+        for (path, value) in derived {
+            let at = path.split('.').fold(&mut whole, |value, name| &mut value[name]);
+            *at = value;
+        }
+        *spec = read_part(&self.at(), whole)?;
+        Ok(())
     }
 
     /// Where its defaults are.
@@ -70,13 +100,17 @@ impl Part {
 
     /// Which of the defaults of another policy, or of its own, its rules do not allow; `around` is
     /// what stands without them.
-    pub(super) fn broken_by(&self, other: &Self, around: &WorkloadSpec) -> Vec<String> {
-        let values = other.values();
+    pub(super) fn broken_by(
+        &self,
+        other: &Self,
+        around: &WorkloadSpec,
+    ) -> Result<Vec<String>, Fault> {
+        let values = other.values()?;
         let means = wire(&values.clone().over(around.clone()));
         let left_alone = wire(around);
         let judged = Judged { said: wire(&values), means, left_alone, not_all: true };
         let at = self.at();
-        self.rules.broken_by(&judged).into_iter().map(|why| format!("{at}.{why}")).collect()
+        Ok(self.rules.broken_by(&judged).into_iter().map(|why| format!("{at}.{why}")).collect())
     }
 
     /// Refuses defaults that can never be right.
@@ -122,18 +156,34 @@ fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value),
     Ok((format!("{at}.{part}"), parts.remove(part).unwrap_or_default()))
 }
 
-/// Puts the items of a list in place of the object that they stand in.
-fn take_instances(at: &str, path: &str, defaults: &mut Value) -> Result<(), Fault> {
-    let pointer = format!("/{}", path.replace('.', "/"));
-    let Some(list) = defaults.pointer_mut(&pointer).filter(|list| list.is_object()) else {
-        return Ok(());
-    };
+/// Puts the items of a list in place of the object that they stand in. Answers the other part of that.
+fn take_instances(
+    at: &str,
+    path: &str,
+    items: &Items,
+    defaults: &mut Value,
+) -> Result<Option<Map<String, Value>>, Fault> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wire {
         #[serde(default)]
         instances: Value,
+        #[serde(default)]
+        attributes: Option<Map<String, Value>>,
     }
-    *list = read_part::<Wire>(&dotted(at, path), list.take())?.instances;
-    Ok(())
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let Some(list) = defaults.pointer_mut(&pointer).filter(|list| list.is_object()) else {
+        return Ok(None);
+    };
+    let at = dotted(at, path);
+    let wire: Wire = read_part(&at, list.take())?;
+    *list = wire.instances;
+    for (name, value) in wire.attributes.iter().flatten() {
+        let at = format!("{at}.attributes.{name}");
+        items.attribute(&at, name)?;
+        if !value.is_string() {
+            return Err(Fault::field(&at, "must be a text"));
+        }
+    }
+    Ok(wire.attributes)
 }

@@ -128,7 +128,7 @@ pub(super) fn comes_to(
     let project_id = convert::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
     let policies = Policies::around(state, kind, Scope::Project(project_id))?;
-    add(&mut uses, policies.fill(&mut request));
+    add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
     policies.judge(&request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;

@@ -151,6 +151,7 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         (json!({"defaults": {"args": "'"}}), 400, "policy.defaults.args: `'` has a quote"),
         (json!({"defaults": {"tty": true}}), 422, "policy.defaults.tty is not supported yet"),
         (json!({"imposedAssets": ["x"]}), 404, "policy.imposedAssets: asset x was not found"),
+        (json!({"status": {"validation": {}}}), 400, "policy.status: is the server's to say"),
         (json!({"imposedAssets": "x"}), 400, "policy.imposedAssets: invalid type: string"),
         (
             rules(json!({"compute": {"gpuDeviceRequest": {}}})),
@@ -168,25 +169,24 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
             "policy.defaults.assets: a policy",
         ),
         (
-            rules(json!({"labels": {"instances": {"locket": []}}})),
+            rules(json!({"backoffLimit": {"defaultFrom": {"field": "compute.cpuMemoryRequest"}}})),
             400,
-            "policy.rules.labels.instances.locket: unknown field `locket`; did you mean `locked`?",
+            "policy.rules.backoffLimit: defaultFrom.field: `compute.cpuMemoryRequest` is no field",
         ),
         (
-            rules(json!({"tolerations": {"attributes": {"efect": {}}}})),
+            rules(json!({"backoffLimit": {"defaultFrom": {"field": "backoffLimit", "factor": 0}}})),
             400,
-            "policy.rules.tolerations.attributes.efect: there are no rules for this; there are for \
-             effect, key",
-        ),
-        (
-            json!({"defaults": {"labels": {"instance": []}}}),
-            400,
-            "policy.defaults.labels.instance: unknown field `instance`; did you mean `instances`?",
+            "policy.rules.backoffLimit: defaultFrom.factor: must be more than 0",
         ),
     ] {
         let body = json!({"meta": tenant(), "policy": policy});
         refused(&server, ("PUT", PATH, &body), status, message).await;
     }
+}
+
+#[tokio::test]
+async fn a_policy_is_asked_for_by_its_scope() {
+    let server = Server::with_teams().await;
     for (method, path, message) in [
         ("GET", "", "scope: must be set"),
         ("DELETE", "?scope=project", "projectId: must be set with scope project"),
@@ -339,8 +339,12 @@ async fn a_change_of_a_policy_leaves_the_rest_as_it_is() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
         assert!(answer["message"].as_str().unwrap().starts_with(message), "{answer}");
     }
-    let (_, gone) = patch(json!({"rules": {"backoffLimit": null}}), json!([])).await;
-    assert_eq!(gone["policy"]["rules"], json!({}));
+    // Published clients send all fields there are; what is `null` is not said.
+    let nothing = json!({"rules": {"backoffLimit": {"max": null, "sourceOfRule": null}},
+        "defaults": {"args": null}, "imposedAssets": null, "status": null});
+    assert_eq!(patch(nothing, json!(null)).await.1["policy"], want);
+    let (_, gone) = patch(json!({}), json!(["backoffLimit"])).await;
+    assert_eq!(gone["policy"], json!({"rules": {}, "defaults": {"args": "x"}}));
 }
 
 #[tokio::test]
@@ -353,4 +357,31 @@ async fn a_rule_further_out_holds_whichever_was_set_first() {
                    (policy `t` of the tenant)";
     let job = server.job("x", &json!({"image": "i"}));
     refused(&server, ("POST", TRAININGS, &job), 400, message).await;
+}
+
+#[tokio::test]
+async fn a_default_may_be_another_value_times_a_factor() {
+    let server = Server::with_teams().await;
+    let from =
+        |field: &str, factor: Value| json!({"defaultFrom": {"field": field, "factor": factor}});
+    let cores = from("compute.gpuDevicesRequest", json!(1.5));
+    let memory = from("compute.gpuMemoryRequest", json!(2));
+    let rules = json!({"compute": {"cpuCoreRequest": cores, "cpuMemoryRequest": memory}});
+    set(&server, tenant(), json!({"rules": rules})).await;
+    let two = json!({"gpuDevicesRequest": 2});
+    let share =
+        json!({"gpuDevicesRequest": 1, "gpuRequestType": "memory", "gpuMemoryRequest": "4G"});
+    let own = json!({"gpuDevicesRequest": 2, "cpuCoreRequest": 1});
+    for (name, compute, cores, memory) in
+        [("a", two, json!(3), "100M"), ("b", share, json!(1.5), "8G"), ("c", own, json!(1), "100M")]
+    {
+        let job = server.job(name, &json!({"image": "i", "compute": compute}));
+        let (status, made) = server.post(TRAININGS, job).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        let compute = &made["spec"]["compute"];
+        assert_eq!(
+            (&compute["cpuCoreRequest"], &compute["cpuMemoryRequest"]),
+            (&cores, &json!(memory))
+        );
+    }
 }

@@ -120,3 +120,57 @@ async fn a_list_that_is_one_value_has_options_for_each_element() {
     let (status, made) = server.post(TRAININGS, server.job("y", &json!({"image": "i"}))).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
 }
+
+#[tokio::test]
+async fn what_the_items_of_a_list_leave_out_has_defaults() {
+    let server = Server::with_teams().await;
+    let defaults = json!({"tolerations": {"instances": [{"key": "d"}],
+        "attributes": {"effect": "NoSchedule", "value": "far"}}});
+    let rules = json!({"tolerations": {"instances": {"locked": ["d"]}}});
+    set_for(&server, "trainings", tenant(), json!({"defaults": defaults, "rules": rules})).await;
+    set_for(
+        &server,
+        "trainings",
+        team_a(),
+        json!({"defaults": {"tolerations":
+        {"attributes": {"value": "near"}}}}),
+    )
+    .await;
+    let own = json!({"key": "k", "operator": "Equal", "value": "own", "effect": "NoExecute"});
+    let spec = json!({"image": "i", "tolerations": [{"key": "k"}, own]});
+    let (status, made) = server.post(TRAININGS, server.job("x", &spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let filled = |key: &str| json!({"key": key, "operator": "Equal", "value": "near", "effect": "NoSchedule"});
+    assert_eq!(made["spec"]["tolerations"], json!([filled("d"), filled("k"), own]));
+}
+
+#[tokio::test]
+async fn a_wrong_rule_for_a_list_is_refused_by_the_name_of_its_field() {
+    let server = Server::with_teams().await;
+    let rules = |rules: Value| json!({"rules": rules});
+    for (policy, status, message) in [
+        (
+            rules(json!({"labels": {"instances": {"locket": []}}})),
+            400,
+            "policy.rules.labels.instances.locket: unknown field `locket`; did you mean `locked`?",
+        ),
+        (
+            rules(json!({"tolerations": {"attributes": {"efect": {}}}})),
+            400,
+            "policy.rules.tolerations.attributes.efect: is none of effect, key, operator, value",
+        ),
+        (
+            json!({"defaults": {"labels": {"attributes": {"value": "x"}}}}),
+            400,
+            "policy.defaults.labels.attributes.value: the items of this list have nothing",
+        ),
+        (
+            json!({"defaults": {"labels": {"instance": []}}}),
+            400,
+            "policy.defaults.labels.instance: unknown field `instance`; did you mean `instances`?",
+        ),
+    ] {
+        let body = json!({"meta": tenant(), "policy": policy});
+        refused(&server, ("PUT", "/api/v2/policy/trainings", &body), status, message).await;
+    }
+}

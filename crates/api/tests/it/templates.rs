@@ -187,27 +187,6 @@ async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
     ] {
         refused(&server, ("POST", &path, &body), status, message).await;
     }
-    for (kind, spec, message) in [
-        ("distributed", json!({"numWorker": 2}), "spec.numWorker: unknown field `numWorker`; did"),
-        ("distributed", json!({"completions": 2}), "spec.completions: goes with trainings only"),
-        (
-            "inferences",
-            json!({"servingPort": {"contaner": 1}}),
-            "spec.servingPort.contaner: unknown",
-        ),
-        (
-            "inferences",
-            json!({"backoffLimit": 1}),
-            "spec.backoffLimit: goes with workloads that end",
-        ),
-        (
-            "workspaces",
-            json!({"numWorkers": 2}),
-            "spec.numWorkers: goes with distributed workloads",
-        ),
-    ] {
-        refused(&server, ("POST", &format!("{ALL}/{kind}"), &with(spec)), 400, message).await;
-    }
     for (method, path, status, message) in [
         ("GET", format!("{ALL}/workspaces/{id}"), 404, "template "),
         ("DELETE", format!("{ALL}/workspaces/{id}"), 404, "template "),
@@ -327,4 +306,31 @@ async fn a_change_of_a_template_can_take_values_away() {
     let body = json!({"meta": {"name": "x", "scopeType": "tenant"}, "master": {"spec": {}}});
     let message = "master.spec: goes with distributed workloads only";
     refused(&server, ("POST", &path, &body), 400, message).await;
+}
+
+#[tokio::test]
+async fn a_template_has_the_fields_of_its_kind_of_workload() {
+    let server = Server::with_teams().await;
+    let with = |spec: Value| json!({"meta": {"name": "b", "scopeType": "tenant"}, "spec": spec});
+    for (kind, spec, message) in [
+        ("distributed", json!({"numWorker": 2}), "spec.numWorker: unknown field `numWorker`; did"),
+        ("distributed", json!({"completions": 2}), "spec.completions: goes with trainings only"),
+        (
+            "inferences",
+            json!({"servingPort": {"contaner": 1}}),
+            "spec.servingPort.contaner: unknown",
+        ),
+        (
+            "inferences",
+            json!({"backoffLimit": 1}),
+            "spec.backoffLimit: goes with workloads that end",
+        ),
+        (
+            "workspaces",
+            json!({"numWorkers": 2}),
+            "spec.numWorkers: goes with distributed workloads",
+        ),
+    ] {
+        refused(&server, ("POST", &format!("{ALL}/{kind}"), &with(spec)), 400, message).await;
+    }
 }

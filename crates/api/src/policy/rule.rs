@@ -1,0 +1,200 @@
+//! What may be said of the value of one field, and whether a value keeps it.
+
+use api_types::number_from_millis;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::fields::{Field, Holds};
+use super::rules::at;
+use crate::convert;
+use crate::edge::{Fault, read_part};
+
+/// What is allowed of a value.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Rule {
+    /// A value must be given.
+    #[serde(default)]
+    pub(super) required: bool,
+    /// Whether another value than the policy's default may be given.
+    can_edit: Option<bool>,
+    min: Option<Value>,
+    max: Option<Value>,
+    /// Steps from `min`, or from 0.
+    step: Option<Value>,
+    /// The values there are; of a list, those its elements may have.
+    options: Option<Vec<Choice>>,
+    /// Where its default is from.
+    default_from: Option<DefaultFrom>,
+}
+
+/// A default that is another value, times a factor.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DefaultFrom {
+    field: String,
+    #[serde(default)]
+    factor: Option<Value>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    value: Value,
+    #[serde(default, rename = "displayed")]
+    _displayed: Option<String>,
+}
+
+/// An amount in thousandths or bytes.
+fn amount(holds: Holds, value: &Value) -> Result<u64, String> {
+    match (holds, value) {
+        (Holds::Limit, Value::Number(number)) if number.as_u64() == Some(0) => Ok(u64::MAX),
+        (Holds::Number | Holds::Limit, Value::Number(number)) => {
+            units::parse_cpu_millis(&number.to_string()).map_err(|why| why.to_string())
+        }
+        (Holds::Bytes, Value::String(text)) => {
+            units::parse_bytes(text).map_err(|why| why.to_string())
+        }
+        (Holds::Number | Holds::Limit, _) => Err(format!("`{value}` is not a number")),
+        (Holds::Bytes, _) => Err(format!("`{value}` is not a size such as \"8G\"")),
+        _ => Err("goes with numbers and sizes only".to_owned()),
+    }
+}
+
+impl Rule {
+    pub(super) fn read(holds: Holds, at: &str, value: &Value) -> Result<Self, Fault> {
+        let rule: Self = read_part(at, value.clone())?;
+        rule.check(holds).map_err(|why| Fault::field(at, why))?;
+        Ok(rule)
+    }
+
+    fn check(&self, holds: Holds) -> Result<(), String> {
+        let limits = [("min", &self.min), ("max", &self.max), ("step", &self.step)];
+        for (name, value) in limits {
+            if let Some(value) = value {
+                let amount = amount(holds, value).map_err(|why| format!("{name}: {why}"))?;
+                if name == "step" && amount == 0 {
+                    return Err("step: must be more than 0".to_owned());
+                }
+            }
+        }
+        let limit = |value: &Option<Value>| value.as_ref().and_then(|v| amount(holds, v).ok());
+        if let (Some(min), Some(max)) = (limit(&self.min), limit(&self.max))
+            && min > max
+        {
+            return Err("min is more than max".to_owned());
+        }
+        if self.options.as_ref().is_some_and(Vec::is_empty) {
+            return Err("options: is empty; leave it out instead".to_owned());
+        }
+        match &self.default_from {
+            Some(_) if self.can_edit == Some(false) => {
+                Err("canEdit: goes without defaultFrom; leave out one of them".to_owned())
+            }
+            Some(DefaultFrom { factor: Some(factor), .. }) => match amount(Holds::Number, factor) {
+                Ok(1..) => Ok(()),
+                Ok(0) => Err("defaultFrom.factor: must be more than 0".to_owned()),
+                Err(why) => Err(format!("defaultFrom.factor: {why}")),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a default from a field that holds something else, or is not there.
+    pub(super) fn check_source(
+        &self,
+        holds: Holds,
+        mut fields: impl Iterator<Item = &'static Field>,
+    ) -> Result<(), String> {
+        let Some(DefaultFrom { field, .. }) = &self.default_from else { return Ok(()) };
+        let amounts = |other: Holds| match holds {
+            Holds::Bytes => matches!(other, Holds::Bytes),
+            Holds::Number | Holds::Limit => matches!(other, Holds::Number | Holds::Limit),
+            _ => false,
+        };
+        if fields.any(|(path, other)| path == field && amounts(*other)) {
+            return Ok(());
+        }
+        let field = units::shown(field);
+        Err(format!("defaultFrom.field: `{field}` is no field that holds amounts of the same kind"))
+    }
+
+    /// The default, where it is from another field that a specification has.
+    pub(super) fn default_in(&self, holds: Holds, spec: &Value) -> Option<Value> {
+        let DefaultFrom { field, factor } = self.default_from.as_ref()?;
+        let factor =
+            factor.as_ref().map_or(Ok(1000), |factor| amount(Holds::Number, factor)).ok()?;
+        let from = u128::from(amount(holds, at(spec, field)?).ok()?);
+        let default = u64::try_from(from * u128::from(factor) / 1000).ok()?;
+        Some(match holds {
+            Holds::Bytes => convert::quantity(default).into(),
+            _ => Value::Number(number_from_millis(default)),
+        })
+    }
+
+    /// Why a value is not allowed.
+    pub(super) fn broken_by(
+        &self,
+        holds: Holds,
+        value: &Value,
+        default: Option<&Value>,
+    ) -> Option<String> {
+        let as_it_is = default.is_some_and(|default| same(holds, default, value));
+        if self.can_edit == Some(false) && !as_it_is {
+            let allowed = default
+                .map_or("and has no default; leave it out".to_owned(), |default| {
+                    format!("only {default} is allowed")
+                });
+            return Some(format!("{value} is not allowed: it cannot be edited, {allowed}"));
+        }
+        if let Some(options) = &self.options {
+            let each = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let known = |value: &&Value| !options.iter().any(|one| same(holds, &one.value, value));
+            if let Some(other) = each.iter().find(known) {
+                return Some(format!("{other} is not allowed; options are {}", shown(options)));
+            }
+        }
+        self.out_of_range(holds, value)
+    }
+
+    /// Why it is not allowed to leave it out, where nothing stands in for it.
+    pub(super) fn broken_by_silence(&self, default: Option<&Value>) -> Option<String> {
+        match (self.can_edit, default, &self.options) {
+            _ if self.required => Some("is required".to_owned()),
+            (Some(false), Some(default), _) => {
+                Some(format!("it cannot be edited, only {default} is allowed"))
+            }
+            (_, _, Some(options)) => Some(format!("is not given; options are {}", shown(options))),
+            _ => None,
+        }
+    }
+
+    fn out_of_range(&self, holds: Holds, value: &Value) -> Option<String> {
+        // Values that are no amounts are refused where they are read.
+        let own = amount(holds, value).ok()?;
+        let limit = |of: &Option<Value>| of.as_ref().and_then(|of| amount(holds, of).ok());
+        let (min, max, step) = (limit(&self.min), limit(&self.max), limit(&self.step));
+        let said = |of: &Option<Value>| of.as_ref().map(Value::to_string).unwrap_or_default();
+        if min.is_some_and(|min| own < min) {
+            return Some(format!("{value} is not allowed; min is {}", said(&self.min)));
+        }
+        if max.is_some_and(|max| own > max) {
+            return Some(format!("{value} is not allowed; max is {}", said(&self.max)));
+        }
+        let off = |step: u64| !(own - min.unwrap_or(0)).is_multiple_of(step);
+        step.is_some_and(off)
+            .then(|| format!("{value} is not allowed; step is {}", said(&self.step)))
+    }
+}
+
+fn shown(options: &[Choice]) -> String {
+    let known: Vec<String> = options.iter().map(|choice| choice.value.to_string()).collect();
+    known.join(", ")
+}
+
+fn same(holds: Holds, a: &Value, b: &Value) -> bool {
+    match (amount(holds, a), amount(holds, b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
