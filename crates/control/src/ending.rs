@@ -133,6 +133,8 @@ impl State {
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         if ended == Ended::Succeeded && !workload.is_complete_with(number) {
+            // Others may have waited for it to begin, and it was never seen to run.
+            self.assembling.insert(id);
             self.update_wants(id);
             return;
         }
@@ -149,13 +151,13 @@ impl State {
             CleanPods::Running | CleanPods::All => self.release_all(id),
         }
         self.update_wants(id);
-        self.leave_if_ended(id);
+        self.leave_if_over(id);
     }
 
-    /// Takes a workload that has ended out of the scheduler's sight, once nothing of it runs.
-    pub(crate) fn leave_if_ended(&mut self, id: Uuid) {
-        let ended = |w: &Workload| w.completed_at.is_some() && !self.holds_any(w);
-        if self.workloads.get(&id).is_some_and(ended) {
+    /// Takes a workload that is over out of the scheduler's sight, once nothing of it runs.
+    pub(crate) fn leave_if_over(&mut self, id: Uuid) {
+        let over = |w: &Workload| w.is_over() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(over) {
             self.leave_model(id);
             if self.workloads[&id].clean() == CleanPods::All {
                 self.remove_runs(&self.workloads[&id].pods.clone());

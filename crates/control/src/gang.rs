@@ -122,7 +122,9 @@ impl State {
             let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
                 let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
-                self.give_ports(id, &all, engine);
+                if !self.give_ports(id, &all, engine) {
+                    continue;
+                }
             }
             for number in 0..self.workloads[&id].pods.len() {
                 if self.workloads[&id].may_begin(number) {
@@ -140,23 +142,26 @@ impl State {
         if waiting.is_empty() {
             return;
         }
-        self.give_ports(id, &waiting, engine);
-        for number in waiting {
-            self.start(id, number);
+        if self.give_ports(id, &waiting, engine) {
+            for number in waiting {
+                self.start(id, number);
+            }
         }
     }
 
-    /// Gives some pods ports that no other pod has and nobody listens on. Each time others, so that
-    /// what may be left of the last runs disturbs nobody.
-    fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) {
-        let Some(workload) = self.workloads.get(&id) else { return };
+    /// Gives some pods ports that no pod in a place has and nobody listens on. Each time others, so
+    /// that what may be left of the last runs disturbs nobody. Where there are too few, nobody gets
+    /// one and it is tried again after whatever happens next.
+    fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) -> bool {
+        let Some(workload) = self.workloads.get(&id) else { return false };
         let living = self.by_model.values().filter_map(|living| self.workloads.get(living));
         let gets_another = |w: &Workload, number| w.id == id && numbers.contains(&number);
         let keep = living.flat_map(|w| {
             let pods = w.pods.iter().enumerate();
             pods.filter(move |(number, _)| !gets_another(w, *number)).map(|(_, pod)| pod)
         });
-        let taken: BTreeSet<u16> = keep.filter_map(|pod| pod.port).collect();
+        let has_place = |pod: &&Pod| self.occupancy(pod).current.is_some();
+        let taken: BTreeSet<u16> = keep.filter(has_place).filter_map(|pod| pod.port).collect();
         let before = workload.pods.iter().filter_map(|pod| pod.port).max();
         let [.., high, low] = id.into_bytes();
         let start = before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
@@ -166,9 +171,11 @@ impl State {
             .take(numbers.len())
             .collect();
         if ports.len() < numbers.len() {
-            tracing::error!(workload = %id, "there are too few free ports for its pods");
+            tracing::error!(workload = %id, "there are too few free ports for its pods, which wait");
+            self.assembling.insert(id);
+            return false;
         }
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let Some(workload) = self.workloads.get_mut(&id) else { return false };
         let mut ports = ports.into_iter();
         for &number in numbers {
             if let Some(pod) = workload.pods.get_mut(number) {
@@ -176,6 +183,7 @@ impl State {
             }
         }
         self.touch(id);
+        true
     }
 
     /// The pods that a pod works together with.

@@ -19,7 +19,7 @@ use crate::{Error, admission, demands, places, revisions};
 pub(crate) const RUNS_KEPT: u32 = 3;
 
 impl State {
-    /// Takes a workload in: names, pods, and a place in the model unless it has ended and nothing of
+    /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
     /// it `holds` a place.
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
@@ -32,11 +32,11 @@ impl State {
             self.workloads.insert(workload.id, workload);
             return Ok(());
         }
-        let ended = workload.completed_at.is_some();
+        let over = workload.is_over();
         let set = |set: &PodSet| model::PodSetSpec {
             name: set.role.clone(),
             pods_min: set.pods_min,
-            constraints: match ended {
+            constraints: match over {
                 // What it named may be gone.
                 true => model::Constraints::default(),
                 false => places::confined(spec, demands::constraints(&set.pod.place, workload.id)),
@@ -58,7 +58,7 @@ impl State {
             .zip(&row.pod_sets)
             .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
         workload.requested = wanted.sum();
-        if workload.completed_at.is_some() && !holds {
+        if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
             workload.model = Some(model);

@@ -87,7 +87,7 @@ impl State {
             if over {
                 // It was left to go on when its workload had ended.
                 self.cluster.vacate(model);
-                self.leave_if_ended(id);
+                self.leave_if_over(id);
             } else {
                 self.ended_by_itself(id, number, exit, ran_ms);
             }
@@ -103,7 +103,7 @@ impl State {
             self.end(id, number, Ended::Succeeded);
         } else {
             self.cluster.vacate(model);
-            self.leave_if_ended(id);
+            self.leave_if_over(id);
             self.rewind_if_stopped(id);
             tracing::debug!(%run, exit = %in_words(exit), "stopped as asked");
         }
@@ -195,7 +195,7 @@ impl State {
             (false, releasing) if releasing || over => {
                 self.cluster.vacate(model);
                 self.touch(id);
-                self.leave_if_ended(id);
+                self.leave_if_over(id);
                 self.rewind_if_stopped(id);
                 self.finish_deletion(id);
             }

@@ -125,6 +125,9 @@ impl State {
     fn restore_places(&mut self, placed: &[(Uuid, usize, PodRow)]) {
         for (id, number, row) in placed {
             self.restore_current(*id, *number, row);
+            if self.workloads.get(id).is_some_and(|w| w.pods[*number].waits_for_others) {
+                self.assembling.insert(*id);
+            }
         }
         for (id, number, row) in placed {
             self.restore_next(*id, *number, row);

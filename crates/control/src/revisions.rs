@@ -34,6 +34,11 @@ impl Workload {
         self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
     }
 
+    /// Whether none of its pods will ever start again. A revision that was retired stays so.
+    pub(crate) fn is_over(&self) -> bool {
+        self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
+    }
+
     fn wanted(&self) -> u32 {
         u32::try_from(self.pods.iter().filter(|pod| !pod.parked).count()).unwrap_or(u32::MAX)
     }
@@ -44,6 +49,12 @@ impl State {
     pub(crate) fn head_of(&self, id: Uuid) -> Uuid {
         let found = self.workloads.get(&id).and_then(|workload| workload.spec.revision);
         found.map_or(id, |revision| revision.of)
+    }
+
+    /// The name people know a workload by: of a revision that of its inference.
+    pub(crate) fn known_name<'a>(&'a self, workload: &'a Workload) -> &'a str {
+        let head = workload.spec.revision.and_then(|revision| self.workloads.get(&revision.of));
+        &head.unwrap_or(workload).spec.name
     }
 
     /// The revisions of an inference, the oldest first.
@@ -208,6 +219,7 @@ impl State {
         let number = workload.spec.revision.map_or(0, |revision| revision.number);
         self.set_desired(id, Desired::Suspend);
         self.release_all(id);
+        self.leave_if_over(id);
         let message = format!("revision {number} has served; a newer one answers now");
         self.say(id, News::new("RevisionRetired", message));
         Ok(Subject::Nothing)
@@ -228,7 +240,7 @@ impl State {
         self.say(id, News::new("Failed", why).warning());
         self.update_wants(id);
         self.release_all(id);
-        self.leave_if_ended(id);
+        self.leave_if_over(id);
         self.touch(id);
         Ok(Subject::Nothing)
     }

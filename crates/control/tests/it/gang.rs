@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use control::view::{Phase, PodState, View};
 use control::{CleanPods, PodSet, Restart, WorkloadSpec};
-use engine::{Exit, RunSpec};
+use engine::{Exit, RunKey, RunSpec, RunState};
+use units::Instant;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 
@@ -225,6 +226,22 @@ async fn an_mpi_launcher_waits_for_its_workers() {
     let started = events.filter(|event| event.kind == "Started").filter_map(|e| e.pod_name);
     let started: Vec<_> = started.collect();
     assert!(started.len() == 3 && started[2] == "d-master-0", "{started:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_longer() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    let mut spec = distributed("d", 1);
+    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    w.engine.deaf(true);
+    let id = w.submit(1, spec).await.id;
+    let begun = |view: &View| view.workloads[&id].pods.iter().any(|pod| pod.generation == 1);
+    let view = w.until("the worker begins", begun).await;
+    let worker = view.workloads[&id].pods.iter().find(|pod| pod.generation == 1).unwrap().id;
+    w.engine.deaf(false);
+    let (exit, at) = (Exit::Code(0), Instant(1_000_000));
+    w.engine.report(RunKey { pod: worker, generation: 1 }, RunState::Exited { exit, at });
+    w.until("the launcher runs", |_| generations(&w, "d") == [1]).await;
 }
 
 #[tokio::test]
