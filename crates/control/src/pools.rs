@@ -11,13 +11,13 @@ use std::sync::Arc;
 use model::{POOL_DEFAULT, POOL_LABEL, PoolId};
 use sched::{Fill, Placement};
 use serde_json::Value;
-use store::{NodeBody, PoolBody};
+use store::{Change, NodeBody, PoolBody};
 
 use crate::command::Subject;
 use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::view::PoolView;
-use crate::{Edit, Error, admission};
+use crate::{Edit, Error, admission, persist};
 
 /// What pools are called in the database and the audit log.
 const KIND: &str = "node-pool";
@@ -385,10 +385,15 @@ impl State {
         let object = self.delete_object(by, KIND, id)?;
         self.pools.retain(|pool| pool.id() != id);
         for project in self.projects.values_mut() {
-            project.unit.shares.remove(id);
+            if project.unit.shares.remove(id).is_some() {
+                self.outbox.changes.push(Change::Project(persist::project_row(project, None)));
+            }
         }
         for department in self.departments.values_mut() {
-            department.unit.shares.remove(id);
+            if department.unit.shares.remove(id).is_some() {
+                let row = persist::department_row(department, None);
+                self.outbox.changes.push(Change::Department(row));
+            }
         }
         self.settle_pools()?;
         self.cluster.remove_pool(&name).map_err(unreadable)?;
@@ -397,9 +402,10 @@ impl State {
 
     fn pool_is_unnamed(&self, name: &str) -> Result<(), Error> {
         let names = |pools: &[String]| pools.iter().any(|pool| pool == name);
-        let living = self.workloads.values().filter(|workload| workload.completed_at.is_none());
+        // What has ended names nothing any more, unless some of it is still there.
+        let living = self.workloads.values().filter(|w| !w.is_over() || w.model.is_some());
         let workloads: Vec<_> =
-            living.filter(|w| names(&w.spec.node_pools)).map(|w| w.spec.name.as_str()).collect();
+            living.filter(|w| names(&w.spec.node_pools)).map(|w| self.known_name(w)).collect();
         let projects = self.projects.values().filter(|project| names(&project.unit.default_pools));
         let projects: Vec<_> = projects.map(|project| project.unit.name.as_str()).collect();
         let departments = self.departments.values().filter(|one| names(&one.unit.default_pools));

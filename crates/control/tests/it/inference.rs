@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::world::{World, nodes, training, with};
 
-fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSpec {
+pub(crate) fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSpec {
     let target = Target { metric: Metric::Concurrency, threshold: 10, percent_millis: 70_000 };
     let serving = Serving {
         container_port: 8000,
@@ -227,6 +227,23 @@ async fn old_revisions_are_forgotten() {
         revisions(&w, "svc").iter().map(|r| r.spec.revision.unwrap().number).collect();
     assert_eq!(numbers, (7..=16).collect::<Vec<_>>());
     assert_eq!(w.handle.view().revisions.len(), 10);
+}
+
+#[tokio::test]
+async fn what_was_retired_leaves_its_ports_and_the_scheduler() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.becomes("svc Running 1/1").await;
+    let old = newest(&w, "svc");
+    update(&w, "svc", "better").await;
+    w.becomes("svc Updating 2/2").await;
+    w.handle.retire(old).await.unwrap();
+    w.becomes("svc Running 1/1").await;
+    for _ in 0..2 {
+        let known = w.handle.scheduling_state().await.unwrap().cluster.workloads().len();
+        assert_eq!(known, 1, "the newer revision only");
+        w.restart().await;
+    }
 }
 
 #[tokio::test]

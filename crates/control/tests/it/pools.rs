@@ -10,6 +10,7 @@ use sched::Fill;
 use store::Database;
 use store::testing::PgServer;
 
+use crate::inference::inference;
 use crate::world::{World, given, gpus, nodes, project, training, workspace};
 
 /// Two nodes of two GPUs in zone a, two in zone b.
@@ -88,6 +89,26 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     w.restart().await;
     assert_eq!(picture(&w.handle.view()), divided);
     assert_eq!(w.phase("y", Phase::Running).await.restarts, 0);
+    // What it had in the one that is gone is in nobody's way.
+    let change = OrgChange { description: Some("changed".into()), ..OrgChange::default() };
+    w.handle.update_project("admin", 1, change).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_only_a_retired_revision_names_can_be_deleted() {
+    let w = World::new(zones(), &[4]).await;
+    let fast = pool(&w, "fast", "a").await;
+    w.handle.update_project("admin", 1, quota_in(&fast, 1)).await.unwrap();
+    let first = w.submit(1, to(inference("svc", 1, 1, 1), &["fast"])).await;
+    w.phase("svc", Phase::Running).await;
+    let old = w.get("svc").unwrap().revisions[0];
+    let elsewhere = to((*first.spec).clone(), &["default"]);
+    w.handle.update_inference("bob", first.id, old, elsewhere).await.unwrap();
+    let named = w.handle.delete_pool("admin", &fast).await.unwrap_err().to_string();
+    assert!(named.contains("named by 1 workload(s) (svc)"), "{named}");
+    w.handle.retire(old).await.unwrap();
+    w.until("it is gone", |view| view.workloads[&first.id].pods.len() == 1).await;
+    w.handle.delete_pool("admin", &fast).await.unwrap();
 }
 
 #[tokio::test]
