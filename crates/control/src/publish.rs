@@ -1,7 +1,7 @@
 //! From the state to what is written and what is shown. Owns: emptying the [`Outbox`] into
 //! changes, and building views; unchanged views are shared with the ones before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::QueueId;
@@ -43,10 +43,7 @@ impl State {
         }
         self.plan_run_limits();
         self.book_allocations();
-        let projects: Vec<_> = self.outbox.projects.iter().copied().collect();
-        for id in projects {
-            self.flag_over_quota(id);
-        }
+        self.flag_over_quota();
         debug_assert!(self.books_are_right());
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
@@ -83,19 +80,37 @@ impl State {
         changes
     }
 
-    /// Marks the workloads whose places, in the order they are protected, pass the quota.
-    fn flag_over_quota(&mut self, project_id: u64) {
-        let Some(project) = self.projects.get(&project_id).map(|project| project.queue) else {
-            return;
-        };
+    /// Of the projects that changed, marks the workloads whose places, in the order they are
+    /// protected, pass the quota.
+    fn flag_over_quota(&mut self) {
+        let mut of_project: BTreeMap<u64, BTreeSet<Uuid>> =
+            self.outbox.projects.iter().map(|id| (*id, BTreeSet::new())).collect();
         // Those that have ended hold nothing; they were touched when they did, and may be many.
-        let living = self.by_model.values().chain(&self.outbox.workloads);
-        let of_project = |w: &&Workload| w.project_id == project_id;
-        let ids: std::collections::BTreeSet<Uuid> = living
-            .filter_map(|id| self.workloads.get(id))
-            .filter(of_project)
-            .map(|w| w.id)
-            .collect();
+        for id in self.by_model.values().chain(&self.outbox.workloads) {
+            let project = self.workloads.get(id).map(|workload| workload.project_id);
+            if let Some(ids) = project.and_then(|project| of_project.get_mut(&project)) {
+                ids.insert(*id);
+            }
+        }
+        for (project, ids) in of_project {
+            let over = self.over_quota(project, &ids);
+            for id in ids {
+                let Some(workload) = self.workloads.get_mut(&id) else { continue };
+                let now_over = over.contains(&id);
+                if workload.over_quota != now_over {
+                    workload.over_quota = now_over;
+                    self.outbox.shown.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Those of these workloads of a project that pass its quota.
+    fn over_quota(&self, project_id: u64, ids: &BTreeSet<Uuid>) -> BTreeSet<Uuid> {
+        let mut over = BTreeSet::new();
+        let Some(project) = self.projects.get(&project_id).map(|project| project.queue) else {
+            return over;
+        };
         let mut holders: Vec<_> = ids
             .iter()
             .filter_map(|id| self.workloads.get(id))
@@ -107,7 +122,6 @@ impl State {
         });
         // Each pool is one account.
         let mut sums = BTreeMap::new();
-        let mut over = std::collections::BTreeSet::new();
         for (workload, holds) in holders {
             let pool = workload.model.and_then(|id| self.cluster.pool_of(id)).unwrap_or_default();
             let quota = self.cluster.queues()[self.cluster.queue_in(project, pool)].share.quota;
@@ -117,15 +131,7 @@ impl State {
                 over.insert(workload.id);
             }
         }
-        for id in ids {
-            if let Some(workload) = self.workloads.get_mut(&id) {
-                let now_over = over.contains(&id);
-                if workload.over_quota != now_over {
-                    workload.over_quota = now_over;
-                    self.outbox.shown.insert(id);
-                }
-            }
-        }
+        over
     }
 
     fn view(&self, before: &View, outbox: &Outbox) -> View {
@@ -133,7 +139,10 @@ impl State {
             if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
         let mut revisions =
             if outbox.everything { BTreeMap::new() } else { before.revisions.clone() };
-        for id in outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys()) {
+        // What is seen of a revision is seen of its inference too.
+        let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
+        let changed: BTreeSet<Uuid> = changed.flat_map(|id| [*id, self.head_of(*id)]).collect();
+        for id in &changed {
             match self.workloads.get(id) {
                 Some(workload) => {
                     let shelf = match workload.spec.revision {
@@ -299,6 +308,7 @@ impl State {
                 all.pending.extend(one.pending);
             }
             all.over_quota |= one.over_quota;
+            all.pool = all.pool.or(one.pool);
             all.restarts += one.restarts;
             all.last_eviction =
                 all.last_eviction.into_iter().chain(one.last_eviction).max_by_key(|e| e.at);

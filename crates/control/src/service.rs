@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
@@ -69,10 +70,11 @@ impl Service {
     /// The engine's stream of observations has ended: nothing can be decided without it.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
         let Self { dispatcher, meter } = self;
-        // One task: whoever has seen it end knows that nothing holds the store any more.
-        tokio::select! {
-            ended = Box::pin(dispatcher.run(shutdown)) => ended,
-            never = Box::pin(meter.run()) => match never {},
-        }
+        let mut beside = JoinSet::new();
+        beside.spawn(meter.run());
+        let ended = Box::pin(dispatcher.run(shutdown)).await;
+        // Waited for: whoever has seen the end of this knows that nothing holds the store any more.
+        beside.shutdown().await;
+        ended
     }
 }

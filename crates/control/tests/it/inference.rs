@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use control::view::{Phase, PodState, View, WorkloadKind, WorkloadView};
 use control::{Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadSpec};
-use engine::Exit;
+use engine::{Exit, LogRange};
+use futures_util::StreamExt as _;
 use uuid::Uuid;
 
-use crate::world::{World, nodes, training, with};
+use crate::world::{World, given, gpus, nodes, training, with};
 
 pub(crate) fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSpec {
     let target = Target { metric: Metric::Concurrency, threshold: 10, percent_millis: 70_000 };
@@ -115,6 +116,8 @@ async fn down_to_zero_and_up_again() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     w.submit(1, inference("svc", 1, 0, 3)).await;
     w.becomes("svc Running 0/0").await;
+    let none = w.handle.logs(w.id("svc"), None, LogRange::default()).await.err().unwrap();
+    assert!(none.to_string().contains("`svc` has no replicas at the moment"), "{none}");
     let revision = newest(&w, "svc");
     w.clock.advance_ms(5000);
     scale(&w, revision, &[0, 1, 2]).await;
@@ -152,6 +155,9 @@ async fn a_replica_that_ends_is_started_again_at_another_port() {
     assert_eq!(second.key.generation, 2);
     assert_ne!(second.env["PORT"], first.env["PORT"]);
     w.becomes("svc Running 1/1").await;
+    let earlier = Some("svc.1-0-1".to_owned());
+    let mut chunks = w.handle.logs(w.id("svc"), earlier, LogRange::default()).await.unwrap();
+    assert_eq!(chunks.next().await.unwrap().unwrap(), b"output of 1");
 }
 
 #[tokio::test]
@@ -325,4 +331,11 @@ async fn the_quota_holds_for_replicas() {
     assert_eq!(view.pending[0].code, "P202", "it may not be preempted, so it stays in quota");
     let waiting = view.pods.iter().filter(|pod| pod.state == PodState::Pending).count();
     assert_eq!(waiting, 2);
+    // The numbers of the reason change, and that is no event.
+    w.handle.update_project("admin", 1, given(gpus(0))).await.unwrap();
+    let is_told = |view: &View| {
+        let svc = view.workloads.values().next().unwrap();
+        svc.pending[0].message.contains("a quota of 0 GPUs") && svc.over_quota
+    };
+    w.until("the inference shows what its revision does", is_told).await;
 }
