@@ -220,11 +220,19 @@ impl RunDir {
         self.file(secrets::FOLDER)
     }
 
-    /// The run has ended, or never begins: nobody needs its secrets any more.
-    fn forget_secrets(&self, state: &StateFile) -> io::Result<()> {
-        let StateFile::Exited { .. } = state else { return Ok(()) };
-        secrets::forget(&self.file(secrets::FILE))?;
-        secrets::forget_folder(&self.secrets_folder())
+    /// The run has ended, or never begins: nobody needs its secrets any more. That they resist
+    /// changes nothing of how it ended; they go with the directory then.
+    fn forget_secrets(&self, state: &StateFile) {
+        let StateFile::Exited { .. } = state else { return };
+        for gone in [
+            secrets::forget(&self.file(secrets::FILE)),
+            secrets::forget_folder(&self.secrets_folder()),
+        ] {
+            if let Err(error) = gone {
+                // In the log of the supervisor or of the server, whoever this is.
+                let _refused = writeln!(io::stderr(), "failed to delete its secrets: {error}");
+            }
+        }
     }
 
     /// Reads the specification.
@@ -252,7 +260,8 @@ impl RunDir {
         match created {
             Ok(mut file) => {
                 file.write_all(&to_json(state)?)?;
-                self.forget_secrets(state).map(|()| true)
+                self.forget_secrets(state);
+                Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
@@ -284,7 +293,8 @@ impl RunDir {
             Err(error) => return Err(error),
         }
         fs::rename(self.file(room), self.file("state.json"))?;
-        self.forget_secrets(state)
+        self.forget_secrets(state);
+        Ok(())
     }
 
     /// Notes the grace of a stop, for the supervisor to read when it is signalled. Signals may

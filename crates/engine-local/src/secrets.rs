@@ -79,9 +79,27 @@ pub(crate) fn forget(path: &Path) -> io::Result<()> {
     gone(fs::remove_file(path))
 }
 
-/// Deletes a folder, if it is there.
+/// Deletes a folder, if it is there, whatever the run has made of its permissions.
 pub(crate) fn forget_folder(path: &Path) -> io::Result<()> {
-    gone(fs::remove_dir_all(path))
+    match gone(fs::remove_dir_all(path)) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            gone(fs::remove_dir_all(path))
+        }
+        done => done,
+    }
+}
+
+/// Gives its owner back a folder and all in it.
+fn open_up(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn gone(done: io::Result<()>) -> io::Result<()> {
@@ -94,6 +112,20 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_was_closed_is_deleted_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("secrets/etc");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("key"), "hush").unwrap();
+        for path in [&inner, inner.parent().unwrap()] {
+            fs::set_permissions(path, Permissions::from_mode(0o000)).unwrap();
+        }
+        // Root is let in anyway.
+        forget_folder(&dir.path().join("secrets")).unwrap();
+        assert!(!dir.path().join("secrets").exists());
+    }
 
     #[test]
     fn no_path_leads_out_of_the_folder() {

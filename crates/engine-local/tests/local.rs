@@ -183,6 +183,22 @@ async fn secrets_end_with_a_run_that_lost_its_supervisor() {
 }
 
 #[tokio::test]
+async fn secrets_that_cannot_be_deleted_keep_no_run_from_ending() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    // What should be a file cannot be deleted as one.
+    let script = "mkdir $ELASTANE_SECRETS_DIR/../secrets.json";
+    let spec = with_secrets(bench.script(script));
+    let key = spec.key;
+    engine.start(spec).await.expect("started");
+    let dir = bench.run_dir(key);
+    assert_eq!(end(&*engine, key).await, Exit::Code(0));
+    while !supervisors(&dir).is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_descriptor_an_ancestor_forgot_does_not_reach_the_run() {
     let mut bench = Bench::new();
     let spec = bench.script("ls /proc/self/fd");
