@@ -506,13 +506,20 @@ impl Handle {
                 Some(name) if name == p.name => p.generation,
                 // An earlier run is asked for by the name it had.
                 Some(name) => {
-                    let prefix = format!("{}-{}-", workload.spec.name, p.index);
-                    let earlier: u32 = name.strip_prefix(&prefix)?.parse().ok()?;
+                    let revision = p.revision.and_then(|id| view.revisions.get(&id));
+                    let own = &revision.unwrap_or(workload).spec.name;
+                    let prefix = format!("{own}-{}-", p.index);
+                    let earlier = name.strip_prefix(&prefix)?.parse().ok()?;
                     (1..p.generation).contains(&earlier).then_some(earlier)?
                 }
             };
             Some(RunKey { pod: p.id, generation })
         };
+        if workload.pods.is_empty() && pod.is_none() {
+            let name = &workload.spec.name;
+            let why = format!("inference `{name}` has no replicas at the moment");
+            return Err(Error::conflict(why));
+        }
         let found = workload.pods.iter().find_map(named);
         let run = found.ok_or_else(|| Error::NotFound {
             what: "pod",

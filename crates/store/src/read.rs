@@ -1,6 +1,8 @@
 //! Every SQL statement that reads, into the storage types. Refuses to know: which database it is
 //! for; it keeps to what SQLite and PostgreSQL share.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -362,7 +364,7 @@ pub(crate) async fn ledger(
         FROM allocations WHERE started_at < $2 AND (ended_at IS NULL OR ended_at > $1)
         GROUP BY project_id, owner, gpu_model";
     let held = Statement::new("read the ledger", held).at(from).at(until);
-    let mut rows = read_with(db, "allocations", held, |r| {
+    let rows = read_with(db, "allocations", held, |r| {
         Ok(LedgerRow {
             project_id: r.number("project_id")?,
             project_name: r.text("project_name")?,
@@ -389,14 +391,13 @@ pub(crate) async fn ledger(
     })
     .await?;
     let key = |row: &LedgerRow| (row.project_id, row.owner.clone(), row.gpu_model.clone());
+    let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (key(&row), row)).collect();
     for part in used {
-        match rows.iter_mut().find(|row| key(row) == key(&part)) {
-            Some(row) => (row.measured, row.used) = (part.measured, part.used),
-            None => rows.push(part),
-        }
+        let (measured, used) = (part.measured, part.used);
+        let row = rows.entry(key(&part)).or_insert(part);
+        (row.measured, row.used) = (measured, used);
     }
-    rows.sort_by_key(key);
-    Ok(rows)
+    Ok(rows.into_values().collect())
 }
 
 /// Reads samples.

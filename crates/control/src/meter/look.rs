@@ -10,6 +10,7 @@ use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
 use super::Rates;
+use crate::command::WorkloadSpec;
 use crate::options::NodeSpec;
 use crate::view::{OrgUnit, Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
 
@@ -156,10 +157,14 @@ impl Look {
         let nothing = Sum { cpu: nothing, memory: nothing };
         let mut on_nodes: BTreeMap<&str, Sum> =
             nodes.iter().map(|node| (node.name.as_str(), nothing)).collect();
+        let by_name = by_name(nodes);
         for (workload, pod) in placed(view) {
-            let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref());
+            let node = pod.node_name.as_deref().and_then(|name| by_name.get(name));
             let Some(node) = node else { continue };
-            let of_pod = seen.pod(workload, pod, node);
+            // A replica holds what its revision asked for, not what the newest does.
+            let revision = pod.revision.and_then(|id| view.revisions.get(&id));
+            let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
+            let of_pod = seen.pod(spec, pod, node);
             on_nodes.entry(&node.name).or_insert(nothing).add(&of_pod);
             for id in
                 [Subject::Project(workload.project_id), Subject::Department(workload.department_id)]
@@ -207,6 +212,11 @@ fn placed(view: &View) -> impl Iterator<Item = (&WorkloadView, &PodView)> {
     pods.filter(move |(_, pod)| held.contains(&pod.state))
 }
 
+/// Nodes by their names.
+pub(super) fn by_name(nodes: &[NodeSpec]) -> BTreeMap<&str, &NodeSpec> {
+    nodes.iter().map(|node| (node.name.as_str(), node)).collect()
+}
+
 fn put(values: &mut Values, name: &str, value: impl Into<Option<u64>>) {
     if let Some(value) = value.into() {
         values.insert(name.to_owned(), value);
@@ -241,14 +251,14 @@ impl Gpus {
 }
 
 impl Seen<'_> {
-    fn pod(&self, workload: &WorkloadView, pod: &PodView, node: &NodeSpec) -> Values {
+    fn pod(&self, spec: &WorkloadSpec, pod: &PodView, node: &NodeSpec) -> Values {
         let mut values = Values::new();
         let key = RunKey { pod: pod.id, generation: pod.generation };
         let run = self.runs.get(&key);
         put(&mut values, of::PODS, 1000);
         put(&mut values, of::PODS_RUNNING, if pod.state == PodState::Running { 1000 } else { 0 });
         put(&mut values, of::GPU, pod.gpus.iter().map(|(_, millis)| millis).sum::<u64>());
-        let (set, _) = workload.spec.set_of(pod.index as usize);
+        let (set, _) = spec.set_of(pod.index as usize);
         put(&mut values, of::CPU_HELD, set.pod.cpu_millis);
         put(&mut values, of::MEMORY_HELD, set.pod.memory_bytes);
         put(&mut values, of::CPU, self.rates.cpu_millis.get(&key).copied());

@@ -7,7 +7,7 @@ use store::GpuUseRow;
 use units::Instant;
 
 use super::LOOK_EVERY_MS;
-use super::look::{Look, Subject, of};
+use super::look::{Look, Subject, by_name, of};
 use crate::options::NodeSpec;
 use crate::view::View;
 
@@ -34,9 +34,10 @@ pub(super) fn used(
         return Vec::new();
     }
     let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();
+    let nodes = by_name(nodes);
     for workload in view.workloads.values() {
         for pod in &workload.pods {
-            let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref());
+            let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));
             let (Some(node), Some(placed_at)) = (node, pod.placed_at) else { continue };
             for &(index, held_millis) in &pod.gpus {
                 let busy = look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
