@@ -276,6 +276,7 @@ impl Cluster {
         }
         self.check_parts(&spec)?;
         let shape = self.shapes.intern(&spec);
+        self.forget_constraints();
         let mut first = 0;
         let choices = self.intern_choices(&spec.pod_sets);
         let pod_sets = spec.pod_sets.iter().map(|set| {

@@ -154,8 +154,8 @@ fn pods_in(counts: &BTreeMap<String, Count>, domain: Option<&str>, when: When) -
 impl Company {
     /// Takes note of constraints that are new. True if pods that are there have to be counted anew.
     pub(crate) fn learn(&mut self, eligibility: &Eligibility) -> bool {
-        let known = self.terms.len();
-        for at in self.rules.len()..eligibility.len() {
+        let (rules_before, terms_before) = (self.rules.len(), self.terms.len());
+        for at in rules_before..eligibility.len() {
             let constraints = eligibility.constraints_at(at);
             let near = self.ids_of(&constraints.pod_affinity);
             let apart = self.ids_of(&constraints.pod_anti_affinity);
@@ -163,22 +163,33 @@ impl Company {
             let preferred =
                 preferred.map(|one| (one.weight, self.id_of(&one.term))).collect::<Vec<_>>();
             self.rules.push(Rules { near, apart, preferred, matches: Vec::new() });
-            self.rules[at].matches = self.about(constraints);
         }
-        if self.terms.len() == known {
-            return false;
+        for at in rules_before..self.rules.len() {
+            self.rules[at].matches = self.about(eligibility.constraints_at(at), 0);
         }
-        for at in 0..self.rules.len() {
-            self.rules[at].matches = self.about(eligibility.constraints_at(at));
+        let mut again = false;
+        if self.terms.len() > terms_before {
+            for at in 0..rules_before {
+                let more = self.about(eligibility.constraints_at(at), terms_before);
+                again |= !more.is_empty();
+                self.rules[at].matches.extend(more);
+            }
         }
-        true
+        again
     }
 
-    fn about(&self, constraints: &Constraints) -> Vec<usize> {
+    /// Forgets the constraints, to learn others in their place.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { revision: self.revision + 1, ..Self::default() };
+    }
+
+    /// The terms from this one on that are about pods with these constraints.
+    fn about(&self, constraints: &Constraints, first: usize) -> Vec<usize> {
         if constraints.labels.is_empty() {
             return Vec::new();
         }
-        (0..self.terms.len()).filter(|&at| is_about(&self.terms[at].term, constraints)).collect()
+        let terms = first..self.terms.len();
+        terms.filter(|&at| is_about(&self.terms[at].term, constraints)).collect()
     }
 
     fn ids_of(&mut self, terms: &[PodTerm]) -> Vec<usize> {

@@ -1,5 +1,5 @@
 //! Which nodes satisfy which constraints. Owns: one bit per node and set of constraints, so that
-//! labels are compared once and not for every pod.
+//! labels are compared once and not for every pod; and that those nobody has any more are forgotten.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,12 @@ impl ConstraintsId {
 pub(crate) struct Eligibility {
     ids: BTreeMap<Constraints, ConstraintsId>,
     sets: Vec<(Constraints, Vec<bool>)>,
+    /// How many there were when those that nobody had were last forgotten.
+    kept: usize,
 }
+
+/// With fewer sets nobody looks for those that are not in use.
+const SETS_MIN: usize = 256;
 
 impl Eligibility {
     /// The id of these constraints.
@@ -32,12 +37,23 @@ impl Eligibility {
         if let Some(&id) = self.ids.get(constraints) {
             return id;
         }
-        let id = ConstraintsId(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
-        self.ids.insert(constraints.clone(), id);
-        self.sets.push((constraints.clone(), Vec::new()));
+        let id = self.keep((constraints.clone(), Vec::new()));
         for (node, row) in nodes {
             set_bit(&mut self.sets[id.0 as usize], node, row);
         }
+        id
+    }
+
+    /// Whether most of them may be without anybody who has them.
+    fn is_due(&self) -> bool {
+        self.sets.len() > SETS_MIN.max(2 * self.kept)
+    }
+
+    /// Takes one over from the sets of before.
+    fn keep(&mut self, set: (Constraints, Vec<bool>)) -> ConstraintsId {
+        let id = ConstraintsId(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
+        self.ids.insert(set.0.clone(), id);
+        self.sets.push(set);
         id
     }
 
@@ -89,6 +105,29 @@ impl Cluster {
         self.eligibility.constraints(id)
     }
 
+    /// Forgets the constraints that no workload has, once they may be most of all: those of pods
+    /// that belong together are another set for each workload. Ids change.
+    pub(crate) fn forget_constraints(&mut self) {
+        if !self.eligibility.is_due() {
+            return;
+        }
+        let before = std::mem::take(&mut self.eligibility);
+        let mut renamed = BTreeMap::new();
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            for set in &mut self.workloads[id].pod_sets {
+                for id in std::iter::once(&mut set.constraints).chain(&mut set.pools) {
+                    let keep = || self.eligibility.keep(before.sets[id.index()].clone());
+                    *id = *renamed.entry(*id).or_insert_with(keep);
+                }
+            }
+        }
+        self.eligibility.kept = self.eligibility.len();
+        self.requests.rename(&renamed);
+        self.company.forget();
+        self.company.learn(&self.eligibility);
+        self.recount_company();
+    }
+
     /// Whether some nodes suit these constraints better than others.
     #[must_use]
     pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
@@ -110,5 +149,57 @@ impl Cluster {
     #[must_use]
     pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
         self.nodes[node].schedulable && self.eligibility.allows(constraints, node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Resources;
+
+    use super::*;
+    use crate::{
+        GpuRequest, NodeSpec, Occupancy, Placement, PodMismatch, PodRequest, PodSetSpec, PodTerm,
+        QueueId, QueueSpec, Share, WorkloadId, WorkloadSpec,
+    };
+
+    fn own(number: u64) -> PodTerm {
+        let labels = BTreeMap::from([("own".to_owned(), number.to_string())]);
+        PodTerm { labels, topology_key: "hostname".into() }
+    }
+
+    fn add(cluster: &mut Cluster, queue: QueueId, seq: u64, demands: Constraints) -> WorkloadId {
+        let request = PodRequest { gpu: GpuRequest::Whole(0), cpu_millis: 1, memory_bytes: 1 };
+        let set = PodSetSpec { constraints: demands, ..request.into() };
+        cluster.add_workload(WorkloadSpec::new("w", queue, seq, set)).unwrap()
+    }
+
+    /// Pods that belong together, apart from those of other workloads.
+    fn together(number: u64) -> Constraints {
+        let (labels, pod_affinity) = (own(number).labels, vec![own(number)]);
+        Constraints { labels, pod_affinity, ..Constraints::default() }
+    }
+
+    #[test]
+    fn constraints_that_nobody_has_any_more_are_forgotten() {
+        let mut cluster = Cluster::new();
+        let node = cluster.add_node(NodeSpec::new("n", vec![], 64_000, 1 << 40));
+        let share = Share::new(Resources::UNLIMITED, Resources::UNLIMITED);
+        let queue = QueueSpec { name: "q".into(), parent: None, share, seq: 1 };
+        let queue = cluster.add_queue(queue).unwrap();
+        let first = add(&mut cluster, queue, 0, together(0));
+        let pod = cluster.workloads()[first].pods[0];
+        let current = Some(Placement { node, devices: Default::default() });
+        cluster.set_wants(pod, true);
+        cluster.set_occupancy(pod, Occupancy { current, ..Occupancy::default() });
+        for number in 1..1000 {
+            let id = add(&mut cluster, queue, number, together(number));
+            cluster.remove_workload(id).unwrap();
+        }
+        assert!(cluster.eligibility.len() <= SETS_MIN + 1, "{}", cluster.eligibility.len());
+        assert_eq!(cluster.verify(), Ok(()));
+        let apart = Constraints { pod_anti_affinity: vec![own(0)], ..Constraints::default() };
+        let last = add(&mut cluster, queue, 1000, apart);
+        let demands = cluster.workloads()[last].pod_sets[0].constraints;
+        assert_eq!(cluster.check_pods(demands, node, false), Err(PodMismatch::AntiAffinity));
     }
 }

@@ -23,6 +23,13 @@ impl Requests {
         }
     }
 
+    /// Calls constraints by their new ids.
+    pub(crate) fn rename(&mut self, ids: &BTreeMap<ConstraintsId, ConstraintsId>) {
+        let renamed =
+            |((request, id), pods)| ((request, ids.get(&id).copied().unwrap_or(id)), pods);
+        self.shapes = std::mem::take(&mut self.shapes).into_iter().map(renamed).collect();
+    }
+
     /// Number of pods.
     #[must_use]
     pub const fn pods(&self) -> u64 {
