@@ -75,15 +75,14 @@ pub enum Error {
         fault: &'static str,
     },
     /// The server's certificate is not believed.
-    #[error(
-        "the certificate of {url} is not trusted ({fault}); if its authority is your own, name the \
-         file with its certificate in ELASTANE_CA"
-    )]
+    #[error("the certificate of {url} is not trusted ({fault}); {hint}")]
     Untrusted {
         /// Which server.
         url: String,
         /// What is wrong.
         fault: String,
+        /// What to do.
+        hint: &'static str,
     },
     /// The file of trusted authorities cannot be used.
     #[error("cannot use {path} as the authorities of ELASTANE_CA: {fault}")]

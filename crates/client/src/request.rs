@@ -126,7 +126,8 @@ impl Client {
 
     pub(crate) fn failed(&self, error: &reqwest::Error) -> Error {
         if let Some(fault) = certificate_fault(error) {
-            return Error::Untrusted { url: self.base.clone(), fault };
+            let hint = what_to_do(&fault);
+            return Error::Untrusted { url: self.base.clone(), fault, hint };
         }
         if error.is_connect() {
             return Error::NotRunning { url: self.base.clone() };
@@ -168,6 +169,17 @@ fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<String
         };
     }
     None
+}
+
+/// What helps against a fault of a certificate.
+fn what_to_do(fault: &str) -> &'static str {
+    // What `openssl req -x509` makes unless told otherwise.
+    if fault.contains("CaUsedAsEndEntity") {
+        "it is that of an authority, not of a server; make it anew with `-addext \
+         basicConstraints=critical,CA:FALSE`"
+    } else {
+        "if its authority is your own, name the file with its certificate in ELASTANE_CA"
+    }
 }
 
 fn innermost(error: &dyn std::error::Error) -> &dyn std::error::Error {

@@ -9,18 +9,24 @@ use crate::sandbox::{Sandbox, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Writes `ca.pem`, and with it signed `cert.pem` and `key.pem`, into the home of the sandbox.
-fn issue(sandbox: &Sandbox) {
-    let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("a key");
-    let ca = CertifiedIssuer::self_signed(params, key).expect("an authority");
+    CertifiedIssuer::self_signed(params, key).expect("an authority")
+}
+
+/// Writes `ca.pem`, and with it signed `cert.pem` and `key.pem`, into the home of the sandbox.
+fn issue(sandbox: &Sandbox) {
+    let ca = authority();
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
     let certificate = params.signed_by(&key, &ca).expect("a certificate");
-    for (file, text) in
-        [("ca.pem", ca.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())]
-    {
+    write(sandbox, &ca.pem(), &certificate.pem(), &key.serialize_pem());
+}
+
+fn write(sandbox: &Sandbox, ca: &str, certificate: &str, key: &str) {
+    for (file, text) in [("ca.pem", ca), ("cert.pem", certificate), ("key.pem", key)] {
         fs::write(sandbox.state_dir().with_file_name("home").join(file), text).expect("written");
     }
 }
@@ -58,10 +64,20 @@ fn an_encrypted_server_is_used_from_here_and_from_elsewhere() {
     let known = elsewhere("ELASTANE_CA=ca.pem");
     assert_eq!(known.code, Some(0), "{}", known.text);
 
+    let look_again = || {
+        sandbox.shell("kill -HUP $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$ELASTANE_STATE_DIR\"/server.json)")
+    };
     issue(&sandbox);
-    sandbox.shell("kill -HUP $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$ELASTANE_STATE_DIR\"/server.json)");
+    look_again();
     let renewed = || elsewhere("ELASTANE_CA=ca.pem").code == Some(0);
     assert!(wait_until(PATIENCE, renewed), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
+
+    // What `openssl req -x509` makes unless told otherwise.
+    let own = authority();
+    write(&sandbox, &own.pem(), &own.pem(), &own.key().serialize_pem());
+    look_again();
+    let told = || elsewhere("ELASTANE_CA=ca.pem").text.contains("CA:FALSE");
+    assert!(wait_until(PATIENCE, told), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
     assert_eq!(sandbox.shell("elastane down").code, Some(0));
     crate::sandbox::finish(server);
 }
