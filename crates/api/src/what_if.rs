@@ -88,18 +88,18 @@ pub(crate) fn add_steps(to: &mut Scenario, steps: &[serde_json::Value]) -> Resul
 
 /// A server answers one question in bounded time; the rest is for `elastane simulate`.
 fn check(step: &Step) -> Result<(), String> {
-    let elsewhere = "is for `elastane simulate --from` a snapshot";
+    let elsewhere = "for `elastane simulate --from` a snapshot";
     if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
-        return Err(format!("`advance`, `cycles` and `expect` {elsewhere}"));
+        return Err(format!("`advance`, `cycles` and `expect` are {elsewhere}"));
     }
     let submitted = step.submit.iter().flat_map(|submit| &submit.0);
     let pods: u64 = submitted.map(|workload| pods_of(workload)).fold(0, u64::saturating_add);
     if pods > PODS_MAX {
-        return Err(format!("{pods} pods; more than {PODS_MAX} at once {elsewhere}"));
+        return Err(format!("{pods} pods; more than {PODS_MAX} at once are {elsewhere}"));
     }
     match step.add_node.as_ref().and_then(|node| node.count) {
         Some(count) if count > NODES_MAX => {
-            Err(format!("{count} nodes; more than {NODES_MAX} at once {elsewhere}"))
+            Err(format!("{count} nodes; more than {NODES_MAX} at once are {elsewhere}"))
         }
         _ => Ok(()),
     }

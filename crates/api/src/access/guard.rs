@@ -107,6 +107,5 @@ fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), 
     if caller.may_somewhere(action, resource) {
         return Ok(());
     }
-    // The text is that of the whole installation: nowhere at all.
-    caller.must(action, resource, Scope::Tenant)
+    Err(caller.refused(action, resource, " anywhere"))
 }

@@ -194,7 +194,8 @@ impl Caller {
         Err(self.refused(Action::Read, resource, &place))
     }
 
-    fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+    /// What somebody is told who may not do this in a place, which begins with a space.
+    pub(crate) fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
         Fault::forbidden(format!(
             "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",

@@ -30,7 +30,10 @@ pub(crate) fn some_shares(
     resources: &[ShareRequest],
 ) -> Result<BTreeMap<String, ShareChange>, Fault> {
     if resources.is_empty() {
-        return Err(Fault::field("resources", "has no entry; use one for each node pool"));
+        return Err(Fault::field(
+            "resources",
+            "has no entry; send one at least, as [{\"gpu\": {\"deserved\": 2}}]",
+        ));
     }
     shares(resources)
 }

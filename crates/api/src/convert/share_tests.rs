@@ -75,7 +75,7 @@ fn what_is_read_back_can_be_written_back() {
 #[test]
 fn senseless_shares_are_refused_by_name() {
     for (resources, want) in [
-        (json!([]), "resources: has no entry; use one for each node pool"),
+        (json!([]), "resources: has no entry; send one at least"),
         (json!([{}, {}]), "resources[1].nodePool: node pool `1` is there twice"),
         (
             json!([{"nodePool": {"id": "9"}}, {"nodePool": {"id": "9"}}]),

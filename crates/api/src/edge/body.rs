@@ -97,6 +97,9 @@ fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     if innocent { Fault::bad(explain(fault)) } else { Fault::field(&path, explain(fault)) }
 }
 
+/// How many names are listed where none is near.
+const NAMES_MAX: usize = 12;
+
 /// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
 fn explain(fault: &serde_json::Error) -> String {
     if !fault.is_data() {
@@ -109,13 +112,41 @@ fn explain(fault: &serde_json::Error) -> String {
     let mut quoted = text.split('`').skip(1).step_by(2);
     match quoted.next() {
         Some(unknown) if text.starts_with("unknown field ") => {
-            let nearest = nearest(unknown, quoted).map(|near| format!("did you mean `{near}`?"));
-            let hint =
-                nearest.unwrap_or_else(|| "see the API reference for what is allowed".into());
+            let known: Vec<_> = quoted.collect();
+            let hint = match nearest(unknown, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if (1..=NAMES_MAX).contains(&known.len()) => {
+                    format!("there are {}", known.join(", "))
+                }
+                None => "/elastane/v1/docs on this server lists those there are".to_owned(),
+            };
             format!("unknown field `{unknown}`; {hint}")
         }
-        _ => text.to_owned(),
+        _ => plainly(text),
     }
+}
+
+/// What serde says of types, in the words of JSON.
+fn plainly(text: &str) -> String {
+    // What was sent stands before what was expected, and may hold anything.
+    let Some((got, want)) = text.rsplit_once(", expected ") else { return text.to_owned() };
+    let want = match want {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0",
+        "i32" | "i64" => "a whole number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        want if want.starts_with("struct ") => "an object",
+        want => want,
+    };
+    let got = match got {
+        "invalid type: map" => "invalid type: an object",
+        "invalid type: sequence" => "invalid type: a list",
+        got => got,
+    };
+    format!("{got}, expected {want}")
 }
 
 /// The known word that is near enough to be what was meant.
@@ -159,7 +190,7 @@ mod tests {
         let cases = [
             ("", "the body is empty; send a JSON object"),
             ("{\"name\":", "the body is not valid JSON: EOF while parsing"),
-            ("[]", "invalid length 0, expected struct CreationRequest"),
+            ("[]", "invalid length 0, expected an object"),
             ("{}", "missing field `name`"),
             (r#"{"name":1,"projectId":"1"}"#, "name: invalid type: integer `1`, expected a string"),
             (r#"{"name":"a","projectId":7}"#, "projectId: invalid type: integer `7`, expected a"),
@@ -171,7 +202,26 @@ mod tests {
             ),
             (&spec(r#"{"compute":{"gpuDevicesRequest":"1"}}"#), "spec.compute.gpuDevicesRequest: "),
             (&spec(r#"{"preemptibility":"no"}"#), "spec.preemptibility: unknown variant `no`, exp"),
-            (&spec(r#"{"zzzzzzz":1}"#), "spec.zzzzzzz: unknown field `zzzzzzz`; see the API ref"),
+            (
+                &spec(r#"{"zzzzzzz":1}"#),
+                "spec.zzzzzzz: unknown field `zzzzzzz`; /elastane/v1/docs on this server",
+            ),
+            (
+                &spec(r#"{"command":{}}"#),
+                "spec.command: invalid type: an object, expected a string",
+            ),
+            (
+                &spec(r#"{"tolerations":{}}"#),
+                "spec.tolerations: invalid type: an object, expected a list",
+            ),
+            (
+                &spec(r#"{"backoffLimit":-1}"#),
+                "spec.backoffLimit: invalid value: integer `-1`, expected a whole number from 0",
+            ),
+            (
+                &spec(r#"{"environmentVariables":[{"name":", expected u32"},7]}"#),
+                "spec.environmentVariables[1]: invalid type: integer `7`, expected an object",
+            ),
             (r#"{"name":"a","projectId":"1"} x"#, "the body is not valid JSON: trailing char"),
         ];
         for (body, want) in cases {

@@ -117,7 +117,7 @@ async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<Gp
     let from = query.from.unwrap_or(Instant(to.0.saturating_sub(SPAN_MS)));
     let from = Instant(from.0 - from.0 % HOUR_MS);
     if to <= from {
-        let why = "is not before `to` and before now; a question is about the past";
+        let why = "must be in the past and before `to`; the ledger is about what was";
         return Err(Fault::field("from", why));
     }
     let view = state.control.view();
@@ -220,8 +220,12 @@ async fn set_prices(
 }
 
 fn check(prices: &GpuPrices) -> Result<(), Fault> {
-    if prices.currency.len() > CURRENCY_BYTES_MAX {
-        return Err(Fault::field("currency", "is longer than 16 bytes; write EUR or USD"));
+    let unnamed = prices.currency.trim().is_empty() && !prices.prices.is_empty();
+    if unnamed || prices.currency.len() > CURRENCY_BYTES_MAX {
+        return Err(Fault::field(
+            "currency",
+            "must be a word of at most 16 bytes; write EUR or USD",
+        ));
     }
     if prices.prices.len() > PRICES_MAX {
         return Err(Fault::field("prices", "are more than 200; leave out models you do not have"));

@@ -177,7 +177,7 @@ async fn wrong_secrets_and_grants_get_no_token() {
         (json!({"grantType": "magic"}), 400, "grantType `magic` is not"),
         (json!({}), 400, "grantType `` is not"),
         (json!({"grantType": 1}), 400, "`grantType` must be a string"),
-        (json!([]), 400, "invalid type: sequence"),
+        (json!([]), 400, "invalid type: a list"),
     ] {
         let request = Request::builder().method(Method::POST).uri("/api/v1/token");
         let request = request.header("host", "localhost").body(Body::from(body.to_string()));

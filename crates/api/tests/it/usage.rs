@@ -42,7 +42,9 @@ async fn rows_are_told_apart_as_asked_for_and_nobody_sees_those_of_others() {
     assert_eq!(server.get(&format!("{USAGE}?to=2020-01-01")).await["rows"], json!([]));
 
     let (account, _, token) = program(&server, "asker").await;
-    assert_eq!(get(&server, &token, USAGE).await.0, 403);
+    let (status, refused) = get(&server, &token, USAGE).await;
+    let why = refused["message"].as_str().unwrap();
+    assert!(status == 403 && why.starts_with("asker may not read consumption anywhere"), "{why}");
     give(&server, &account, 5, ("project", "2")).await;
     let (_, theirs) = get(&server, &token, USAGE).await;
     assert_eq!(column(&theirs, "projectName"), ["team-b"]);
@@ -82,6 +84,7 @@ async fn prices_are_kept_exactly_and_make_costs() {
         (json!({"currency": "EUR", "prices": [price("x", 1.0), price("x", 2.0)]}), "twice"),
         (json!({"currency": "EUR", "prices": [price(" ", 1.0)]}), "elastane status"),
         (json!({"currency": "a currency with a name", "prices": []}), "16 bytes"),
+        (json!({"currency": "", "prices": [price("x", 1.0)]}), "currency: must be a word"),
     ] {
         let (status, fault) = server.raw("PUT", &prices, &body.to_string()).await;
         assert_eq!(status.as_u16(), 400, "{body}");
