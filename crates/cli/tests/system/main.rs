@@ -6,6 +6,7 @@
 mod costs;
 mod crash;
 mod document;
+mod examples;
 mod faults;
 mod gang;
 mod inference;
