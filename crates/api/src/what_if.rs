@@ -8,6 +8,7 @@ use sim::scenario::amount::{Count, Size};
 use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
+use uuid::Uuid;
 
 use crate::convert;
 use crate::edge::Fault;
@@ -40,25 +41,24 @@ pub fn workload_asked_for(
 #[must_use]
 pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     let mut workload = Workload::named(&spec.name, project);
-    if spec.more.is_empty() {
-        let PodSet { pods_min, ref pod, .. } = spec.pods;
-        workload.gpu = Some(gpus(pod));
-        workload.cpu = Some(Count::new(pod.cpu_millis));
-        workload.memory = Some(Size::new(pod.memory_bytes));
-        let pods = spec.pods.wanted();
-        workload.pods = Some(pods).filter(|pods| *pods > 1);
-        workload.pods_min = Some(pods_min).filter(|least| *least < pods);
-    } else {
-        let set = |set: &PodSet| scenario::PodSet {
-            pods: set.pods,
-            pods_min: Some(set.pods_min).filter(|least| *least < set.pods),
+    // As many as an inference begins with; of none, the one that the first request brings up.
+    let replicas = spec.serving.as_ref().map(|serving| serving.scaling.replicas_initial.max(1));
+    let id = Uuid::new_v4();
+    let set = |set: &PodSet| {
+        let pods = replicas.unwrap_or(set.wanted());
+        let mut asked = scenario::PodSet {
+            pods,
+            pods_min: Some(set.pods_min).filter(|least| *least < pods),
             gpu: gpus(&set.pod),
             cpu: Some(Count::new(set.pod.cpu_millis)),
             memory: Some(Size::new(set.pod.memory_bytes)),
             ..scenario::PodSet::named(&set.role)
         };
-        workload.pod_sets = spec.sets().map(set).map(At::from).collect();
-    }
+        asked.confine(&spec.demands(set, id));
+        asked
+    };
+    workload.set_pods(spec.sets().map(set).collect());
+    workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
     workload.priority = Some(spec.priority);
     workload.preemptible = Some(spec.preemptible);

@@ -13,7 +13,7 @@ use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
 use crate::view::ReasonView;
-use crate::{Error, admission, demands, places, revisions};
+use crate::{Error, admission, revisions};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -39,7 +39,7 @@ impl State {
             constraints: match over {
                 // What it named may be gone.
                 true => model::Constraints::default(),
-                false => places::confined(spec, demands::constraints(&set.pod.place, workload.id)),
+                false => spec.demands(set, workload.id),
             },
             ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
         };

@@ -3,9 +3,12 @@
 //! tightens what its department allows. It is settled once, when a workload is submitted.
 
 use model::{Constraints, Operator, Requirement};
+use uuid::Uuid;
 
 use crate::command::WorkloadSpec;
+use crate::demands;
 use crate::pools::check_label;
+use crate::spec::PodSet;
 use crate::state::{Project, State};
 use crate::view::NodeTypes;
 use crate::{Error, admission};
@@ -15,19 +18,24 @@ pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
 /// Most types of a list.
 const TYPES_MAX: usize = 100;
 
-/// What a pod demands of nodes, in the pools and on the types of nodes of its workload.
-pub(crate) fn confined(spec: &WorkloadSpec, mut demands: Constraints) -> Constraints {
-    demands.pools.clone_from(&spec.node_pools);
-    if !spec.node_types.is_empty() {
-        let operator = Operator::In(spec.node_types.clone());
-        let requirement = Requirement { key: NODE_TYPE_LABEL.to_owned(), operator };
-        if demands.required.is_empty() {
-            demands.required.push(Vec::new());
+impl WorkloadSpec {
+    /// What a pod of a set demands of nodes, in the pools and on the types of nodes of the workload,
+    /// whose id is this.
+    #[must_use]
+    pub fn demands(&self, set: &PodSet, id: Uuid) -> Constraints {
+        let mut demands = demands::constraints(&set.pod.place, id);
+        demands.pools.clone_from(&self.node_pools);
+        if !self.node_types.is_empty() {
+            let operator = Operator::In(self.node_types.clone());
+            let requirement = Requirement { key: NODE_TYPE_LABEL.to_owned(), operator };
+            if demands.required.is_empty() {
+                demands.required.push(Vec::new());
+            }
+            // One of the terms has to hold, and the type in any case.
+            demands.required.iter_mut().for_each(|term| term.push(requirement.clone()));
         }
-        // One of the terms has to hold, and the type in any case.
-        demands.required.iter_mut().for_each(|term| term.push(requirement.clone()));
+        demands
     }
-    demands
 }
 
 /// Those that both lists allow; an empty list allows all. None if they have nothing in common.

@@ -148,7 +148,7 @@ fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let taint = |taint: &model::Taint| wire::Taint {
         key: taint.key.clone(),
         value: taint.value.clone(),
-        effect: parts::effect(taint.effect),
+        effect: taint.effect.into(),
     };
     node.taints = row.taints.iter().map(taint).collect();
     node.draining = cluster.draining().contains(&id);

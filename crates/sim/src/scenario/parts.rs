@@ -9,7 +9,8 @@ use super::affinity::NodeAffinity;
 use super::amount::{Count, Size};
 use super::gpus::GpuAsk;
 use super::pod_affinity::PodAffinity;
-use super::types::{Toleration, is_default};
+use super::read::At;
+use super::types::{Effect, Toleration, Workload, is_default};
 
 /// Where nodes are: labels of nodes from coarse to fine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +127,44 @@ impl PodSet {
             task_priority: 0,
             group: None,
             topology: None,
+        }
+    }
+
+    /// Says where its pods may go, but for node pools, which are a matter of the workload.
+    pub fn confine(&mut self, constraints: &model::Constraints) {
+        let toleration = |toleration: &model::Toleration| Toleration {
+            key: toleration.key.clone(),
+            value: toleration.value.clone(),
+            effect: toleration.effect.map(Effect::from),
+        };
+        let affinity =
+            |required, anti| PodAffinity::of(required, &constraints.pod_preferences, anti);
+        self.selector.clone_from(&constraints.selector);
+        self.affinity = NodeAffinity::of(constraints);
+        self.tolerations = constraints.tolerations.iter().map(toleration).collect();
+        self.labels.clone_from(&constraints.labels);
+        self.pod_affinity = affinity(&constraints.pod_affinity, false);
+        self.pod_anti_affinity = affinity(&constraints.pod_anti_affinity, true);
+    }
+}
+
+impl Workload {
+    /// Gives it its pods: one set without a name in its own keys, others in a list.
+    pub fn set_pods(&mut self, mut sets: Vec<PodSet>) {
+        match sets.pop() {
+            Some(only) if sets.is_empty() && only.name.is_empty() => {
+                self.gpu = Some(only.gpu);
+                (self.cpu, self.memory) = (only.cpu, only.memory);
+                (self.pods, self.pods_min) = (Some(only.pods), only.pods_min);
+                self.selector = only.selector;
+                self.affinity = only.affinity;
+                self.tolerations = only.tolerations;
+                self.labels = only.labels;
+                self.pod_affinity = only.pod_affinity;
+                self.pod_anti_affinity = only.pod_anti_affinity;
+                self.topology = self.topology.take().or(only.topology);
+            }
+            last => self.pod_sets = sets.into_iter().chain(last).map(At::from).collect(),
         }
     }
 }

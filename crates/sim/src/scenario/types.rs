@@ -179,6 +179,16 @@ pub enum Effect {
     NoExecute,
 }
 
+impl From<model::Effect> for Effect {
+    fn from(effect: model::Effect) -> Self {
+        match effect {
+            model::Effect::NoSchedule => Self::NoSchedule,
+            model::Effect::PreferNoSchedule => Self::PreferNoSchedule,
+            model::Effect::NoExecute => Self::NoExecute,
+        }
+    }
+}
+
 /// What makes a pod ignore a taint; what is not given matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -115,6 +115,20 @@ queues: [{name: team, quota: {gpu: 4}}]
     assert!(said.contains("P305"), "{said}");
     let said = asked("{name: p, project: team, gpu: 1, pools: [fast, default]}");
     assert!(said.starts_with("team/p-0 would start on n1[0]\n"), "{said}");
+    for (words, place) in [
+        ("submit w -g 1 --node-pools 'fast default'", "would start on n1[0]"),
+        ("submit w -g 1 --node-pools default", "would start on n2[0]"),
+        ("training submit w -g 1 --node-type a100", "would wait"),
+        ("training pytorch submit w -g 1 --workers 1 --node-pools default", "would start on n2[1]"),
+        (
+            "training pytorch submit w -g 1 --workers 3 --required-pod-topology-key rack",
+            "would wait",
+        ),
+        ("inference submit w -g 1 --serving-port 80 --min-replicas 2", "w-1 would start on n1[1]"),
+    ] {
+        let said = asked(&format!("{words} -i x -p team"));
+        assert!(said.contains(place), "{words}: {said}");
+    }
     let said = asked(
         "name: parts
 project: team
