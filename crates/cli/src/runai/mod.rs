@@ -4,6 +4,7 @@
 mod account;
 mod args;
 mod change;
+mod complete;
 mod context;
 mod describe;
 mod explain;
@@ -37,6 +38,11 @@ pub(crate) use submission::submission;
 /// Runs a command line, the program's name included.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
+    match complete::answered(&argv) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return exit::parser_said(&error),
+    }
     let (global, intent) = match understood(argv) {
         Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
@@ -89,6 +95,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         }
         Intent::SetCluster(name) => account::set_cluster(&name, context, out).await,
         Intent::Whoami => account::whoami(context, out).await,
+        Intent::Complete(shell) => complete::script(shell, out),
         Intent::Version { short } => account::version(short, out),
     }
 }

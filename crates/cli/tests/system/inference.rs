@@ -145,6 +145,8 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let wrong = "runai inference submit b -p team-a --compute two-gpus --serving-port 1 -i x";
     let wrong = sandbox.shell(wrong).text;
     assert!(wrong.contains("project team-a can use no compute asset `two-gpus`"), "{wrong}");
+    let tab = "COMPLETE=bash _CLAP_COMPLETE_INDEX=4 runai -- runai -p team-a delete s";
+    assert_eq!(sandbox.shell(tab).text.trim(), "svc", "the shell is told which there are");
     let all = client.api("GET /api/v1/workloads", &Value::Null);
     all["workloads"][0]["id"].as_str().expect("an id").to_owned()
 }

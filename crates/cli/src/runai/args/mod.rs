@@ -9,7 +9,12 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::complete::{projects, workloads};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -29,7 +34,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Project to work in, in place of the default one
-    #[arg(short, long, global = true, value_name = "NAME")]
+    #[arg(short, long, global = true, value_name = "NAME", add = Known::new(projects))]
     pub(crate) project: Option<String>,
     /// Folder of the local files [default: ~/.runai]
     #[arg(long, global = true, value_name = "DIR")]
@@ -120,6 +125,12 @@ pub(crate) enum Command {
     Config(Config),
     /// Print who you are to the server
     Whoami,
+    /// Print the script by which a shell completes command lines
+    Completion {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print the version
     Version {
         /// Only the number
@@ -134,6 +145,7 @@ pub(crate) enum Config {
     /// Make a project the default one
     Project {
         /// Name of the project
+        #[arg(add = Known::new(projects))]
         name: String,
     },
     /// Make a cluster the current one
@@ -143,11 +155,25 @@ pub(crate) enum Config {
     },
 }
 
+/// Shells that complete command lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(crate) enum Shell {
+    /// `source <(runai completion bash)`.
+    Bash,
+    /// `source <(runai completion zsh)`.
+    Zsh,
+    /// `runai completion fish | source`.
+    Fish,
+    /// `runai completion powershell | Out-String | Invoke-Expression`.
+    Powershell,
+}
+
 /// Several workloads by name.
 #[derive(Debug, Args)]
 pub(crate) struct Names {
     /// Names; a leading word `job` is taken for the kind when more words follow
-    #[arg(value_name = "NAME", required_unless_present = "all")]
+    #[arg(value_name = "NAME", required_unless_present = "all", add = Known::new(workloads))]
     pub(crate) names: Vec<String>,
     /// All of the project
     #[arg(short = 'A', long, conflicts_with = "names")]
@@ -158,6 +184,7 @@ pub(crate) struct Names {
 #[derive(Debug, Args)]
 pub(crate) struct Named {
     /// Name
+    #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
     /// Pod of the workload [default: the first]
     #[arg(long)]
@@ -168,6 +195,7 @@ pub(crate) struct Named {
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Name
+    #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
     /// Go on printing until the job ends
     #[arg(short, long)]
@@ -184,6 +212,7 @@ pub(crate) struct Logs {
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
     /// Name
+    #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
@@ -214,6 +243,12 @@ pub(crate) struct Format {
     pub(crate) table: bool,
 }
 
+/// All commands and their flags.
+#[must_use]
+pub(crate) fn tree() -> clap::Command {
+    later::add_to(Cli::command())
+}
+
 /// Parses a command line, the program's name included. Answers also the command that was named, for
 /// what is wrong with the words together.
 ///
@@ -223,7 +258,7 @@ pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command), clap::Error> {
     let argv = v1::join_old_strings(argv.into_iter().collect());
-    let mut tree = later::add_to(Cli::command());
+    let mut tree = tree();
     let matches = tree.try_get_matches_from_mut(argv).map_err(crate::exit::without_tip)?;
     later::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;

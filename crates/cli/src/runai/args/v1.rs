@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::Format;
 use super::v2::CleanPodPolicy;
 use super::values::{count, cpu, key_value, names, positive, seconds, size, toleration, variable};
+use crate::runai::complete::workloads;
 use crate::runai::intent::{Toleration, Variable};
 
 /// `submit`.
@@ -222,7 +224,7 @@ pub(crate) enum Listed {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// `job NAME`, `node [NODE…]`, or just the name of a job
-    #[arg(required = true, value_name = "job|node|NAME")]
+    #[arg(required = true, value_name = "job|node|NAME", add = Known::new(workloads))]
     pub(crate) words: Vec<String>,
     /// Print json or yaml in place of text
     #[arg(short, long, value_enum, value_name = "FORMAT")]
@@ -237,7 +239,7 @@ pub(crate) struct Describe {
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// `NAME` or `job NAME`
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
     pub(crate) words: Vec<String>,
     /// Print json or yaml in place of text
     #[arg(short, long, value_enum, value_name = "FORMAT")]

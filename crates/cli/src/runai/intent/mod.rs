@@ -94,6 +94,19 @@ impl Framework {
     }
 }
 
+/// Shells that complete command lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shell {
+    /// bash.
+    Bash,
+    /// zsh.
+    Zsh,
+    /// fish.
+    Fish,
+    /// PowerShell.
+    Powershell,
+}
+
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Intent {
@@ -144,6 +157,8 @@ pub(crate) enum Intent {
     SetCluster(String),
     /// Who am I.
     Whoami,
+    /// Print the script by which a shell completes command lines.
+    Complete(Shell),
     /// Which version; only the number.
     Version {
         /// Only the number.

@@ -4,8 +4,8 @@ mod submit;
 
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Noun, Restart, Shown,
-    Submit, Target, Verb,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Noun, Restart, Shell,
+    Shown, Submit, Target, Verb,
 };
 use crate::settings::TableStyle;
 
@@ -62,6 +62,12 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         }
         Command::Config(args::Config::Cluster { name }) => Intent::SetCluster(name),
         Command::Whoami => Intent::Whoami,
+        Command::Completion { shell } => Intent::Complete(match shell {
+            args::Shell::Bash => Shell::Bash,
+            args::Shell::Zsh => Shell::Zsh,
+            args::Shell::Fish => Shell::Fish,
+            args::Shell::Powershell => Shell::Powershell,
+        }),
         Command::Version { short } => Intent::Version { short },
     })
 }

@@ -2,9 +2,11 @@
 //! means what is typed.
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::submit::{Named, What};
 use crate::runai::args::values::{Fields, count, positive};
+use crate::runai::complete::workloads;
 
 /// `inference submit`.
 #[derive(Debug, Args)]
@@ -24,7 +26,7 @@ pub(crate) struct Inference {
 #[derive(Debug, Args)]
 pub(crate) struct Update {
     /// Name
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = Known::new(workloads))]
     pub(crate) name: String,
     /// What runs from now on.
     #[command(flatten)]

@@ -5,6 +5,7 @@ mod inference;
 mod submit;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
 
 pub(crate) use distributed::{CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch};
 pub(crate) use inference::{Authorization, Inference, Port, Protocol, Serving, Update};
@@ -14,6 +15,7 @@ pub(crate) use submit::{
 };
 
 use super::{Exec, Format, Logs, Named, Names, v1};
+use crate::runai::complete::workloads;
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -208,6 +210,7 @@ pub(crate) enum Type {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// Name
+    #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
     /// Print json or yaml in place of text
     #[arg(short, long, value_enum, value_name = "FORMAT")]
