@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use api_types::{NODE_POOL_NAME, Time};
+use api_types::Time;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use units::Instant;
@@ -23,6 +23,8 @@ pub(crate) struct MetricsQuery<F> {
     pub(crate) end: Instant,
     pub(crate) samples: u64,
     pub(crate) group: Option<&'static str>,
+    /// Name of the node pool it is cut to.
+    pub(crate) pool: Option<String>,
     family: PhantomData<F>,
 }
 
@@ -59,7 +61,7 @@ impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
         let (mut metrics, mut start, mut end) = (Vec::new(), None, None);
-        let (mut samples, mut group) = (SAMPLES_DEFAULT, None);
+        let (mut samples, mut group, mut pool) = (SAMPLES_DEFAULT, None, None);
         for (name, value) in parameters(&parts.uri)? {
             let time = || {
                 let at = value.parse::<Time>().map_err(|why| Fault::field(&name, why))?;
@@ -74,7 +76,7 @@ impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
                     // Checked.
                     samples = value.parse().unwrap_or(SAMPLES_DEFAULT);
                 }
-                "nodepoolName" if F::BY_POOL => check_pool(&name, &value)?,
+                "nodepoolName" if F::BY_POOL => pool = Some(value),
                 "groupBy" if !F::GROUPS.is_empty() => {
                     group = Some(word("groupBy", &value, F::GROUPS)?);
                 }
@@ -93,7 +95,7 @@ impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
         if metrics.is_empty() {
             return Err(missing("metricType", F::METRICS[0].0));
         }
-        Ok(Self { metrics, start, end, samples, group, family: PhantomData })
+        Ok(Self { metrics, start, end, samples, group, pool, family: PhantomData })
     }
 }
 
@@ -102,14 +104,6 @@ fn known<F: Measured>() -> Vec<&'static str> {
     known.extend(F::BY_POOL.then_some("nodepoolName"));
     known.extend((!F::GROUPS.is_empty()).then_some("groupBy"));
     known
-}
-
-/// There is one node pool so far.
-fn check_pool(name: &str, value: &str) -> Result<(), Fault> {
-    if value == NODE_POOL_NAME {
-        return Ok(());
-    }
-    Err(Fault::field(name, format!("there is no node pool `{value}`; there is {NODE_POOL_NAME}")))
 }
 
 fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, Fault> {

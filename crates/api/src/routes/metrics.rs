@@ -98,8 +98,11 @@ async fn cluster(
     query: MetricsQuery<OfCluster>,
 ) -> Result<Json<GroupedMetricsResponse>, Fault> {
     is_own(&state, &id)?;
+    let view = state.control.view();
+    let pool = pool_of(&view, &query)?;
     let Some(key) = query.group else {
-        let points = points(&state, &Subject::Cluster, &query).await?;
+        let subject = pool.map_or(Subject::Cluster, |pool| Subject::Pool(pool.id.clone()));
+        let points = points(&state, &subject, &query).await?;
         let measurements = measurements(&query, &points);
         let measurements = measurements.into_iter().map(|one| grouped(one, None)).collect();
         return Ok(Json(GroupedMetricsResponse { measurements }));
@@ -111,8 +114,12 @@ async fn cluster(
             return Err(Fault::field("groupBy", why));
         }
     }
+    if key == "Category" && pool.is_some() {
+        let why = "Category cannot be told by node pool; leave nodepoolName out";
+        return Err(Fault::field("groupBy", why));
+    }
     let mut all = Vec::new();
-    for (name, subjects) in groups(&state.control.view(), &caller, key) {
+    for (name, subjects) in groups(&view, &caller, key, pool) {
         let mut parts = Vec::new();
         for subject in &subjects {
             parts.push(points(&state, subject, &query).await?);
@@ -133,8 +140,24 @@ fn groups_of(metric: &str) -> &'static [&'static str] {
     }
 }
 
+/// The node pool that was asked for; none if it is the only one, as that is everything.
+fn pool_of<'a, F>(view: &'a View, query: &MetricsQuery<F>) -> Result<Option<&'a PoolView>, Fault> {
+    let Some(name) = &query.pool else { return Ok(None) };
+    let found = view.pools.iter().find(|pool| pool.name == *name);
+    let found = found.ok_or_else(|| Fault::no_such("node pool", name))?;
+    Ok(Some(&**found).filter(|_| view.pools.len() > 1))
+}
+
+fn project_in(id: u64, pool: Option<&PoolView>) -> Subject {
+    pool.map_or(Subject::Project(id), |pool| Subject::ProjectIn(id, pool.id.clone()))
+}
+
+fn department_in(id: u64, pool: Option<&PoolView>) -> Subject {
+    pool.map_or(Subject::Department(id), |pool| Subject::DepartmentIn(id, pool.id.clone()))
+}
+
 /// The groups that the caller may see.
-fn groups(view: &View, caller: &Caller, key: &str) -> Vec<Group> {
+fn groups(view: &View, caller: &Caller, key: &str, pool: Option<&PoolView>) -> Vec<Group> {
     let sees = |resource, scope| caller.may(Read, resource, scope);
     match key {
         "Category" => {
@@ -148,23 +171,18 @@ fn groups(view: &View, caller: &Caller, key: &str) -> Vec<Group> {
         "Project" => {
             let all = view.projects.values();
             let seen = all.filter(|one| sees(Resource::Project, Scope::Project(one.unit.id)));
-            seen.map(|one| (one.unit.name.clone(), vec![Subject::Project(one.unit.id)])).collect()
+            seen.map(|one| (one.unit.name.clone(), vec![project_in(one.unit.id, pool)])).collect()
         }
         "Department" => {
             let all = view.departments.values();
             let seen = all.filter(|one| sees(Resource::Department, Scope::Department(one.id)));
-            seen.map(|one| (one.name.clone(), vec![Subject::Department(one.id)])).collect()
+            seen.map(|one| (one.name.clone(), vec![department_in(one.id, pool)])).collect()
         }
-        _ => view.pools.iter().map(|pool| (pool.name.clone(), of_pool(view, pool))).collect(),
+        _ => {
+            let asked = view.pools.iter().filter(|one| pool.is_none_or(|pool| pool.id == one.id));
+            asked.map(|one| (one.name.clone(), vec![Subject::Pool(one.id.clone())])).collect()
+        }
     }
-}
-
-/// What is measured of a node pool: where there are several, its nodes as they are now.
-fn of_pool(view: &View, pool: &PoolView) -> Vec<Subject> {
-    if view.pools.len() == 1 {
-        return vec![Subject::Cluster];
-    }
-    pool.nodes.iter().map(|node| Subject::Node(node.clone())).collect()
 }
 
 fn grouped(one: MeasurementResponse, group: Option<(&str, &str)>) -> GroupedMeasurementResponse {
@@ -184,11 +202,7 @@ async fn node_pool(
     let view = state.control.view();
     let found = view.pools.iter().find(|one| one.name == pool);
     let found = found.ok_or_else(|| Fault::no_such("node pool", &pool))?;
-    let mut parts = Vec::new();
-    for subject in of_pool(&view, found) {
-        parts.push(points(&state, &subject, &query).await?);
-    }
-    Ok(Json(MetricsResponse { measurements: measurements(&query, &together(parts)) }))
+    series(&state, &Subject::Pool(found.id.clone()), &query).await
 }
 
 async fn node(
@@ -234,7 +248,7 @@ async fn project(
     let view = state.control.view();
     let found = id.parse().ok().filter(|id| view.projects.contains_key(id));
     let project = found.ok_or_else(|| Fault::no_such("project", &id))?;
-    series(&state, &Subject::Project(project), &query).await
+    series(&state, &project_in(project, pool_of(&view, &query)?), &query).await
 }
 
 async fn department(
@@ -245,5 +259,5 @@ async fn department(
     let view = state.control.view();
     let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
     let department = found.ok_or_else(|| Fault::no_such("department", &id))?;
-    series(&state, &Subject::Department(department), &query).await
+    series(&state, &department_in(department, pool_of(&view, &query)?), &query).await
 }

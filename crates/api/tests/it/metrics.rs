@@ -169,7 +169,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_is_allowed() {
         (format!("{workload}?metricType=POD_COUNT&{SPAN}&groupBy=Project"), 400, "unknown param"),
         (format!("{cluster}?metricType=TOTAL_GPU&{SPAN}&groupBy=Project"), 400, "by Nodepool"),
         (format!("{cluster}?metricType=TOTAL_GPU&{SPAN}&groupBy=colour"), 400, "Category"),
-        (format!("{cluster}?metricType=TOTAL_GPU&{SPAN}&nodepoolName=x"), 400, "node pool `x`"),
+        (format!("{cluster}?metricType=TOTAL_GPU&{SPAN}&nodepoolName=x"), 404, "node pool x"),
         (format!("/api/v1/clusters/x/metrics?metricType=TOTAL_GPU&{SPAN}"), 404, "cluster"),
         (format!("/api/v1/nodes/x/metrics?metricType=CPU_UTILIZATION&{SPAN}"), 404, "node"),
         (

@@ -246,3 +246,42 @@ async fn telemetry_tells_each_pool_by_itself() {
     assert_eq!(told(&format!("{quota}&nodepoolId={id}")).await, [" 0"]);
     assert_eq!(told(quota).await, [" 4"]);
 }
+
+#[tokio::test]
+async fn series_tell_each_pool_by_itself() {
+    let (server, id) = divided().await;
+    let quota = json!([{"nodePool": {"id": id}, "gpu": {"deserved": 1}}]);
+    send(&server, "PATCH", &format!("{PROJECT}/resources"), &quota).await;
+    server.train("t", 1).await;
+    while server.control.look().at.0 == 0 {
+        tokio::task::yield_now().await;
+    }
+    let span = "start=2020-01-01T00:00:00Z&end=2099-01-01T00:00:00Z";
+    let told = async |path: &str, types: &str| {
+        let answer = server.get(&format!("{path}/metrics?metricType={types}&{span}")).await;
+        let series = answer["measurements"].as_array().unwrap().iter();
+        let value = |one: &Value| one["values"][0]["value"].as_str().unwrap_or("-").to_owned();
+        series.map(value).collect::<Vec<_>>().join(" ")
+    };
+    let cluster = format!("/api/v1/clusters/{}", server.cluster_id());
+    let fast = format!("{cluster}/nodepools/fast");
+    assert_eq!(told(&fast, "TOTAL_GPU,GPU_QUOTA,WORKLOADS_COUNT").await, "4 1 1");
+    for (pool, of_project, of_department, of_cluster) in [
+        ("&nodepoolName=fast", "1 1", "1 1", "1 4"),
+        ("&nodepoolName=default", "2 0", "4 0", "4 0"),
+    ] {
+        let org = format!("GPU_QUOTA,GPU_ALLOCATION{pool}");
+        assert_eq!(told(PROJECT, &org).await, of_project, "{pool}");
+        assert_eq!(told("/api/v1/org-unit/departments/1", &org).await, of_department, "{pool}");
+        assert_eq!(told(&cluster, &format!("GPU_QUOTA,TOTAL_GPU{pool}")).await, of_cluster);
+    }
+    assert_eq!(told(PROJECT, "GPU_QUOTA,GPU_ALLOCATION").await, "3 1", "all pools together");
+    let by_project = "GPU_QUOTA&groupBy=Project&nodepoolName=fast";
+    assert_eq!(told(&cluster, by_project).await, "1 -", "team-b has nothing there");
+    let unknown = format!("{PROJECT}/metrics?metricType=GPU_QUOTA&{span}&nodepoolName=no");
+    refused(&server, ("GET", &unknown, &Value::Null), 404, "node pool no was not found").await;
+    let category = format!(
+        "{cluster}/metrics?metricType=WORKLOADS_COUNT&{span}&groupBy=Category&nodepoolName=fast"
+    );
+    refused(&server, ("GET", &category, &Value::Null), 400, "groupBy: Category cannot").await;
+}

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use engine::{GpuUse, Measured, RunKey, RunUse};
-use units::{GPU_MILLIS, Instant};
+use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
 use crate::command::WorkloadSpec;
 use crate::options::NodeSpec;
-use crate::view::{OrgUnit, Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
+use crate::view::{
+    OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind, WorkloadView,
+};
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;
@@ -82,6 +84,12 @@ pub enum Subject {
     Kind(WorkloadKind),
     /// A node, by name.
     Node(String),
+    /// The nodes of a node pool, by its id.
+    Pool(String),
+    /// What a department has in a node pool, by both ids, where there are several pools.
+    DepartmentIn(u64, String),
+    /// What a project has in a node pool, by both ids, where there are several pools.
+    ProjectIn(u64, String),
     /// A pod.
     Pod(Uuid),
 }
@@ -94,6 +102,9 @@ impl fmt::Display for Subject {
             Self::Project(id) => write!(f, "project/{id}"),
             Self::Kind(kind) => write!(f, "kind/{}", crate::persist::kind_word(*kind)),
             Self::Node(name) => write!(f, "node/{name}"),
+            Self::Pool(id) => write!(f, "pool/{id}"),
+            Self::DepartmentIn(id, pool) => write!(f, "department/{id}/pool/{pool}"),
+            Self::ProjectIn(id, pool) => write!(f, "project/{id}/pool/{pool}"),
             Self::Pod(id) => write!(f, "pod/{id}"),
         }
     }
@@ -166,9 +177,7 @@ impl Look {
             let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
             let of_pod = seen.pod(spec, pod, node);
             on_nodes.entry(&node.name).or_insert(nothing).add(&of_pod);
-            for id in
-                [Subject::Project(workload.project_id), Subject::Department(workload.department_id)]
-            {
+            for id in owners(view, workload, &node.name) {
                 let org: &mut Values = values.entry(id).or_default();
                 for name in [of::GPU_MEMORY, of::GPU_MEMORY_TOTAL] {
                     if let Some(bytes) = of_pod.get(name) {
@@ -185,16 +194,26 @@ impl Look {
             values.insert(Subject::Node(node.name.clone()), seen.node(view, node, sum));
         }
         for project in view.projects.values() {
-            let org = values.entry(Subject::Project(project.unit.id)).or_default();
-            standing(org, &project.unit);
+            units(&mut values, &project.unit, Subject::Project, Subject::ProjectIn);
         }
         for department in view.departments.values() {
-            let org = values.entry(Subject::Department(department.id)).or_default();
-            standing(org, department);
+            units(&mut values, department, Subject::Department, Subject::DepartmentIn);
         }
         kinds(&mut values, view);
-        let cluster = cluster(&values, view, nodes, whole, now);
+        for pool in &view.pools {
+            let own = nodes.iter().filter(|node| pool.nodes.contains(&node.name));
+            let own: Vec<&NodeSpec> = own.collect();
+            let mut used = nothing;
+            own.iter().for_each(|node| used.and(on_nodes[node.name.as_str()]));
+            let inside = |workload: &&WorkloadView| workload.pool.as_ref() == Some(&pool.name);
+            let workloads: Vec<_> = living(view).filter(inside).collect();
+            let sums = sums(&values, &own, used, &workloads, now);
+            values.insert(Subject::Pool(pool.id.clone()), sums);
+        }
+        let all = nodes.iter().collect::<Vec<_>>();
+        let cluster = sums(&values, &all, whole, &living(view).collect::<Vec<_>>(), now);
         values.insert(Subject::Cluster, cluster);
+        quotas(&mut values, view);
         Self { at: now, values }
     }
 
@@ -316,14 +335,63 @@ fn share(bytes: u64, millis: u64) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-fn standing(values: &mut Values, unit: &OrgUnit) {
-    let (held, share) = (unit.standing.allocated, unit.share());
+/// Whose a pod on this node is: of a project and department, and of their parts of its pool.
+fn owners(view: &View, workload: &WorkloadView, node: &str) -> Vec<Subject> {
+    let (project, department) = (workload.project_id, workload.department_id);
+    let mut owners = vec![Subject::Project(project), Subject::Department(department)];
+    let has_it = |pool: &&std::sync::Arc<PoolView>| pool.nodes.iter().any(|own| own == node);
+    let pool = view.pools.iter().find(has_it).filter(|_| view.pools.len() > 1);
+    if let Some(pool) = pool {
+        owners.push(Subject::ProjectIn(project, pool.id.clone()));
+        owners.push(Subject::DepartmentIn(department, pool.id.clone()));
+    }
+    owners
+}
+
+/// The pools in which somebody deserves or holds anything, where there are several.
+fn parts(pools: &[PoolShare]) -> impl Iterator<Item = &PoolShare> {
+    let has = |part: &&PoolShare| {
+        part.share.gpu_quota_millis > 0 || part.standing.allocated != Resources::ZERO
+    };
+    pools.iter().filter(|_| pools.len() > 1).filter(has)
+}
+
+/// What a department or project has, all in all and in each pool.
+fn units(
+    values: &mut BTreeMap<Subject, Values>,
+    unit: &OrgUnit,
+    whole: fn(u64) -> Subject,
+    part: fn(u64, String) -> Subject,
+) {
+    let all = values.entry(whole(unit.id)).or_default();
+    standing(all, unit.standing.allocated, &unit.pools);
+    for own in parts(&unit.pools) {
+        let values = values.entry(part(unit.id, own.id.clone())).or_default();
+        standing(values, own.standing.allocated, std::slice::from_ref(own));
+    }
+}
+
+/// What is held, and deserved in these pools together. What is unlimited in one of them has no sum.
+fn standing(values: &mut Values, held: Resources, pools: &[PoolShare]) {
     put(values, of::GPU, held.gpu_millis);
     put(values, of::CPU_HELD, held.cpu_millis);
     put(values, of::MEMORY_HELD, held.memory_bytes);
-    put(values, of::GPU_QUOTA, share.gpu_quota_millis);
-    put(values, of::CPU_QUOTA, share.cpu_quota_millis);
-    put(values, of::MEMORY_QUOTA, share.memory_quota_bytes);
+    let sum = |of: fn(&Share) -> Option<u64>| -> Option<u64> {
+        pools.iter().map(|pool| of(&pool.share)).sum()
+    };
+    put(values, of::GPU_QUOTA, sum(|share| Some(share.gpu_quota_millis)));
+    put(values, of::CPU_QUOTA, sum(|share| share.cpu_quota_millis));
+    put(values, of::MEMORY_QUOTA, sum(|share| share.memory_quota_bytes));
+}
+
+/// What the departments deserve of each pool, and of all.
+fn quotas(values: &mut BTreeMap<Subject, Values>, view: &View) {
+    for share in view.departments.values().flat_map(|department| &department.pools) {
+        for id in [Subject::Cluster, Subject::Pool(share.id.clone())] {
+            let quota = values.entry(id).or_default().entry(of::GPU_QUOTA.to_owned()).or_default();
+            *quota = quota.saturating_add(share.share.gpu_quota_millis);
+        }
+    }
 }
 
 fn has_ended(workload: &WorkloadView) -> bool {
@@ -339,26 +407,31 @@ fn kinds(values: &mut BTreeMap<Subject, Values>, view: &View) {
     }
 }
 
-fn cluster(
+fn living(view: &View) -> impl Iterator<Item = &WorkloadView> {
+    view.workloads.values().map(AsRef::as_ref).filter(|workload| !has_ended(workload))
+}
+
+/// What these nodes have together, with the workloads that are there.
+fn sums(
     values: &BTreeMap<Subject, Values>,
-    view: &View,
-    nodes: &[NodeSpec],
+    nodes: &[&NodeSpec],
     used: Sum,
+    workloads: &[&WorkloadView],
     now: Instant,
 ) -> Values {
-    let mut cluster = Values::new();
+    let mut sums = Values::new();
     let of_nodes = |name: &str| -> Vec<u64> {
         let found = nodes.iter().map(|node| Subject::Node(node.name.clone()));
         found.filter_map(|node| values.get(&node)?.get(name).copied()).collect()
     };
-    put(&mut cluster, of::CPU, used.cpu);
-    put(&mut cluster, of::MEMORY, used.memory);
+    put(&mut sums, of::CPU, used.cpu);
+    put(&mut sums, of::MEMORY, used.memory);
     for name in [of::GPU, of::GPU_TOTAL, of::CPU_TOTAL, of::MEMORY_TOTAL] {
-        put(&mut cluster, name, of_nodes(name).iter().sum::<u64>());
+        put(&mut sums, name, of_nodes(name).iter().sum::<u64>());
     }
     for name in [of::GPU_MEMORY, of::GPU_MEMORY_TOTAL] {
         let known = of_nodes(name);
-        put(&mut cluster, name, (!known.is_empty()).then(|| known.iter().sum()));
+        put(&mut sums, name, (!known.is_empty()).then(|| known.iter().sum()));
     }
     let gpus = nodes.iter().flat_map(|node| (0..).zip(&node.gpus).map(move |(at, _)| (node, at)));
     let busy: Vec<u64> = gpus
@@ -367,18 +440,15 @@ fn cluster(
             node.get(&of::gpu(of::BUSY, at)).copied()
         })
         .collect();
-    put(&mut cluster, of::BUSY, busy.iter().sum::<u64>().checked_div(busy.len() as u64));
+    put(&mut sums, of::BUSY, busy.iter().sum::<u64>().checked_div(busy.len() as u64));
     let with_gpus = nodes.iter().filter(|node| !node.gpus.is_empty()).count();
-    put(&mut cluster, of::GPU_NODES, with_gpus as u64);
-    let quotas = view.departments.values().map(|department| department.share().gpu_quota_millis);
-    put(&mut cluster, of::GPU_QUOTA, quotas.sum::<u64>());
-    let waited = view.workloads.values().filter(|workload| !has_ended(workload)).map(|workload| {
+    put(&mut sums, of::GPU_NODES, with_gpus as u64);
+    let waited = workloads.iter().map(|workload| {
         let waits = workload.phase == Phase::Pending;
         workload.waited_ms + if waits { now.since_ms(workload.phase_since) } else { 0 }
     });
-    let waited: Vec<u64> = waited.collect();
-    let living = waited.len() as u64;
-    put(&mut cluster, of::WORKLOADS, living * 1000);
-    put(&mut cluster, of::WAITED_MS, waited.iter().sum::<u64>().checked_div(living));
-    cluster
+    let count = workloads.len() as u64;
+    put(&mut sums, of::WORKLOADS, count * 1000);
+    put(&mut sums, of::WAITED_MS, waited.sum::<u64>().checked_div(count));
+    sums
 }
