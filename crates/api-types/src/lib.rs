@@ -26,6 +26,7 @@ mod submit;
 mod template;
 mod tenant;
 mod token;
+mod topology;
 mod usage;
 mod what_if;
 mod workload;
@@ -120,6 +121,10 @@ pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
 pub use token::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
+pub use topology::{
+    GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
+    WorkloadTopology,
+};
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{

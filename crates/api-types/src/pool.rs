@@ -33,10 +33,9 @@ macro_rules! about_a_pool {
             /// Accepted when it switches nothing on.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_resource_optimization: Option<GpuResourceOptimization>,
-            /// Not acted on yet.
+            /// The network topology of its nodes, by id; none if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schema(value_type = Option<Value>)]
-            pub network_topology_id: Later,
+            pub network_topology_id: Option<String>,
         }
     };
 }
@@ -168,6 +167,12 @@ pub struct Nodepool {
     pub placement_strategy: PlacementStrategies,
     /// The same, and how long work is left alone.
     pub scheduling_configuration: SchedulingConfiguration,
+    /// The network topology of its nodes, by id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_topology_id: Option<String>,
+    /// The same, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_topology_name: Option<String>,
     /// Always 1.
     pub over_provisioning_ratio: u64,
     /// Who created it.

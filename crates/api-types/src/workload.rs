@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::own::WorkloadExtras;
 use crate::scalar::{Millis, Time};
 use crate::submit::{GpuRequestType, WorkloadSpec};
+use crate::topology::WorkloadTopology;
 
 /// A workload of any type, as lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -102,6 +103,9 @@ pub struct Workload {
     /// Arguments, as one string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// How close together its pods are to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<WorkloadTopology>,
     /// Seconds it has waited.
     pub total_pending_time_seconds: u64,
     /// Seconds it has run.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::objects::{Edit, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
 use crate::serving::{Revision, Serving};
-use crate::spec::{PodSet, Together};
+use crate::spec::{PodSet, Together, TopologyUse};
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
@@ -136,6 +136,8 @@ pub struct WorkloadSpec {
     pub node_pools: Vec<String>,
     /// Types of nodes it may go to, which its project may restrict; empty = all.
     pub node_types: Vec<String>,
+    /// How close together its pods are to be. It is settled when it is submitted.
+    pub topology: Option<TopologyUse>,
 }
 
 /// A request to the dispatcher.

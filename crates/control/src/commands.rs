@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
 use crate::state::{News, State, Workload};
+use crate::topologies::TOPOLOGY;
 use crate::{Error, admission};
 
 impl State {
@@ -121,6 +122,10 @@ impl State {
             Command::UpdatePool { by, id, change } => self.update_pool(by, &id, change),
             Command::DeletePool { by, id } => self.delete_pool(&by, &id),
             Command::LabelNode { by, node, labels } => self.label_node(by, &node, labels),
+            Command::CreateObject { by, new } if new.kind == TOPOLOGY => {
+                self.create_topology(by, new)
+            }
+            Command::DeleteObject { by, kind: TOPOLOGY, id } => self.delete_topology(&by, &id),
             Command::CreateObject { by, new } => self.create_object(by, new).map(Subject::Object),
             Command::UpdateObject { by, kind, id, edit } => {
                 self.update_object(by, (kind, &id), &edit).map(Subject::Object)

@@ -44,6 +44,7 @@ mod service;
 mod serving;
 mod spec;
 mod state;
+mod topologies;
 mod usage;
 pub mod view;
 
@@ -52,7 +53,7 @@ pub use engine::{Framework, MASTER, SecretPlace, WORKER};
 pub use error::Error;
 pub use handle::{Handle, LogStream, SchedulingState};
 pub use meter::{Look, Subject, Values, of};
-pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration};
+pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
 };
@@ -61,5 +62,8 @@ pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
-pub use spec::{CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together};
+pub use spec::{
+    CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together, TopologyUse,
+};
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
+pub use topologies::{TOPOLOGY, levels_of, new_topology};

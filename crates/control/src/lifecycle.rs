@@ -24,6 +24,7 @@ impl State {
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
+        let topology = workload.spec.topology.as_ref().and_then(|of| self.constraint(of));
         let project =
             self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         let spec = &workload.spec;
@@ -33,6 +34,7 @@ impl State {
             return Ok(());
         }
         let over = workload.is_over();
+        let topology = topology.filter(|_| !over);
         let set = |set: &PodSet| model::PodSetSpec {
             name: set.role.clone(),
             pods_min: set.pods_min,
@@ -49,6 +51,7 @@ impl State {
             elastic: spec.elastic,
             created_at: workload.created_at,
             pod_sets: spec.sets().map(set).collect(),
+            topology,
             ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, set(&spec.pods))
         });
         let model = model.map_err(internal)?;

@@ -7,14 +7,14 @@ use engine::{Framework, SecretPlace};
 use store::{
     DepartmentBody, DepartmentRow, EventRow, GpuBody, NodeTypesBody, PlacementBody, PodBody,
     PodRow, PodSetBody, ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody,
-    TogetherBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    TogetherBody, TopologyUseBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
 use crate::command::{ShareChange, WorkloadSpec};
 use crate::pools::POOL_DEFAULT_ID;
-use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together};
+use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together, TopologyUse};
 use crate::state::{Department, Ended, Pod, Project, Unit, Workload};
 use crate::view::{Event, NodeTypes, Phase, Rank, ReasonView, Rules, WorkloadKind};
 
@@ -312,6 +312,11 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         annotations: spec.annotations.clone(),
         node_pools: spec.node_pools.clone(),
         node_types: spec.node_types.clone(),
+        topology: spec.topology.as_ref().map(|of| TopologyUseBody {
+            id: of.id.clone(),
+            required: of.required.clone(),
+            preferred: of.preferred.clone(),
+        }),
     }
 }
 
@@ -422,6 +427,11 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         annotations: body.annotations,
         node_pools: body.node_pools,
         node_types: body.node_types,
+        topology: body.topology.map(|of| TopologyUse {
+            id: of.id,
+            required: of.required,
+            preferred: of.preferred,
+        }),
     })
 }
 

@@ -105,7 +105,7 @@ impl State {
         if spec.node_types.is_empty() {
             spec.node_types = left;
         }
-        Ok(())
+        self.settle_topology(spec)
     }
 
     /// Refuses places of a project or department that are not there.

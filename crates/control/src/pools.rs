@@ -16,6 +16,7 @@ use store::{Change, NodeBody, PoolBody};
 use crate::command::Subject;
 use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::State;
+use crate::topologies::TOPOLOGY;
 use crate::view::PoolView;
 use crate::{Edit, Error, admission, persist};
 
@@ -50,13 +51,15 @@ pub struct PoolSettings {
     pub cpu: Fill,
     /// How long preemptible work that started there is left alone, in milliseconds.
     pub min_runtime_ms: Option<u64>,
+    /// Id of the network topology by which its nodes are near or far.
+    pub topology: Option<String>,
 }
 
 impl PoolSettings {
     /// A pool of nodes with this label, used as usual.
     #[must_use]
     pub const fn new(label: Option<(String, String)>) -> Self {
-        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None }
+        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None, topology: None }
     }
 
     /// These with a change, except for the label.
@@ -67,6 +70,7 @@ impl PoolSettings {
             gpu: change.gpu.unwrap_or(self.gpu),
             cpu: change.cpu.unwrap_or(self.cpu),
             min_runtime_ms: change.min_runtime_ms.unwrap_or(self.min_runtime_ms),
+            topology: change.topology.clone().unwrap_or(self.topology),
         }
     }
 
@@ -89,6 +93,8 @@ pub struct PoolChange {
     pub cpu: Option<Fill>,
     /// How long preemptible work that started there is left alone, in milliseconds.
     pub min_runtime_ms: Option<Option<u64>>,
+    /// Id of the network topology.
+    pub topology: Option<Option<String>>,
 }
 
 const fn fill(spread: bool) -> Fill {
@@ -104,6 +110,7 @@ fn body(settings: &PoolSettings) -> Result<Value, Error> {
         gpu_spread: settings.gpu == Fill::Spread,
         cpu_spread: settings.cpu == Fill::Spread,
         min_runtime_ms: settings.min_runtime_ms,
+        names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
     };
     serde_json::to_value(body).map_err(unreadable)
 }
@@ -116,6 +123,10 @@ fn settings(body: &Value) -> Result<PoolSettings, Error> {
         gpu: fill(body.gpu_spread),
         cpu: fill(body.cpu_spread),
         min_runtime_ms: body.min_runtime_ms,
+        topology: body
+            .names
+            .iter()
+            .find_map(|name| name.strip_prefix(TOPOLOGY)?.strip_prefix('/').map(ToOwned::to_owned)),
     })
 }
 
@@ -312,6 +323,7 @@ impl State {
         let PoolSpec { name, settings } = spec;
         units::check_name(&name).map_err(|error| Error::invalid("name", error.to_string()))?;
         check_settings(&settings)?;
+        settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
         if self.pools.len() >= POOLS_MAX {
             let why = format!("there are {POOLS_MAX} node pools, which is the most; delete some");
             return Err(Error::conflict(why));
@@ -361,6 +373,7 @@ impl State {
             None => {}
         }
         check_settings(&settings)?;
+        settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
         self.label_is_free(&settings, Some(id))?;
         let body = body(&settings)?;
         let edit = Edit::new(move |object| Ok((object.name.clone(), body.clone())));

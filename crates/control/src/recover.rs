@@ -56,6 +56,7 @@ impl State {
         };
         state.objects = crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?;
         state.add_pools()?;
+        state.add_topologies()?;
         state.add_nodes(nodes);
         state.add_org(&snapshot)?;
         let held = std::mem::take(&mut snapshot.allocations).into_iter();

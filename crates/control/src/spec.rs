@@ -172,6 +172,17 @@ pub enum CleanPods {
     None,
 }
 
+/// Pods that belong close together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologyUse {
+    /// Id of the network topology.
+    pub id: String,
+    /// Label of the level of which all are in one domain.
+    pub required: Option<String>,
+    /// Label of the level of which they are in as few domains as possible.
+    pub preferred: Option<String>,
+}
+
 impl WorkloadSpec {
     /// The sets of its pods, for change.
     pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {

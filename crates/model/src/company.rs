@@ -22,15 +22,12 @@ pub struct PodTerm {
 impl PodTerm {
     /// Whether each node is a domain of its own.
     fn is_on_one_node(&self) -> bool {
-        HOSTNAME.contains(&self.topology_key.as_str())
+        is_host(&self.topology_key)
     }
 
     /// The domain of a node; none if it lacks the label.
     fn domain<'a>(&self, node: &'a Node) -> Option<&'a str> {
-        if self.is_on_one_node() {
-            return Some(&node.name);
-        }
-        node.labels.get(&self.topology_key).map(String::as_str)
+        domain_of(node, &self.topology_key)
     }
 }
 
@@ -52,6 +49,20 @@ pub enum PodMismatch {
     AntiAffinity,
     /// One is that must not be with it.
     Repelled,
+}
+
+/// The value of a label by which nodes are near or far; none if the node lacks it.
+pub(crate) fn domain_of<'a>(node: &'a Node, label: &str) -> Option<&'a str> {
+    if is_host(label) {
+        return Some(&node.name);
+    }
+    node.labels.get(label).map(String::as_str)
+}
+
+/// Whether a label is that by which each node is a domain of its own; no node has to carry it.
+#[must_use]
+pub fn is_host(label: &str) -> bool {
+    HOSTNAME.contains(&label)
 }
 
 /// The label of which every node has a value of its own.

@@ -29,7 +29,7 @@ mod wishes;
 mod workload;
 
 pub use cluster::{Change, Checkpoint, Cluster, Error};
-pub use company::{Opponents, PodMismatch, PodPreference, PodTerm};
+pub use company::{Opponents, PodMismatch, PodPreference, PodTerm, is_host};
 pub use constraint::{
     Constraints, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, Preference, Requirement,
     Taint, Term, Toleration, pool_of,

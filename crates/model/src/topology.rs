@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
+use crate::company::domain_of;
 use crate::{Cluster, Error, Node, NodeId, WorkloadSpec};
 
 /// Id of a topology.
@@ -159,7 +160,7 @@ impl Topology {
 
     /// The finest domain of a node with these labels, made if it is the first in it.
     fn find(&mut self, node: &Node) -> Option<DomainId> {
-        let values: Option<Vec<_>> = self.levels.iter().map(|key| node.labels.get(key)).collect();
+        let values: Option<Vec<_>> = self.levels.iter().map(|key| domain_of(node, key)).collect();
         let mut found: Option<DomainId> = None;
         for value in values? {
             found = Some(match self.children(found).get(value) {
@@ -191,7 +192,7 @@ impl Topology {
     pub(crate) fn is_sound<'a>(&self, mut nodes: impl Iterator<Item = (NodeId, &'a Node)>) -> bool {
         nodes.all(|(id, node)| {
             let values: Option<Vec<_>> =
-                self.levels.iter().map(|key| node.labels.get(key).map(String::as_str)).collect();
+                self.levels.iter().map(|key| domain_of(node, key)).collect();
             let path = self.domains_of(id);
             match (values, path.last()) {
                 (None, None) => true,

@@ -42,6 +42,6 @@ pub use rows::{
 pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody};
 pub use spec::{
     GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,
-    WorkloadSpecBody,
+    TopologyUseBody, WorkloadSpecBody,
 };
 pub use store::{Database, Store};

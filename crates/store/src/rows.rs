@@ -127,6 +127,9 @@ pub struct PoolBody {
     pub cpu_spread: bool,
     /// How long preemptible work is left alone after it started.
     pub min_runtime_ms: Option<u64>,
+    /// The network topology of its nodes, as the one object it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// Labels that a node was given while the server ran.

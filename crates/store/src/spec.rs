@@ -56,6 +56,22 @@ pub struct WorkloadSpecBody {
     /// Types of nodes; empty = all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_types: Vec<String>,
+    /// How close together its pods are to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologyUseBody>,
+}
+
+/// Pods that belong close together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopologyUseBody {
+    /// Id of the network topology.
+    pub id: String,
+    /// Label of the level of which all are in one domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<String>,
+    /// Label of the level of which they are in as few domains as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferred: Option<String>,
 }
 
 /// Pods of a workload that are alike.

@@ -16,6 +16,7 @@ mod rules;
 mod serving;
 mod share;
 mod submit;
+mod topology;
 mod typed;
 mod workload;
 
@@ -36,6 +37,7 @@ pub(crate) use project::{creation, namespace, parent, project, update};
 pub(crate) use revision::revision;
 pub(crate) use share::{ranks, shares, some_shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
+pub(crate) use topology::network_topology;
 pub(crate) use typed::{asked_for, typed};
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
 

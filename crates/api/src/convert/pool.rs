@@ -4,8 +4,8 @@ use api_types::{
     Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields, PlacementStrategies,
     PlacementStrategy, SchedulingConfiguration, TENANT_ID, asks_for_something,
 };
-use control::view::PoolView;
-use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec};
+use control::view::{PoolView, View};
+use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
 use sched::Fill;
 use units::Instant;
 
@@ -32,7 +32,6 @@ fn check(asked: &NodepoolUpdateFields) -> Result<(), Fault> {
             "gpuResourceOptimization.nodeLevelSchedulerEnabled",
             optimization.is_some_and(|o| on(o.node_level_scheduler_enabled)),
         ),
-        ("networkTopologyId", asks_for_something(&asked.network_topology_id)),
     ];
     let first = refused.into_iter().find(|(_, asked)| *asked);
     first.map_or(Ok(()), |(what, _)| Err(Fault::not_yet(what)))
@@ -117,6 +116,7 @@ pub(crate) fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<P
     let scheduling = request.scheduling_configuration;
     let runtime = scheduling.and_then(|asked| asked.min_guaranteed_runtime);
     let min_runtime_ms = runtime.as_deref().map(span).transpose()?;
+    let topology = request.network_topology_id.map(|id| Some(id).filter(|id| !id.is_empty()));
     let usual = anew.then_some(PoolSettings::new(None));
     let usual = usual.as_ref();
     Ok(PoolChange {
@@ -125,12 +125,14 @@ pub(crate) fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<P
         gpu: gpu.or(usual.map(|usual| usual.gpu)),
         cpu: cpu.or(usual.map(|usual| usual.cpu)),
         min_runtime_ms: min_runtime_ms.or(usual.map(|usual| usual.min_runtime_ms)),
+        topology: topology.or(usual.map(|usual| usual.topology.clone())),
     })
 }
 
 /// A node pool as the wire shows it.
-pub(crate) fn node_pool(view: &PoolView, context: &Context) -> Nodepool {
+pub(crate) fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
     let settings = &view.settings;
+    let topology = settings.topology.as_ref().and_then(|id| all.objects.get(TOPOLOGY, id));
     let strategy = |fill| {
         Some(match fill {
             Fill::Spread => PlacementStrategy::Spread,
@@ -159,6 +161,8 @@ pub(crate) fn node_pool(view: &PoolView, context: &Context) -> Nodepool {
             placement_strategy: Some(placement),
             min_guaranteed_runtime: settings.min_runtime_ms.map(|ms| format!("{ms}ms")),
         },
+        network_topology_id: settings.topology.clone(),
+        network_topology_name: topology.map(|topology| topology.name.clone()),
         over_provisioning_ratio: 1,
         created_by: view.created_by.clone(),
         created_at: view.created_at.into(),

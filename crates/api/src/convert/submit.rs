@@ -73,6 +73,7 @@ pub(crate) fn command(
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
         node_pools: spec.node_pools.unwrap_or_default(),
         node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
+        topology: None,
     };
     Ok((project_id, spec))
 }

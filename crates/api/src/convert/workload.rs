@@ -3,12 +3,12 @@
 use api_types::{
     ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, PodStates, Reason,
     RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
-    WorkloadExtras,
+    WorkloadExtras, WorkloadTopology,
 };
 use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{Framework, GpuSpec, PodSet, PodSpec, WORKER, WorkloadSpec};
+use control::{Framework, GpuSpec, PodSet, PodSpec, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
@@ -141,10 +141,19 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         environment_variables: shown.pod.env.clone(),
         command: shown.pod.command.as_ref().map(shell_words::join),
         arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
+        topology: spec.topology.as_ref().and_then(|of| topology_of(of, all)),
         total_pending_time_seconds: waited_s,
         total_running_time_seconds: ran_s,
         additional_fields: extras(view),
     }
+}
+
+fn topology_of(of: &TopologyUse, all: &View) -> Option<WorkloadTopology> {
+    Some(WorkloadTopology {
+        name: all.objects.get(TOPOLOGY, &of.id)?.name.clone(),
+        preferred_placement: of.preferred.clone(),
+        required_placement: of.required.clone(),
+    })
 }
 
 /// The pods that a workload is about: the workers, where others lead them.

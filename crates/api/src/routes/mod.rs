@@ -22,6 +22,7 @@ mod telemetry;
 mod templates;
 mod tenant;
 mod token;
+mod topologies;
 mod typed;
 mod units;
 mod usage;
@@ -87,6 +88,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(departments::routes());
     all.extend(projects::routes());
     all.extend(pools::routes());
+    all.extend(topologies::routes());
     all.extend(typed::routes());
     all.extend(inferences::routes());
     all.extend(workloads::routes());

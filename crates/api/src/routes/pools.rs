@@ -7,7 +7,7 @@ use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::PoolView;
+use control::view::{PoolView, View};
 
 use super::Shared;
 use crate::access::Where;
@@ -37,7 +37,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 
 fn all(state: &Shared) -> Vec<Nodepool> {
     let (view, context) = (state.control.view(), state.context());
-    view.pools.iter().map(|pool| convert::node_pool(pool, &context)).collect()
+    view.pools.iter().map(|pool| convert::node_pool(pool, &view, &context)).collect()
 }
 
 async fn list(
@@ -58,13 +58,14 @@ async fn count(
     Ok(Json(CountResponse { count }))
 }
 
-fn find(state: &Shared, id: &str) -> Result<Arc<PoolView>, Fault> {
-    let found = state.control.view().pools.iter().find(|pool| pool.id == id).cloned();
+fn find(view: &View, id: &str) -> Result<Arc<PoolView>, Fault> {
+    let found = view.pools.iter().find(|pool| pool.id == id).cloned();
     found.ok_or_else(|| Fault::no_such("node pool", id))
 }
 
 fn shown(state: &Shared, id: &str) -> Result<Nodepool, Fault> {
-    Ok(convert::node_pool(&*find(state, id)?, &state.context()))
+    let view = state.control.view();
+    Ok(convert::node_pool(&*find(&view, id)?, &view, &state.context()))
 }
 
 async fn read(

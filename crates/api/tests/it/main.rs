@@ -34,6 +34,7 @@ mod streams;
 mod templates;
 mod tenant;
 mod tls;
+mod topologies;
 mod usage;
 mod walk;
 mod what_if;

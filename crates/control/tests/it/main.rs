@@ -19,6 +19,7 @@ mod postgres;
 mod refusals;
 mod restart;
 mod secrets;
+mod topologies;
 mod usage;
 mod walks;
 mod world;

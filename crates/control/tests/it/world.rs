@@ -87,6 +87,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         annotations: BTreeMap::new(),
         node_pools: Vec::new(),
         node_types: Vec::new(),
+        topology: None,
     }
 }
 

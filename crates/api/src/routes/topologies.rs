@@ -1,0 +1,98 @@
+//! Network topologies.
+
+use std::sync::Arc;
+
+use api_types::{
+    CountResponse, GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
+};
+use auth::Action::{Create, Delete, Read};
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::view::View;
+use control::{Object, TOPOLOGY};
+
+use super::Shared;
+use crate::access::Where;
+use crate::convert;
+use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
+use crate::openapi::{Route, delete as del, get, post};
+
+/// The routes of network topologies.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) =
+        ("/api/v1/network-topologies", "/api/v1/network-topologies/{networkTopologyId}");
+    let count_all = "/api/v1/network-topologies/count";
+    let (of, here, tenant) = (Resource::NetworkTopologies, Where::Anywhere, Where::Tenant);
+    let made = "Creates a network topology: labels of nodes, from far to near";
+    let gone = "Deletes a network topology that no node pool and no workload names";
+    let counted = "How many network topologies";
+    let routes = [
+        get(all, "get_network_topologies", "The network topologies", list).needs(Read, of, here),
+        post(all, "create_network_topology", made, create).needs(Create, of, tenant),
+        get(count_all, "get_network_topologies_count", counted, count).needs(Read, of, here),
+        get(one, "get_network_topology_by_id", "A network topology", read).needs(Read, of, here),
+        del(one, "delete_network_topology", gone, delete).needs(Delete, of, tenant),
+    ];
+    routes.into_iter().map(|route| route.of("NetworkTopologies"))
+}
+
+fn all(state: &Shared) -> Vec<NetworkTopology> {
+    let (view, context) = (state.control.view(), state.context());
+    let all = view.objects.all(TOPOLOGY);
+    all.iter().map(|one| convert::network_topology(one, &view, &context)).collect()
+}
+
+async fn list(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<GetNetworkTopologies200Response>, Fault> {
+    let all = all(&state);
+    let (page, _) = query.page(query.matching(all.iter(), state.now())?);
+    let network_topologies = page.into_iter().cloned().collect();
+    Ok(Json(GetNetworkTopologies200Response { network_topologies }))
+}
+
+async fn count(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    let all = all(&state);
+    let count = query.matching(all.iter(), state.now())?.len() as u64;
+    Ok(Json(CountResponse { count }))
+}
+
+fn find(view: &View, id: &str) -> Result<Arc<Object>, Fault> {
+    let found = view.objects.get(TOPOLOGY, id).cloned();
+    found.ok_or_else(|| Fault::no_such("network topology", id))
+}
+
+async fn read(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<NetworkTopology>, Fault> {
+    let view = state.control.view();
+    Ok(Json(convert::network_topology(&*find(&view, &id)?, &view, &state.context())))
+}
+
+async fn create(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<NetworkTopologyCreateRequest>,
+) -> Result<Created<NetworkTopology>, Fault> {
+    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    let new = control::new_topology(request.name, &request.levels);
+    let made = state.asked_by(&caller).create_object(&caller.subject, new).await?;
+    let view = state.control.view();
+    Ok(Created(convert::network_topology(&made, &view, &state.context())))
+}
+
+async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    find(&state.control.view(), &id)?;
+    state.asked_by(&caller).delete_object(&caller.subject, TOPOLOGY, &id).await?;
+    Ok(NoContent)
+}
