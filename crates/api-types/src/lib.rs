@@ -13,6 +13,7 @@ mod fault;
 mod identity;
 mod inference;
 mod kept;
+mod manifest;
 mod metric;
 mod own;
 mod place;
@@ -68,6 +69,11 @@ pub use inference::{
     AutoScaling, GetInferenceWorkloadRevisions200Response, GetRevisionPods200Response,
     InferenceUpdateRequest, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, Revision,
     ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol,
+};
+pub use manifest::{
+    Gvk, WorkloadV2, WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
+    WorkloadV2MetadataCreateParams, WorkloadV2MetadataUpdateParams, WorkloadV2SyncInfo,
+    WorkloadV2UpdateRequest,
 };
 pub use metric::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMeasurementResponseValuesInner,

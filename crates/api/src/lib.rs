@@ -16,6 +16,7 @@ mod edge;
 mod forecast;
 mod gateway;
 mod identity;
+mod manifest;
 mod metrics;
 mod objects;
 mod openapi;

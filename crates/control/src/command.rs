@@ -138,6 +138,8 @@ pub struct WorkloadSpec {
     pub node_types: Vec<String>,
     /// How close together its pods are to be. It is settled when it is submitted.
     pub topology: Option<TopologyUse>,
+    /// The manifest it was submitted as, for people; JSON.
+    pub manifest: Option<Arc<str>>,
 }
 
 /// A request to the dispatcher.

@@ -312,6 +312,7 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         annotations: spec.annotations.clone(),
         node_pools: spec.node_pools.clone(),
         node_types: spec.node_types.clone(),
+        manifest: spec.manifest.as_deref().map(ToOwned::to_owned),
         topology: spec.topology.as_ref().map(|of| TopologyUseBody {
             id: of.id.clone(),
             required: of.required.clone(),
@@ -427,6 +428,7 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         annotations: body.annotations,
         node_pools: body.node_pools,
         node_types: body.node_types,
+        manifest: body.manifest.map(Into::into),
         topology: body.topology.map(|of| TopologyUse {
             id: of.id,
             required: of.required,

@@ -59,6 +59,9 @@ pub struct WorkloadSpecBody {
     /// How close together its pods are to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyUseBody>,
+    /// The manifest it was submitted as, JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
 }
 
 /// Pods that belong close together.

@@ -74,6 +74,7 @@ pub(crate) fn command(
         node_pools: spec.node_pools.unwrap_or_default(),
         node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
         topology: None,
+        manifest: None,
     };
     Ok((project_id, spec))
 }

@@ -27,6 +27,7 @@ mod typed;
 mod units;
 mod usage;
 mod users;
+mod v2;
 mod workloads;
 
 use std::collections::BTreeSet;
@@ -90,6 +91,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(pools::routes());
     all.extend(topologies::routes());
     all.extend(typed::routes());
+    all.extend(v2::routes());
     all.extend(inferences::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());

@@ -18,6 +18,7 @@ mod gateway;
 mod guessing;
 mod identity;
 mod inferences;
+mod manifests;
 mod metrics;
 mod openapi;
 mod people;

@@ -88,6 +88,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         node_pools: Vec::new(),
         node_types: Vec::new(),
         topology: None,
+        manifest: None,
     }
 }
 

@@ -80,6 +80,7 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             annotations: BTreeMap::new(),
             node_pools: vec!["fast".to_owned()],
             node_types: vec!["big".to_owned()],
+            manifest: Some("{}".to_owned()),
             topology: Some(TopologyUseBody {
                 id: "7".to_owned(),
                 required: None,

@@ -1,0 +1,159 @@
+//! Workloads as manifests of Kubernetes. Owns: what is around a manifest, as published. Refuses to
+//! know: what is in one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::scalar::Time;
+use crate::submit::Later;
+use crate::{DesiredPhase, Preemptibility};
+
+/// Body of `POST /api/v2/workloads`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadV2CreateRequest {
+    /// What is said beside the manifest.
+    pub metadata: WorkloadV2MetadataCreateParams,
+    /// The manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Value>,
+    /// The same as JSON in base 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_base64_encoded: Option<String>,
+}
+
+/// What is said beside a manifest that is submitted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadV2MetadataCreateParams {
+    /// Name; that of the manifest if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Not acted on yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub use_given_name_as_prefix: Later,
+    /// Project, by id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// Id of the cluster; there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Priority class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// `Build` makes a workspace of a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Whether it may be stopped for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptibility: Option<Preemptibility>,
+}
+
+/// Body of `PUT /api/v2/workloads/{workloadId}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadV2UpdateRequest {
+    /// What is said beside the manifest; it cannot be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<WorkloadV2MetadataUpdateParams>,
+    /// The manifest; what can be changed of it is `suspend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Value>,
+    /// The same as JSON in base 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_base64_encoded: Option<String>,
+}
+
+/// What is said beside a manifest that is changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkloadV2MetadataUpdateParams {
+    /// Priority class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
+/// A workload and whether the cluster has it as it is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadV2GetResponse {
+    /// The workload.
+    pub workload: WorkloadV2,
+    /// Whether the cluster has it.
+    pub sync_info: WorkloadV2SyncInfo,
+}
+
+/// A workload that was submitted as a manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadV2 {
+    /// What is said beside the manifest.
+    pub metadata: WorkloadV2Metadata,
+    /// Where its user wants it.
+    pub desired_phase: DesiredPhase,
+    /// The manifest, with the name and namespace it has here.
+    pub workload_manifest: Value,
+    /// The manifest as it was sent.
+    pub raw_manifest: Value,
+}
+
+/// What is said beside a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadV2Metadata {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Project, by id.
+    pub project_id: String,
+    /// Project, by name.
+    pub project_name: String,
+    /// Department, by id.
+    pub department_id: String,
+    /// Department, by name.
+    pub department_name: String,
+    /// Cluster.
+    pub cluster_id: String,
+    /// Tenant.
+    pub tenant_id: u64,
+    /// Group, version and kind of the manifest.
+    pub gvk: Gvk,
+    /// Priority class.
+    pub priority: String,
+    /// What it is for.
+    pub category: String,
+    /// Whether it may be stopped for others.
+    pub preemptibility: Preemptibility,
+    /// Who submitted it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// The same: nothing else of it can be changed.
+    pub updated_by: String,
+    /// When its phase changed last.
+    pub updated_at: Time,
+}
+
+/// What a manifest is one of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gvk {
+    /// Group; empty for the core.
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+/// Whether the cluster has a workload as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadV2SyncInfo {
+    /// `Synced`, `Deleting`, `Deleted`.
+    pub status: String,
+}

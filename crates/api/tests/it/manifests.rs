@@ -1,0 +1,191 @@
+//! Workloads as manifests of Kubernetes.
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::people::{call, give, program};
+use crate::refusals::refused;
+use crate::server::Server;
+
+const PATH: &str = "/api/v2/workloads";
+
+fn pod(more: &Value) -> Value {
+    let mut container = json!({"name": "main", "image": "i", "command": ["sh", "-c"],
+        "args": ["echo a b"], "env": [{"name": "A", "value": "1"}],
+        "resources": {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": "500m", "memory": "1Gi"}}});
+    for (name, value) in more.as_object().unwrap() {
+        container[name] = value.clone();
+    }
+    json!({"containers": [container], "restartPolicy": "Never"})
+}
+
+fn job() -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": {"a": "b"}},
+        "spec": {"backoffLimit": 2, "template": {"spec": pod(&json!({}))}}})
+}
+
+fn torch() -> Value {
+    let of = |replicas: u32| json!({"replicas": replicas, "template": {"spec": pod(&json!({}))}});
+    json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "t"},
+        "spec": {"pytorchReplicaSpecs": {"Master": of(1), "Worker": of(2)}}})
+}
+
+async fn submit(server: &Server, manifest: &Value) -> Value {
+    let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
+    let (status, made) = server.post(PATH, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    made["workload"].clone()
+}
+
+fn id(workload: &Value) -> String {
+    workload["metadata"]["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_job_runs_and_shows_its_manifest() {
+    let server = Server::with_teams().await;
+    let made = submit(&server, &job()).await;
+    let shown = server.phase(&id(&made), "Running").await;
+    assert_eq!((&shown["type"], &shown["name"]), (&json!("Training"), &json!("j")));
+    assert_eq!(shown["allocatedResources"]["gpu"], 1);
+    assert_eq!(shown["command"], "sh -c");
+    assert_eq!(shown["environmentVariables"], json!({"A": "1"}));
+    assert_eq!(shown["podsRequestedResources"]["cpu"]["request"], json!(0.5));
+    let read = server.get(&format!("{PATH}/{}", id(&made))).await;
+    assert_eq!(read["syncInfo"]["status"], "Synced");
+    let workload = &read["workload"];
+    assert_eq!(workload["rawManifest"], job());
+    assert_eq!(workload["workloadManifest"]["metadata"]["namespace"], "runai-team-a");
+    let gvk = json!({"group": "batch", "version": "v1", "kind": "Job"});
+    assert_eq!(
+        (&workload["metadata"]["gvk"], &workload["desiredPhase"]),
+        (&gvk, &json!("Running"))
+    );
+    let (status, gone) = server.raw("DELETE", &format!("{PATH}/{}", id(&made)), "").await;
+    assert_eq!((status, &gone["workload"]["rawManifest"]), (StatusCode::ACCEPTED, &job()));
+}
+
+#[tokio::test]
+async fn pods_and_training_operators_become_what_they_say() {
+    let server = Server::with_teams().await;
+    let spec = pod(&json!({"resources": {}}));
+    let one = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec});
+    let encoded = STANDARD.encode(one.to_string());
+    let metadata = json!({"projectId": "1", "category": "Build"});
+    let body = json!({"metadata": metadata, "manifestBase64Encoded": encoded});
+    let (status, made) = server.post(PATH, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let shown = server.phase(&id(&made["workload"]), "Running").await;
+    assert_eq!((&shown["type"], &shown["category"]), (&json!("Workspace"), &json!("Build")));
+
+    let made = submit(&server, &torch()).await;
+    let shown = server.phase(&id(&made), "Running").await;
+    assert_eq!((&shown["type"], &shown["runningPods"]), (&json!("Distributed"), &json!(3)));
+    assert_eq!(shown["distributedFramework"], "PyTorch");
+    assert_eq!(made["metadata"]["gvk"]["kind"], "PyTorchJob");
+}
+
+#[tokio::test]
+async fn a_manifest_that_is_put_suspends_and_resumes_and_changes_nothing_else() {
+    let server = Server::with_teams().await;
+    let path = format!("{PATH}/{}", id(&submit(&server, &job()).await));
+    let put = async |manifest: &Value| {
+        let body = json!({"manifest": manifest, "metadata": {"category": "Train"}}).to_string();
+        server.raw("PUT", &path, &body).await
+    };
+    let mut suspended = job();
+    suspended["spec"]["suspend"] = json!(true);
+    let (status, answer) = put(&suspended).await;
+    assert_eq!(
+        (status, &answer["workload"]["desiredPhase"]),
+        (StatusCode::ACCEPTED, &json!("Stopped"))
+    );
+    assert_eq!(server.get(&path).await["workload"]["rawManifest"], suspended);
+    let (_, answer) = put(&job()).await;
+    assert_eq!(answer["workload"]["desiredPhase"], "Running");
+    let mut other = job();
+    other["spec"]["backoffLimit"] = json!(3);
+    let body = json!({ "manifest": other });
+    let why = "manifest.spec.backoffLimit: cannot be changed";
+    refused(&server, ("PUT", &path, &body), 409, why).await;
+    let body = json!({"metadata": {"priority": "very-high"}});
+    refused(&server, ("PUT", &path, &body), 409, "metadata.priority: cannot be changed").await;
+}
+
+#[tokio::test]
+async fn what_means_nothing_here_is_refused_by_name() {
+    let server = Server::with_teams().await;
+    let with = |at: &str, value: Value| {
+        let mut manifest = job();
+        *manifest.pointer_mut(at).unwrap() = value;
+        manifest
+    };
+    let spec = "/spec/template/spec";
+    let container = |value: Value| with(spec, pod(&value));
+    for (manifest, why) in [
+        (
+            with("/kind", json!("CronJob")),
+            "manifest.kind: `CronJob` of `batch/v1` is not known; Pod",
+        ),
+        (with("/spec", json!({})), "manifest.spec: missing field `template`"),
+        (with("/spec/backoffLimit", json!("x")), "manifest.spec.backoffLimit"),
+        (
+            with(spec, json!({"containers": []})),
+            "manifest.spec.template.spec.containers: has 0; a pod",
+        ),
+        (
+            with(spec, json!({"containers": [], "volumes": []})),
+            "manifest.spec.template.spec.volumes: unknown field",
+        ),
+        (
+            container(json!({"resources": {"limits": {"cpu": 1}}})),
+            "manifest.spec.template.spec.containers[0].resources.limits.cpu: is refused",
+        ),
+        (
+            container(json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]})),
+            "manifest.spec.template.spec.containers[0].env[0].valueFrom",
+        ),
+        (
+            container(json!({"ports": [{"containerPort": 80}]})),
+            "manifest.spec.template.spec.containers[0].ports: unknown field",
+        ),
+        (json!({"apiVersion": "batch/v1"}), "manifest: missing field `kind`"),
+        (json!([]), "manifest"),
+    ] {
+        let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
+        refused(&server, ("POST", PATH, &body), 400, why).await;
+    }
+    for (body, why) in [
+        (json!({"metadata": {"projectId": "1"}}), "manifest: is required"),
+        (json!({"metadata": {}, "manifest": job()}), "metadata.projectId: is required"),
+        (
+            json!({"metadata": {"projectId": "1"}, "manifestBase64Encoded": "YTog"}),
+            "manifestBase64Encoded: is not JSON",
+        ),
+        (
+            json!({"metadata": {"projectId": "1"}, "manifest": job(), "manifestBase64Encoded": "e30="}),
+            "manifestBase64Encoded: goes without",
+        ),
+    ] {
+        refused(&server, ("POST", PATH, &body), 400, why).await;
+    }
+    let plain = format!("{PATH}/{}", server.train("plain", 0).await);
+    refused(&server, ("GET", &plain, &Value::Null), 404, "workload ").await;
+}
+
+#[tokio::test]
+async fn a_manifest_gives_nobody_more_rights() {
+    let server = Server::with_teams().await;
+    let (other, _, in_b) = program(&server, "in-b").await;
+    give(&server, &other, 6, ("project", "2")).await;
+    let body = json!({"metadata": {"projectId": "1"}, "manifest": job()});
+    let (status, _) = call(&server, &in_b, ("POST", PATH), &body).await;
+    assert_eq!(status, 403);
+    let path = format!("{PATH}/{}", id(&submit(&server, &job()).await));
+    for method in ["GET", "PUT", "DELETE"] {
+        let (status, _) = call(&server, &in_b, (method, &path), &json!({})).await;
+        assert_eq!(status, 403, "{method}");
+    }
+}
