@@ -23,6 +23,7 @@ mod actions;
 mod class;
 mod cycle;
 mod diagnosis;
+mod entitled;
 mod fair_share;
 mod fragments;
 mod kai;

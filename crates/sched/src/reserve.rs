@@ -16,8 +16,8 @@ use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
 use crate::actions::preempt::{gives_way_to, is_below};
-use crate::actions::reclaim::{beyond_share, branches, is_above_share, not_entitled, parting};
 use crate::class::Class;
+use crate::entitled::{beyond_share, branches, is_above_share, not_entitled, parting};
 use crate::session::{Blocked, Session};
 use crate::victims::is_elastic;
 use crate::{Pending, order, pools};

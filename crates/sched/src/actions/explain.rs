@@ -9,9 +9,9 @@ use model::{
 };
 use units::{GPU_MILLIS, Resources};
 
-use super::reclaim::not_entitled;
 use crate::Pending;
 use crate::class::Class;
+use crate::entitled::not_entitled;
 use crate::place;
 use crate::pools;
 use crate::session::Session;

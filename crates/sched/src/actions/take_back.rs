@@ -9,8 +9,9 @@ use model::{PodId, WorkloadId};
 use units::{GPU_MILLIS, Kind, Resources};
 
 use super::elastic::{gpus_of, requested};
-use super::reclaim::{Reclaim, branches, deserved, lineage_below, within};
+use super::reclaim::Reclaim;
 use crate::Cause;
+use crate::entitled::{branches, deserved, lineage_below, within};
 use crate::session::Session;
 use crate::victims::{Lumps, Rule, Taking, Takings, freed, make_room_in_place};
 

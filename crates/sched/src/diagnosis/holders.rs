@@ -9,7 +9,8 @@ use units::{Instant, Kind, Resources};
 
 use super::nodes::{Obstacle, Part};
 use crate::actions::preempt::{Preempt, gives_way_to};
-use crate::actions::reclaim::{Reclaim, not_entitled};
+use crate::actions::reclaim::Reclaim;
+use crate::entitled::not_entitled;
 use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Rule, Taking};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Cluster, Gpu, GpuRequest, MigProfile, Node, NodeId, Placement, PodId, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use crate::actions::reclaim::branches;
+use crate::entitled::branches;
 use crate::place::Ask;
 use crate::session::Session;
 

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use units::{Kind, Resources};
 
 use super::{Need, Taking, Takings, freed};
-use crate::actions::reclaim::{branches, deserved, lineage_below};
+use crate::entitled::{branches, deserved, lineage_below};
 use crate::session::Session;
 
 /// Pieces that were refused.
