@@ -79,7 +79,10 @@ pub(crate) trait Rule {
         true
     }
 
-    /// Whether one more taking from the victim is just, after what was already taken.
+    /// Whether one more taking from the victim is just, after what was already taken. What is not,
+    /// is not either in a larger piece, of more important work of the same queue, or after more was
+    /// taken from that queue, as long as the taker's queues would hold no less; and how much of
+    /// something nobody asks for does not matter. [`Refused`] relies on it.
     fn just(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _: WorkloadId, _: Taking) -> bool {
         true
     }

@@ -1,8 +1,9 @@
 //! What need not be tried again in a deal. Owns: how far a refusal reaches, and how long it holds.
 //!
 //! What a queue may not lose, it may not lose in a larger piece or of more important work either, and
-//! that stays so as long as it holds no more and the taker's side no less. The latter does happen: where
-//! others of the taker's department have given, the department may be entitled to more.
+//! that stays so as long as it holds no more and the taker's side no less ([`super::Rule::just`]).
+//! The latter does happen: where others of the taker's department have given, the department may be
+//! entitled to more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +35,15 @@ struct Alike {
     standing: Standing,
 }
 
+impl Alike {
+    /// Whether it says all that another says, and has come later.
+    fn covers(&self, other: &Self) -> bool {
+        self.priority <= other.priority
+            && self.freed.fits_in(other.freed)
+            && self.taken.fits_in(other.taken)
+    }
+}
+
 /// How both sides stood.
 #[derive(Debug, Clone)]
 struct Standing {
@@ -55,13 +65,17 @@ impl Refused {
     ) {
         let standing = Standing::now(s, need, victim);
         let quota = deserved(s, standing.giver);
-        // Below its quota already, it does not matter how far.
-        for kind in Kind::ALL.into_iter().filter(|&kind| standing.held[kind] <= quota[kind]) {
+        // Below its quota already, it does not matter how far; nor does what is not asked for.
+        let no_matter =
+            |kind: &Kind| need.asked[*kind] == 0 || standing.held[*kind] <= quota[*kind];
+        for kind in Kind::ALL.into_iter().filter(no_matter) {
             (taken[kind], freed[kind]) = (0, 0);
         }
         let priority = s.cluster.workloads()[victim].spec.priority;
+        let new = Alike { priority, taken, freed, standing };
         let alike = self.queues.entry(s.queue_of(victim)).or_default();
-        alike.push(Alike { priority, taken, freed, standing });
+        alike.retain(|old| !new.covers(old));
+        alike.push(new);
     }
 
     /// A piece is refused after others on its node were taken.
