@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::slice;
 
 use model::{Cluster, Pod, PodId, PoolId, Queue, QueueId};
 use units::{Kind, Resources};
@@ -52,7 +53,7 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
     for (id, pod) in cluster.pods().iter() {
         let part = part(cluster, id, pod);
         let project = cluster.workload_of(id).spec.queue;
-        for pool in pools(cluster, pod) {
+        for &pool in pools(cluster, pod) {
             for queue in cluster.lineage(cluster.queue_in(project, pool)) {
                 *asked.entry(queue).or_default() += part;
             }
@@ -62,11 +63,11 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
 }
 
 /// The pools in which a pod counts: the one where it runs, or else each in which it may get a place.
-fn pools(cluster: &Cluster, pod: &Pod) -> Vec<PoolId> {
+fn pools<'a>(cluster: &'a Cluster, pod: &Pod) -> &'a [PoolId] {
     match &pod.occupancy.current {
-        Some(place) => vec![cluster.nodes()[place.node].pool],
-        None if cluster.is_divided() => cluster.choices(pod.workload).to_vec(),
-        None => vec![PoolId::DEFAULT],
+        Some(place) => slice::from_ref(&cluster.nodes()[place.node].pool),
+        None if cluster.is_divided() => cluster.choices(pod.workload),
+        None => &[PoolId::DEFAULT],
     }
 }
 

@@ -105,6 +105,7 @@ pub(super) trait Rule {
 /// Preemptible jobs that run, except the one that asks. What got a place in this very cycle is
 /// left alone until the next: others may have been stopped for it.
 fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
+    let own = s.pool_of(id);
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
     let runs = move |pod: &PodId| row(pod).runs();
     let is_new = move |pod: &PodId| {
@@ -116,9 +117,9 @@ fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = W
         let pods = || row.pods.iter();
         *victim != id
             && row.spec.preemptible
-            && s.shares_pool(id, *victim)
             && pods().any(runs)
             && !pods().any(is_new)
+            && (!s.cluster.is_divided() || s.pool_of(*victim) == own)
     })
     .map(|(victim, _)| victim)
 }
