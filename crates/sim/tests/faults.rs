@@ -24,3 +24,13 @@ fn keep_every_invariant(policy: &sim::scenario::Policy) {
     assert_eq!(all.steps, 40 * 40);
     assert!(all.starts > 100 && all.stops > 20, "too little happens: {all:?}");
 }
+
+#[test]
+fn what_the_policy_does_not_say_is_drawn() {
+    let profile = Some(sim::scenario::Profile::Kai);
+    let kai = sim::scenario::Policy { profile, ..Default::default() };
+    let all: String = (0..40).map(|seed| sim::faults::script(seed, 0, &kai)).collect();
+    for knob in ["\"over_quota\"", "\"placement\"", "\"usage\"", "\"reserve_after\""] {
+        assert!(all.contains(knob), "{knob} is never drawn");
+    }
+}

@@ -82,17 +82,18 @@ const NET: &str = "net";
 
 fn policy(rng: &mut Rng, given: &Policy) -> Policy {
     let mut policy = given.clone();
-    if *given != Policy::default() {
-        return policy;
+    if policy.reserve_after.is_none() {
+        policy.reserve_after = [None, Some(5_000), Some(20_000)][rng.below(3)].map(Span::new);
     }
-    policy.reserve_after = [None, Some(5_000), Some(20_000)][rng.below(3)].map(Span::new);
-    policy.over_quota = (rng.below(3) == 0).then_some(OverQuota::ByQuota);
-    if rng.below(3) == 0 {
+    if policy.over_quota.is_none() {
+        policy.over_quota = (rng.below(3) == 0).then_some(OverQuota::ByQuota);
+    }
+    if policy.placement.is_none() && rng.below(3) == 0 {
         let [gpu, cpu, devices] =
             [0; 3].map(|_| [Strategy::BinPack, Strategy::Spread][rng.below(2)]);
         policy.placement = Some(Placement { gpu, cpu, devices });
     }
-    if rng.below(4) == 0 {
+    if policy.usage.is_none() && rng.below(4) == 0 {
         let half_life = (rng.below(2) == 0).then_some(Span::new(60_000));
         let kind = [WindowKind::Sliding, WindowKind::Tumbling][rng.below(2)];
         let window = Span::new(60_000);
