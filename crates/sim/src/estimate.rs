@@ -28,7 +28,7 @@ pub enum Forecast {
 /// # Errors
 /// The scenario cannot be, or has no such workload.
 pub fn forecast(scenario: &Scenario, project: &str, name: &str) -> Result<Forecast, Error> {
-    let mut run = Run::new(scenario, Record::Decisions, None)?;
+    let mut run = Run::new(scenario, Record::End, None)?;
     let key = (project.to_owned(), name.to_owned());
     let job = run.simulation.by_name.get(&key).copied();
     let job = job.ok_or_else(|| Error::Scenario {

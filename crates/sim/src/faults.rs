@@ -42,7 +42,7 @@ pub struct Broken {
     pub script: String,
 }
 
-/// Runs the history of a seed. Where the policy says nothing, its knobs are drawn too.
+/// Runs the history of a seed. Knobs of which the policy says nothing are drawn too.
 ///
 /// # Errors
 /// An invariant was broken; the script repeats the history.
@@ -53,7 +53,7 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
         let script = scenario.to_json().unwrap_or_else(|error| format!("# {error}\n"));
         Box::new(Broken { step: scenario.steps.len(), fault, script })
     };
-    let mut run = Run::new(&scenario, Record::Decisions, Some(check::decision))
+    let mut run = Run::new(&scenario, Record::End, Some(check::decision))
         .map_err(|error| broken(&scenario, error.to_string()))?;
     for number in 0..steps {
         let step = At::from(draw::step(&mut rng, &run.simulation, number));
@@ -72,7 +72,7 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
 pub fn script(seed: u64, steps: u32, policy: &Policy) -> String {
     let mut rng = Rng::new(seed);
     let mut scenario = draw::start(&mut rng, seed, policy);
-    if let Ok(mut run) = Run::new(&scenario, Record::Decisions, None) {
+    if let Ok(mut run) = Run::new(&scenario, Record::End, None) {
         for number in 0..steps {
             let step = At::from(draw::step(&mut rng, &run.simulation, number));
             scenario.steps.push(step.clone());

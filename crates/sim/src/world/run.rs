@@ -18,6 +18,8 @@ const WAKES_MAX: u32 = 100_000;
 /// How much is kept of each decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
+    /// Nothing but the state at the end.
+    End,
     /// What was decided; tasks and queues only after the last decision.
     Decisions,
     /// The whole state after each decision.
@@ -178,10 +180,12 @@ impl Run {
         self.decided.stopped.extend(stopped);
         self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::frame::kind));
         if asked_for || !self.simulation.plan.steps.is_empty() {
-            self.frames.push(match self.record {
-                Record::Everything => Frame::whole(&self.simulation, self.cycles, self.step),
-                Record::Decisions => Frame::decisions(&self.simulation, self.cycles, self.step),
-            });
+            let (simulation, cycles, step) = (&self.simulation, self.cycles, self.step);
+            match self.record {
+                Record::End => {}
+                Record::Decisions => self.frames.push(Frame::decisions(simulation, cycles, step)),
+                Record::Everything => self.frames.push(Frame::whole(simulation, cycles, step)),
+            }
         }
         self.simulation.react();
     }
