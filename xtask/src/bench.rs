@@ -1,5 +1,6 @@
 //! Measurements of the built binaries. Owns: what is measured and how it is printed. Refuses to
-//! know: goals as conditions; a slow machine fails no build.
+//! know: goals as conditions; a slow machine fails no build. The server keeps its state in the
+//! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
 mod http;
 mod load;

@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use sim::states::{GPUS_PER_NODE, State};
@@ -62,7 +62,8 @@ fn main() {
 /// What a process of our own says.
 fn cell(state: State, nodes: u32) -> String {
     let said = std::env::current_exe().and_then(|program| {
-        Command::new(program).env(CELL, format!("{}:{nodes}", state.name())).output()
+        let cell = format!("{}:{nodes}", state.name());
+        Command::new(program).env(CELL, cell).stderr(Stdio::inherit()).output()
     });
     match said {
         Ok(said) if said.status.success() => {

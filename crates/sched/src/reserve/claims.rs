@@ -174,13 +174,13 @@ impl Session<'_> {
         let taken = |node| {
             own.cover(node) || self.reservations.kept.iter().any(|kept| kept.claims.cover(node))
         };
-        let nodes = self.cluster.nodes().ids();
-        let nodes =
-            nodes.filter(|&node| self.cluster.allows(ask.constraints, node) && !taken(node));
-        let nodes =
-            nodes.filter(|&node| self.cluster.check_pods(ask.constraints, node, false).is_ok());
+        let is_open = |&node: &NodeId| {
+            self.cluster.allows(ask.constraints, node)
+                && !taken(node)
+                && self.cluster.check_pods(ask.constraints, node, false).is_ok()
+        };
         let mut slots = Vec::new();
-        for node in nodes {
+        for node in self.cluster.nodes().ids().filter(is_open) {
             self.slots_on(node, id, ask, asked, pods.len(), &mut slots);
         }
         if slots.len() < pods.len() {
