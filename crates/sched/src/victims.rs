@@ -181,16 +181,24 @@ pub(crate) fn make_room_in_place(
     let (id, node) = (s.cluster.pods()[pod].workload, here.node);
     let (pool, start) = (s.cluster.pool_of(id), s.cluster.checkpoint());
     s.settle(pod, None, false);
-    let done = s.next_pods(id) == [pod]
-        && pools::within(s, id, pool, |s| {
-            let ask = Ask::of(s, pod, Some(gpus));
-            let need = Need { id, gpus: Some(gpus), ask, asked: s.asked(&[pod], Some(gpus)) };
-            Deal::new(s, rule, need).conclude_on(s, pod, node)
-        });
-    if !done {
+    let done = pools::within(s, id, pool, |s| {
+        let ask = Ask::of(s, pod, Some(gpus));
+        let need = Need { id, gpus: Some(gpus), ask, asked: s.asked(&[pod], Some(gpus)) };
+        let mut deal = Deal::new(s, rule, need);
+        let done = s.next_pods(id) == [pod] && deal.conclude_on(s, pod, node);
+        done.then_some(deal)
+    });
+    let Some(deal) = done else {
         s.cluster.rollback(start);
+        return false;
+    };
+    if s.is_reservation_due(id) {
+        s.cluster.rollback(start);
+        s.keep_room();
+        return make_room_in_place(s, rule, pod, gpus);
     }
-    done
+    deal.tell(s);
+    true
 }
 
 impl Market {
@@ -340,19 +348,15 @@ impl Deal<'_> {
         }
     }
 
-    /// The same for one pod, on one node only, and tells everybody.
-    fn conclude_on(mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
+    /// The same for one pod, on one node only.
+    fn conclude_on(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
         let refused = &mut Refused::default();
-        let done = self.is_clear(s)
-            && price::node(s, &mut self, node, refused)
+        self.is_clear(s)
+            && price::node(s, self, node, refused)
                 .is_some_and(|offer| self.accept(s, node, &offer, refused))
             && self.settle(s, pod, node)
             && self.rule.fair_outcome(s, self.need.id, self.held_before)
-            && self.go_on(s);
-        if done {
-            self.tell(s);
-        }
-        done
+            && self.go_on(s)
     }
 
     /// One cheapest node at a time.

@@ -151,3 +151,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn not_where_room_is_kept_for_who_goes_first() {
+    let mut w = World::new("n1:6", "a:2 b:4");
+    w.run("submit b/w -g 2 --interactive --limit 900000; submit b/v -g 2");
+    w.run("submit a/e -g 4 --elastic --interactive --priority 50");
+    assert_eq!(w.gpus(), "n1[w w v v e e]");
+    w.run("submit a/x -g 3 --priority 80; wait 300001; quota b 2; quota a 6; wait 1000");
+    assert_eq!(w.gpus(), "n1[w w v v e e]");
+    w.run("delete w");
+    assert_eq!(w.gpus(), "n1[x x x . e e]");
+}
