@@ -98,6 +98,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     let port = std::fs::read_to_string(folder.path().join("failed")).expect("the first port");
     let ports = |pid| crate::sandbox::environment(pid).map(|of| of["MASTER_PORT"].clone());
     let before = members(&sandbox);
+    assert_eq!(before.len(), 3);
     assert!(before.iter().all(|pid| ports(*pid).is_some_and(|now| now != port)), "another port");
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 4x1GiB");

@@ -15,15 +15,16 @@ use crate::sandbox::{Sandbox, wait_until};
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Not a scenario: what a replica runs. The test program serves when Elastane has started it.
-#[test]
-fn replica() {
-    let (Ok(port), Ok(name)) = (std::env::var("PORT"), std::env::var("POD_NAME")) else { return };
+/// The one test here; its replicas run the same program with the same name, and are told their port.
+const TEST: &str = "inference::replicas_come_with_requests_and_go_without";
+
+/// What a replica runs: it answers for ever.
+fn replica(port: &str, name: &str) {
     let version = std::env::var("V").unwrap_or_default();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
     for stream in listener.expect("its port").incoming() {
         let (stream, name, version) =
-            (stream.expect("a connection"), name.clone(), version.clone());
+            (stream.expect("a connection"), name.to_owned(), version.clone());
         std::thread::spawn(move || answer_all(&stream, &name, &version));
     }
 }
@@ -138,7 +139,7 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
          --serving-port 8000 --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
          --metric concurrency --metric-threshold 2 \
          --annotation autoscaling.knative.dev/window=6s \
-         -c -- {} inference::replica --exact --nocapture",
+         -c -- {} --exact --nocapture {TEST}",
         own.display()
     ));
     assert!(made.text.contains("Creating inference svc..."), "{}", made.text);
@@ -153,6 +154,9 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
 
 #[test]
 fn replicas_come_with_requests_and_go_without() {
+    if let (Ok(port), Ok(name)) = (std::env::var("PORT"), std::env::var("POD_NAME")) {
+        return replica(&port, &name);
+    }
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x16GiB");
     let client = Client::new(&sandbox);
@@ -247,8 +251,7 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
 
 /// Processes that serve.
 fn replicas(sandbox: &Sandbox) -> usize {
-    let serves =
-        |command: &str| command.contains("inference::replica") && !command.contains("elastane");
+    let serves = |command: &str| command.contains(TEST) && !command.contains("elastane");
     let all = sandbox.processes();
     all.iter().filter(|process| serves(&process.command)).count()
 }
