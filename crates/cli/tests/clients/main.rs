@@ -24,23 +24,28 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
     unsupported_method,allow_header_conformance,use_after_free,ensure_resource_availability,\
     ignored_auth";
 
+/// A test, given the folder of the installed programs.
+type Test = fn(&Path) -> Result<(), Failed>;
+
 fn main() {
     let arguments = Arguments::from_args();
-    let installed = if arguments.list { Ok(PathBuf::new()) } else { environment() };
-    let trial = |name: &str, run: fn(&Path) -> Result<(), Failed>| match &installed {
+    let tests: [(&str, Test); 4] = [
+        ("runapy_plain", |bin| runapy(bin, "sync")),
+        ("runapy_threaded", |bin| runapy(bin, "threaded")),
+        ("runapy_asynchronous", |bin| runapy(bin, "async")),
+        ("schemathesis", schemathesis),
+    ];
+    let runs = |name: &str| !arguments.is_filtered_out(&Trial::test(name, || Ok(())));
+    let wanted = !arguments.list && tests.iter().any(|(name, _)| runs(name));
+    let installed = if wanted { environment() } else { Ok(PathBuf::new()) };
+    let trial = |(name, run): (&str, Test)| match &installed {
         Ok(bin) => {
             let bin = bin.clone();
             Trial::test(name, move || run(&bin))
         }
         Err(why) => Trial::test(name, || Ok(())).with_kind(why).with_ignored_flag(true),
     };
-    let trials = vec![
-        trial("runapy_plain", |bin| runapy(bin, "sync")),
-        trial("runapy_threaded", |bin| runapy(bin, "threaded")),
-        trial("runapy_asynchronous", |bin| runapy(bin, "async")),
-        trial("schemathesis", schemathesis),
-    ];
-    libtest_mimic::run(&arguments, trials).exit();
+    libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect()).exit();
 }
 
 /// The folder of the installed programs, or why there is none.
