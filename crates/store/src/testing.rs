@@ -194,13 +194,17 @@ impl PgServer {
     }
 }
 
-/// Tells that a test was left out; past the test harness, which shows nothing of a test that passes.
 fn skip<T>(why: &str) -> Option<T> {
+    skipped(why);
+    None
+}
+
+/// Tells that a test was left out; past the test harness, which shows nothing of a test that passes.
+pub fn skipped(why: &str) {
     let test = std::thread::current();
     let test = test.name().unwrap_or("a test");
     // Nobody may be listening.
     let _ = writeln!(std::io::stderr(), "skipped: {test} ({why})");
-    None
 }
 
 /// Where `initdb` and `pg_ctl` are.

@@ -5,12 +5,11 @@ use crate::sandbox::Sandbox;
 #[test]
 fn the_installer_leaves_a_program_that_works() {
     let mut sandbox = Sandbox::new();
+    if sandbox.shell("command -v curl").code != Some(0) {
+        return store::testing::skipped("curl is not installed");
+    }
     sandbox.start_server("elastane up --gpus 1x16GiB");
     let of = format!("http://127.0.0.1:{}/api/v1/cli-exposer/installer/linux", sandbox.port());
-    if sandbox.shell("command -v curl").code != Some(0) {
-        eprintln!("not tested: curl is not installed");
-        return;
-    }
     let installed = sandbox.shell(&format!("sh -c \"$(curl -fsS {of}/commands)\""));
     assert_eq!(installed.code, Some(0), "{}", installed.text);
     assert!(installed.text.contains("home/.local/bin/runai"), "{}", installed.text);
