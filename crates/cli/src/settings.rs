@@ -65,6 +65,7 @@ pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(crate) struct Settings {
     config_file: PathBuf,
     config: Map<String, Value>,
+    auth_file: PathBuf,
     token: Option<String>,
     table: Option<TableStyle>,
     url: Option<String>,
@@ -92,10 +93,8 @@ impl Settings {
             Some(value) => Some(table_style("RUNAI_TABLE", value)?),
             None => stored.map(|value| table_style("table in config.json", value)).transpose()?,
         };
-        let token = match env("RUNAI_TOKEN").filter(|token| !token.is_empty()) {
-            Some(token) => Some(token),
-            None => read_token(&dir.join("authentication.json"))?,
-        };
+        let token = env("RUNAI_TOKEN").filter(|token| !token.is_empty());
+        let auth_file = dir.join("authentication.json");
         let url = env("RUNAI_CP_URL")
             .filter(|url| !url.is_empty())
             .or_else(|| text_at(&config, &["control_plane", "url"]).map(str::to_owned));
@@ -107,7 +106,7 @@ impl Settings {
                 return Err(Error::Value { what, value: value.to_owned(), allowed });
             }
         };
-        Ok(Self { config_file, config, token, table, url, show_request })
+        Ok(Self { config_file, config, auth_file, token, table, url, show_request })
     }
 
     /// The default project.
@@ -122,10 +121,41 @@ impl Settings {
         self.url.as_deref()
     }
 
-    /// The bearer token, when there is one.
+    /// The bearer token that the environment names.
     #[must_use]
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_deref()
+    }
+
+    /// Who is logged in at this server. What another one gave is not sent to it, and a token that the
+    /// environment names goes before.
+    ///
+    /// # Errors
+    /// The file is there and cannot be understood.
+    pub(crate) fn session(&self, url: &str) -> Result<Option<Session>, Error> {
+        if self.token.is_some() {
+            return Ok(None);
+        }
+        let session = Session::read(&self.auth_file)?;
+        Ok(session.filter(|own| own.url.as_deref().is_none_or(|own| own == url)))
+    }
+
+    /// Where the session is kept.
+    #[must_use]
+    pub(crate) fn auth_file(&self) -> &Path {
+        &self.auth_file
+    }
+
+    /// Remembers where the server is.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn set_url(&mut self, url: &str) -> Result<(), Error> {
+        let known = self.config.get("control_plane").and_then(Value::as_object);
+        let mut place = known.cloned().unwrap_or_default();
+        place.insert("url".to_owned(), json!(url));
+        self.config.insert("control_plane".to_owned(), Value::Object(place));
+        self.save()
     }
 
     /// The table everything is printed as, when it was said.
@@ -169,6 +199,74 @@ impl Settings {
     }
 }
 
+/// Somebody who is logged in.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// The bearer token.
+    pub(crate) access: String,
+    /// Gets the next one, once; none for a program.
+    pub(crate) refresh: Option<String>,
+    /// The server that gave them; none if another program wrote the file.
+    pub(crate) url: Option<String>,
+    /// How it was begun.
+    pub(crate) way: Option<String>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({:?})", self.url)
+    }
+}
+
+impl Session {
+    /// Reads the one that is kept; none if there is none.
+    ///
+    /// # Errors
+    /// The file is there and cannot be understood.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let Some(object) = read_object(path)? else { return Ok(None) };
+        let token = |name: &'static str| decoded(&object, path, name);
+        let Some(access) = token("accessToken")? else { return Ok(None) };
+        let text = |name: &str| text_at(&object, &[name]).map(str::to_owned);
+        let (url, way) = (text("url"), text("way"));
+        Ok(Some(Self { access, refresh: token("refreshToken")?, url, way }))
+    }
+
+    /// Keeps it, for its owner only.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
+        let encode = |token: &String| URL_SAFE_NO_PAD.encode(token);
+        let content = json!({
+            "accessToken": encode(&self.access),
+            "refreshToken": self.refresh.as_ref().map(encode),
+            "url": self.url, "way": self.way,
+        });
+        write_private(path, format!("{content:#}\n").as_bytes()).map_err(|source| Error::Io {
+            what: "write",
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+/// Tokens are kept base64url-encoded, as the original command line keeps them.
+fn decoded(
+    object: &Map<String, Value>,
+    path: &Path,
+    name: &'static str,
+) -> Result<Option<String>, Error> {
+    let Some(encoded) = text_at(object, &[name]) else { return Ok(None) };
+    let damaged = |fault: String| Error::Damaged { path: path.to_owned(), fault };
+    let bytes = URL_SAFE_NO_PAD
+        .decode(encoded.trim_end_matches('='))
+        .or_else(|_| STANDARD.decode(encoded))
+        .map_err(|_| damaged(format!("{name} is not base64url")))?;
+    let token = String::from_utf8(bytes).map_err(|_| damaged(format!("{name} is not text")))?;
+    Ok(Some(token).filter(|token| !token.is_empty()))
+}
+
 /// Replaces a file as a whole, readable by its owner only; makes its folder if need be.
 ///
 /// # Errors
@@ -204,19 +302,6 @@ fn read_object(path: &Path) -> Result<Option<Map<String, Value>>, Error> {
         Ok(_) => Err(damaged("it is not a JSON object".to_owned())),
         Err(error) => Err(damaged(error.to_string())),
     }
-}
-
-/// The token is kept base64url-encoded, as the original command line keeps it.
-fn read_token(path: &Path) -> Result<Option<String>, Error> {
-    let Some(object) = read_object(path)? else { return Ok(None) };
-    let Some(encoded) = text_at(&object, &["accessToken"]) else { return Ok(None) };
-    let damaged = |fault: &str| Error::Damaged { path: path.to_owned(), fault: fault.to_owned() };
-    let bytes = URL_SAFE_NO_PAD
-        .decode(encoded.trim_end_matches('='))
-        .or_else(|_| STANDARD.decode(encoded))
-        .map_err(|_| damaged("accessToken is not base64url"))?;
-    let token = String::from_utf8(bytes).map_err(|_| damaged("accessToken is not text"))?;
-    Ok(Some(token).filter(|token| !token.is_empty()))
 }
 
 fn text_at<'v>(object: &'v Map<String, Value>, path: &[&str]) -> Option<&'v str> {
@@ -282,20 +367,37 @@ mod tests {
         ] {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join(name), text).unwrap();
-            let said = load(dir.path(), &[]).unwrap_err().to_string();
+            let read = load(dir.path(), &[]).and_then(|settings| settings.session("http://x"));
+            let said = read.unwrap_err().to_string();
             assert!(said.contains(name) && said.contains(fault), "{said}");
         }
     }
 
     #[test]
-    fn the_token_is_kept_base64url_and_the_environment_wins() {
+    fn a_session_is_for_its_server_and_the_environment_wins() {
         let dir = tempfile::tempdir().unwrap();
+        let url = "https://gpu.example.org";
+        let session = |env: &[(&str, &str)], url: &str| {
+            let settings = load(dir.path(), env).unwrap();
+            settings.session(url).unwrap().map(|session| session.access)
+        };
         let encoded = URL_SAFE_NO_PAD.encode("h.p?~.s");
         let file = dir.path().join("authentication.json");
+        // As the original command line writes it.
         fs::write(&file, json!({ "accessToken": encoded }).to_string()).unwrap();
-        assert_eq!(load(dir.path(), &[]).unwrap().token(), Some("h.p?~.s"));
-        let env = [("RUNAI_TOKEN", "other")];
-        assert_eq!(load(dir.path(), &env).unwrap().token(), Some("other"));
+        assert_eq!(session(&[], url).as_deref(), Some("h.p?~.s"));
+        assert_eq!(session(&[("RUNAI_TOKEN", "other")], url), None);
+        let own = Session {
+            access: "a".into(),
+            refresh: Some("r".into()),
+            url: Some(url.into()),
+            way: Some("user".into()),
+        };
+        own.write(&file).unwrap();
+        assert_eq!(Session::read(&file).unwrap(), Some(own));
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(session(&[], url).as_deref(), Some("a"));
+        assert_eq!(session(&[], "https://other.example.org"), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod find;
 mod listener;
+mod people;
 mod request;
 mod routes;
 mod trust;
@@ -48,9 +49,8 @@ pub enum Error {
     },
     /// The server wants to know who is asking.
     #[error(
-        "{url} does not accept this login ({message}); set RUNAI_TOKEN to a new token, which \
-         `POST {url}/api/v1/token` gives for your user name and password; whoever runs the server \
-         needs none on its machine"
+        "{url} does not accept this login ({message}); log in with `runai login`, or as `runai login \
+         user` or `application`; whoever runs the server needs none of it on its machine"
     )]
     NotLoggedIn {
         /// Which server.

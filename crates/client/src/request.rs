@@ -53,6 +53,12 @@ impl Client {
         self.token.as_deref()
     }
 
+    /// The same server, asked with another token or none.
+    #[must_use]
+    pub fn with_token(self, token: Option<String>) -> Self {
+        Self { token, ..self }
+    }
+
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self
             .http

@@ -83,6 +83,55 @@ impl Client {
         self.accept(self.request(Method::POST, "/elastane/v1/down")).await.map(drop)
     }
 
+    /// A token for what the request proves.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn grant(&self, request: &wire::TokenRequest) -> Result<wire::TokenResponse, Error> {
+        self.send(Method::POST, "/api/v1/token", request).await
+    }
+
+    /// Begins a login at the login provider.
+    ///
+    /// # Errors
+    /// As every request; 404 if there is no provider, 503 if it does not answer.
+    pub async fn begin_login(
+        &self,
+        request: &wire::LoginRequest,
+    ) -> Result<wire::LoginStart, Error> {
+        self.send(Method::POST, "/elastane/v1/login", request).await
+    }
+
+    /// Ends the session that the token belongs to.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn logout(&self) -> Result<(), Error> {
+        self.act(Method::POST, "/elastane/v1/logout").await
+    }
+
+    /// Changes the caller's own password; its token ends with that.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn change_password(
+        &self,
+        request: &wire::UserChangePasswordRequest,
+    ) -> Result<(), Error> {
+        let path = "/api/v1/me/password";
+        self.accept(self.request(Method::POST, path).json(request)).await.map(drop)
+    }
+
+    /// How many access rules the caller has: for whoever only wants to know whether its token is
+    /// good.
+    ///
+    /// # Errors
+    /// As every request; 403 while a password that was given out has to be changed.
+    pub async fn count_own_rules(&self) -> Result<u64, Error> {
+        let path = "/api/v1/authorization/me/access-rules/count";
+        self.get::<wire::CountResponse>(path).await.map(|answer| answer.count)
+    }
+
     /// The clusters.
     ///
     /// # Errors

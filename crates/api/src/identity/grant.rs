@@ -76,9 +76,11 @@ async fn client(
         server.control.asked_from(detail).record(name, "token.grant", name, "ok");
         return Ok(response(granted, None));
     }
-    let account = server.living::<ServiceAccount>(id).filter(|account| account.body.enabled);
+    let account = server.living::<ServiceAccount>(id);
+    let account = account.or_else(|| server.account_named(id)).filter(|own| own.body.enabled);
     let (principal, name, hash, proof) = if let Some(account) = account {
-        let (principal, proof) = (Principal::ServiceAccount(id.to_owned()), account.body.proof());
+        let (principal, proof) =
+            (Principal::ServiceAccount(account.object.id.clone()), account.body.proof());
         (principal, account.object.name.clone(), account.body.secrets.sha256, proof)
     } else if let Some(key) = server.living::<AccessKey>(id) {
         let principal = Principal::AccessKey(id.to_owned());
@@ -149,6 +151,13 @@ impl Server {
         let mut users = view.objects.shelf(User::KIND).into_iter().flat_map(|all| all.values());
         let found = users.find(|user| user.name == name);
         Ok(found.map(Item::of).transpose()?)
+    }
+
+    /// The service account with this name, which older programs have for its id.
+    fn account_named(&self, name: &str) -> Option<Item<ServiceAccount>> {
+        let view = self.control.view();
+        let mut all = view.objects.shelf(ServiceAccount::KIND)?.values();
+        Item::of(all.find(|account| account.name == name)?).ok()
     }
 
     /// When and where a principal, `user/<id>`, got its last token.

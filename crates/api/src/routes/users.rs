@@ -45,6 +45,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             reset_password,
         )
         .needs(Update, of, Where::Tenant),
+        post("/elastane/v1/logout", "end_session", "Ends the caller's session", end_session).own(),
         post(
             "/api/v1/me/password",
             "change_user_password",
@@ -188,6 +189,17 @@ async fn logout(
     }
     server.one::<User>(&id)?;
     server.end_all::<Session>(&caller, &id).await?;
+    Ok(NoContent)
+}
+
+/// Ends the session that the token belongs to, if it belongs to one; a program has none.
+async fn end_session(
+    FromState(server): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Result<NoContent, Fault> {
+    if let Some(session) = &caller.session {
+        server.end::<Session>(&caller, session).await?;
+    }
     Ok(NoContent)
 }
 

@@ -172,6 +172,38 @@ async fn a_key_speaks_for_its_user_and_ends_with_it() {
     assert_eq!(grant_client(&server, &client, &secret).await.0, 401);
 }
 
+#[tokio::test]
+async fn a_logout_ends_this_session_and_no_other() {
+    let server = Server::new().await;
+    let (_, made) =
+        server.post("/api/v1/users", json!({"email": "a@x.org", "resetPassword": false})).await;
+    let password = text(&made, "tempPassword");
+    let (_, one) = grant_password(&server, "a@x.org", &password).await;
+    let (_, other) = grant_password(&server, "a@x.org", &password).await;
+    let out = async |token: &str| {
+        call(&server, token, ("POST", "/elastane/v1/logout"), &Value::Null).await.0.as_u16()
+    };
+    assert_eq!(out(&text(&one, "accessToken")).await, 204);
+    assert_eq!(get(&server, &text(&one, "accessToken"), MINE).await.0, 401);
+    assert_eq!(get(&server, &text(&other, "accessToken"), MINE).await.0, 200);
+    let refresh = json!({"grantType": "refresh_token", "refreshToken": one["refreshToken"]});
+    assert_eq!(grant(&server, refresh).await.0, 401);
+    let (_, _, program) = program(&server, "ci").await;
+    assert_eq!(out(&program).await, 204, "it has none, and keeps its token");
+    assert_eq!(get(&server, &program, MINE).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_program_may_be_called_by_its_name() {
+    let server = Server::new().await;
+    let (_, secret, _) = program(&server, "ci").await;
+    let (status, granted) = grant_client(&server, "ci", &secret).await;
+    assert_eq!(status, 200, "{granted}");
+    assert_eq!(get(&server, &text(&granted, "accessToken"), MINE).await.0, 200);
+    assert_eq!(grant_client(&server, "ci", "wrong").await.0, 401);
+    assert_eq!(grant_client(&server, "cj", &secret).await.0, 401);
+}
+
 fn unsigned(claims: &Value, alg: &str) -> String {
     let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}.", part(&json!({"alg": alg, "typ": "JWT"})), part(claims))

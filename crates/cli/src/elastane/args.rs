@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::people::args as people;
+
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "elastane", version, arg_required_else_help = true)]
@@ -28,6 +30,18 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
+    /// Create, list and delete users, and give out new passwords
+    #[command(subcommand)]
+    User(people::User),
+    /// Create, list and delete the accounts of programs, and give out new secrets
+    #[command(subcommand)]
+    Application(people::Application),
+    /// List and delete the access keys of users
+    #[command(subcommand)]
+    AccessKey(people::AccessKey),
+    /// Give people, programs and groups roles, list them and take them away
+    #[command(subcommand)]
+    AccessRule(people::AccessRule),
     /// Show what was held and used of GPUs, and what it cost
     Usage(Usage),
     /// Decide on a cluster that exists only in a file: scenarios, what if, traces

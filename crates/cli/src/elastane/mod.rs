@@ -8,6 +8,7 @@ mod down;
 mod keys;
 mod login;
 mod machines;
+mod people;
 mod project;
 mod simulate;
 mod status;
@@ -64,6 +65,10 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Down => with_client(down::run(state_dir(dir)?)),
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
+        Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
+        Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
+        Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
         Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
         Command::Simulate(flags) => simulate::run(&flags, &mut std::io::stdout().lock()),
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),

@@ -47,7 +47,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
     Ok(())
 }
 
-async fn existing(client: &client::Client, name: &str) -> Result<Project, Error> {
+pub(super) async fn existing(client: &client::Client, name: &str) -> Result<Project, Error> {
     client.project(name).await?.ok_or_else(|| {
         Error::NotFound(format!(
             "project {name} was not found; run `elastane project list` to see those there are"

@@ -321,6 +321,10 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
+          user                 Create, list and delete users, and give out new passwords
+          application          Create, list and delete the accounts of programs, and give out new secrets
+          access-key           List and delete the access keys of users
+          access-rule          Give people, programs and groups roles, list them and take them away
           usage                Show what was held and used of GPUs, and what it cost
           simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`

@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::context::{Context, unknown_project};
+use super::session::claims;
 use crate::exit::Error;
 use crate::settings::TableStyle;
 
@@ -48,22 +46,32 @@ pub(super) async fn set_cluster(
     Ok(())
 }
 
+pub(super) fn set_server(
+    url: &str,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let url = client::Client::new(url, None, None)?.url().to_owned();
+    context.settings.set_url(&url)?;
+    writeln!(out, "The server is {url} from now on")?;
+    Ok(())
+}
+
 pub(super) async fn whoami(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     // The server checks the token; what is in it is only worth printing after that.
-    context.client.clusters().await?;
+    context.client.count_own_rules().await?;
     let claims = context.client.token().and_then(claims);
     let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let subject = claim("sub").unwrap_or_else(|| "unknown".to_owned());
     writeln!(out, "User: {}", claim("email").unwrap_or_else(|| subject.clone()))?;
     writeln!(out, "Logged in Id: {subject}")?;
+    let way = match (&context.session, context.settings.token()) {
+        (Some(session), _) => session.way.as_deref().unwrap_or("another program"),
+        (None, Some(_)) => "RUNAI_TOKEN",
+        (None, None) => "the token of this machine's server",
+    };
+    writeln!(out, "Logged in by: {way}")?;
     Ok(())
-}
-
-/// The middle part of a JWT.
-fn claims(token: &str) -> Option<serde_json::Value> {
-    let payload = token.split('.').nth(1)?;
-    let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
-    serde_json::from_slice(&bytes).ok()
 }
 
 pub(super) fn version(short: bool, out: &mut dyn Write) -> Result<(), Error> {

@@ -11,12 +11,14 @@ use super::args::Global;
 use super::intent::Target;
 use super::rows;
 use crate::exit::Error;
-use crate::settings::{Env, Settings};
+use crate::settings::{Env, Session, Settings};
 
 /// What every command needs.
 pub(super) struct Context {
     pub(super) settings: Settings,
     pub(super) client: Client,
+    /// Who is logged in there, if anybody is.
+    pub(super) session: Option<Session>,
     /// Whether the server is on this machine.
     pub(super) local: bool,
     project_flag: Option<String>,
@@ -30,8 +32,13 @@ impl Context {
         let ca = env("ELASTANE_CA").filter(|file| !file.is_empty()).map(PathBuf::from);
         let (dir, ca) = (state_dir.as_deref(), ca.as_deref());
         let found = client::find(settings.url(), settings.token(), dir, ca)?;
+        let mut client = found.client;
+        let session = settings.session(client.url())?;
+        if let Some(session) = &session {
+            client = client.with_token(Some(session.access.clone()));
+        }
         let project_flag = global.project.clone();
-        Ok(Self { settings, client: found.client, local: found.local, project_flag })
+        Ok(Self { settings, client, session, local: found.local, project_flag })
     }
 
     /// The project this command works in.

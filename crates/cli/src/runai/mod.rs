@@ -11,9 +11,12 @@ mod explain;
 mod inherit;
 mod intent;
 mod list;
+mod login;
+mod loopback;
 mod meaning;
 mod request;
 mod rows;
+mod session;
 mod settle;
 mod shell;
 mod submission;
@@ -54,6 +57,9 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     let stdout = std::io::stdout();
     let done = runtime.block_on(async {
         let mut context = Context::open(&global, &|name| std::env::var(name).ok())?;
+        if !matches!(intent, Intent::Login(_) | Intent::Logout | Intent::SetServer(_)) {
+            session::renew(&mut context).await?;
+        }
         run(intent, &mut context, &mut stdout.lock()).await
     });
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
@@ -94,6 +100,9 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
             account::set_project(&name, by_noun, context, out).await
         }
         Intent::SetCluster(name) => account::set_cluster(&name, context, out).await,
+        Intent::SetServer(url) => account::set_server(&url, context, out),
+        Intent::Login(way) => login::run(way, context, out).await,
+        Intent::Logout => login::out(context, out).await,
         Intent::Whoami => account::whoami(context, out).await,
         Intent::Complete(shell) => complete::script(shell, out),
         Intent::Version { short } => account::version(short, out),

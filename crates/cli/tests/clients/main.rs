@@ -1,9 +1,11 @@
 //! Programs that others wrote, against the built server: the published Python client drives it and
-//! judges its answers, and schemathesis sends what its own description allows and forbids.
+//! judges its answers, schemathesis sends what its own description allows and forbids, and people log
+//! in at a certified OpenID Connect provider.
 //!
-//! Both come from PyPI into an environment of their own. Where they cannot be had, each test is
+//! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
 //! counted as ignored and says why.
 
+mod login;
 #[path = "../system/sandbox.rs"]
 #[expect(dead_code, reason = "the other tests of the whole product use the rest")]
 mod sandbox;
@@ -29,23 +31,42 @@ type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let tests: [(&str, Test); 4] = [
+    let python: [(&str, Test); 4] = [
         ("runapy_plain", |bin| runapy(bin, "sync")),
         ("runapy_threaded", |bin| runapy(bin, "threaded")),
         ("runapy_asynchronous", |bin| runapy(bin, "async")),
         ("schemathesis", schemathesis),
     ];
+    let node: [(&str, Test); 5] = [
+        ("login_rs256", |library| login::walk(library, "RS256")),
+        ("login_es256", |library| login::walk(library, "ES256")),
+        ("login_hs256_is_refused", login::shared_key),
+        ("login_without_a_browser", login::elsewhere),
+        ("login_without_the_provider", login::provider_down),
+    ];
+    let mut all = trials(&arguments, &python, environment);
+    all.extend(trials(&arguments, &node, login::library));
+    libtest_mimic::run(&arguments, all).exit();
+}
+
+/// Tests with what they need, which is installed if one of them is wanted; ignored where it cannot be
+/// had.
+fn trials(
+    arguments: &Arguments,
+    tests: &[(&str, Test)],
+    install: fn() -> Result<PathBuf, String>,
+) -> Vec<Trial> {
     let runs = |name: &str| !arguments.is_filtered_out(&Trial::test(name, || Ok(())));
     let wanted = !arguments.list && tests.iter().any(|(name, _)| runs(name));
-    let installed = if wanted { environment() } else { Ok(PathBuf::new()) };
-    let trial = |(name, run): (&str, Test)| match &installed {
-        Ok(bin) => {
-            let bin = bin.clone();
-            Trial::test(name, move || run(&bin))
+    let installed = if wanted { install() } else { Ok(PathBuf::new()) };
+    let trial = |(name, run): &(&str, Test)| match &installed {
+        Ok(path) => {
+            let (path, run) = (path.clone(), *run);
+            Trial::test(*name, move || run(&path))
         }
-        Err(why) => Trial::test(name, || Ok(())).with_kind(why).with_ignored_flag(true),
+        Err(why) => Trial::test(*name, || Ok(())).with_kind(why).with_ignored_flag(true),
     };
-    libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect()).exit();
+    tests.iter().map(trial).collect()
 }
 
 /// The folder of the installed programs, or why there is none.
@@ -56,7 +77,16 @@ fn environment() -> Result<PathBuf, String> {
     if std::fs::read_to_string(&done).is_ok_and(|packages| packages == wanted) {
         return Ok(dir.join("bin"));
     }
-    let step = |what: &str, command: &mut Command| match command.output() {
+    step("python3", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+    let pip = dir.join("bin").join("pip");
+    step("pip", Command::new(pip).args(["install", "--quiet", "--retries", "1"]).args(PACKAGES))?;
+    std::fs::write(done, wanted).map_err(|error| error.to_string())?;
+    Ok(dir.join("bin"))
+}
+
+/// Runs a program that installs something.
+fn step(what: &str, command: &mut Command) -> Result<(), String> {
+    match command.output() {
         Err(_) => Err(format!("no {what}")),
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
@@ -64,12 +94,7 @@ fn environment() -> Result<PathBuf, String> {
             let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message");
             Err(format!("{what} failed: {last}"))
         }
-    };
-    step("python3", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
-    let pip = dir.join("bin").join("pip");
-    step("pip", Command::new(pip).args(["install", "--quiet", "--retries", "1"]).args(PACKAGES))?;
-    std::fs::write(done, wanted).map_err(|error| error.to_string())?;
-    Ok(dir.join("bin"))
+    }
 }
 
 fn server() -> Sandbox {

@@ -118,10 +118,20 @@ const DISTRIBUTED: &[Later] = &[
     value("master-gpu-portion-limit", BURST),
 ];
 
+const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
+const LOGIN: &[Later] = &[
+    value("additional-scope", PROVIDER),
+    value("client-id", PROVIDER),
+    value("idp-issuer-url", PROVIDER),
+    value("redirect-server", PROVIDER),
+    value("user", "use `runai login user -u NAME`"),
+];
+
 /// The flags of a command, by the words that lead to it.
 fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
     let (of_all, more): (&[Later], &[Later]) = match path {
         ["submit" | "submit-mpi"] | ["submit-dist", _] => (V1, &[]),
+        ["login"] => (LOGIN, &[]),
         ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),
         ["training" | "distributed", .., "submit"] => (V2, DISTRIBUTED),
         ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "submit"] => (V2, DISTRIBUTED),

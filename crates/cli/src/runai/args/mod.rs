@@ -2,6 +2,7 @@
 //! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
 
 mod later;
+pub(crate) mod login;
 pub(crate) mod v1;
 pub(crate) mod v2;
 mod values;
@@ -123,7 +124,11 @@ pub(crate) enum Command {
     /// Choose the default project or cluster
     #[command(subcommand)]
     Config(Config),
-    /// Print who you are to the server
+    /// Log in, in a browser at the login provider unless told otherwise
+    Login(login::Login),
+    /// Log out, here and at the server
+    Logout,
+    /// Print who you are to the server, and how you logged in
     Whoami,
     /// Print the script by which a shell completes command lines
     Completion {
@@ -152,6 +157,12 @@ pub(crate) enum Config {
     Cluster {
         /// Name or id of the cluster
         name: String,
+    },
+    /// Say where the server is
+    Set {
+        /// Address of the server, such as https://gpu.example.org:7070
+        #[arg(long, visible_alias = "control-plane-url", value_name = "URL")]
+        cp_url: String,
     },
 }
 

@@ -107,6 +107,49 @@ pub(crate) enum Shell {
     Powershell,
 }
 
+/// How to log in. What is not given is asked for.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Login {
+    /// In a browser on this machine.
+    Browser,
+    /// In one elsewhere.
+    RemoteBrowser,
+    /// With a password.
+    User {
+        /// E-mail address.
+        name: Option<String>,
+        /// Password.
+        password: Option<String>,
+        /// The one to choose in place of one that was given out.
+        new_password: Option<String>,
+    },
+    /// As a program.
+    Application {
+        /// Name or client id.
+        name: Option<String>,
+        /// Secret.
+        secret: Option<String>,
+    },
+}
+
+impl Login {
+    /// As it is shown and kept.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::RemoteBrowser => "remote-browser",
+            Self::User { .. } => "user",
+            Self::Application { .. } => "application",
+        }
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Login({})", self.word())
+    }
+}
+
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Intent {
@@ -155,6 +198,12 @@ pub(crate) enum Intent {
     },
     /// Choose the current cluster.
     SetCluster(String),
+    /// Where the server is.
+    SetServer(String),
+    /// Log in.
+    Login(Login),
+    /// Log out.
+    Logout,
     /// Who am I.
     Whoami,
     /// Print the script by which a shell completes command lines.

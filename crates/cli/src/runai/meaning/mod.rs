@@ -2,10 +2,11 @@
 
 mod submit;
 
+use super::args::login::Way;
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Noun, Restart, Shell,
-    Shown, Submit, Target, Verb,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Restart,
+    Shell, Shown, Submit, Target, Verb,
 };
 use crate::settings::TableStyle;
 
@@ -61,6 +62,9 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
             Intent::SetProject { name, by_noun: false }
         }
         Command::Config(args::Config::Cluster { name }) => Intent::SetCluster(name),
+        Command::Config(args::Config::Set { cp_url }) => Intent::SetServer(cp_url),
+        Command::Login(typed) => Intent::Login(login(typed.way)),
+        Command::Logout => Intent::Logout,
         Command::Whoami => Intent::Whoami,
         Command::Completion { shell } => Intent::Complete(match shell {
             args::Shell::Bash => Shell::Bash,
@@ -70,6 +74,20 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         }),
         Command::Version { short } => Intent::Version { short },
     })
+}
+
+fn login(way: Option<Way>) -> Login {
+    match way {
+        None | Some(Way::Sso) => Login::Browser,
+        Some(Way::RemoteBrowser) => Login::RemoteBrowser,
+        Some(Way::User(typed)) => {
+            let (name, new_password) = (typed.user, typed.new_password);
+            Login::User { name, password: typed.password, new_password }
+        }
+        Some(Way::Application(typed)) => {
+            Login::Application { name: typed.name, secret: typed.secret }
+        }
+    }
 }
 
 fn list_v1(list: v1::List) -> Result<Intent, String> {

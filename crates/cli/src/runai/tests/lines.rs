@@ -1,8 +1,8 @@
 //! Command lines of both dialects, the published ones first.
 
 use crate::runai::intent::{
-    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Name, Noun, Runs, Submit, Target,
-    Variable, Verb,
+    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs, Submit,
+    Target, Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
@@ -267,4 +267,37 @@ fn wrong_flags_and_values_are_told_with_what_is_meant_and_nothing_else() {
         submit("runai submit a -i u --termination-grace-period 2m").spec.grace_seconds,
         Some(120)
     );
+}
+
+#[test]
+fn every_published_way_to_log_in_is_understood() {
+    let ann = || Some("ann@example.org".to_owned());
+    let hush = || Some("hush".to_owned());
+    let user = |password, new_password| Login::User { name: ann(), password, new_password };
+    let application =
+        |name: Option<&str>, secret| Login::Application { name: name.map(str::to_owned), secret };
+    for (line, way) in [
+        ("runai login", Login::Browser),
+        ("runai login sso", Login::Browser),
+        ("runai login remote-browser", Login::RemoteBrowser),
+        ("runai login user -u ann@example.org -p hush", user(hush(), None)),
+        ("runai login user --user ann@example.org --password hush", user(hush(), None)),
+        ("runai login user -u ann@example.org --new-password hush", user(None, hush())),
+        ("runai login application --name ci --secret hush", application(Some("ci"), hush())),
+        ("runai login application --client-id 7 --secret hush", application(Some("7"), hush())),
+        ("runai login application --interactive", application(None, None)),
+    ] {
+        assert_eq!(meaning(line), Ok(Intent::Login(way)), "{line}");
+    }
+    for (line, said) in [
+        ("runai login --user ann@example.org", "use `runai login user -u NAME`"),
+        ("runai login --idp-issuer-url https://x.org", "the server knows its login provider"),
+        ("runai login nobody", "unrecognized subcommand"),
+    ] {
+        let text = meaning(line).unwrap_err();
+        assert!(text.contains(said), "{line}: {text}");
+    }
+    assert_eq!(meaning("runai logout"), Ok(Intent::Logout));
+    let set = meaning("runai config set --cp-url https://x.org");
+    assert_eq!(set, Ok(Intent::SetServer("https://x.org".into())));
 }

@@ -1,0 +1,122 @@
+//! What can be typed after `elastane user`, `application`, `access-key` and `access-rule`.
+
+use clap::{Args, Subcommand};
+
+/// `user …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum User {
+    /// Create a user and print the password to begin with
+    Create {
+        /// E-mail address
+        email: String,
+        /// The password printed may be kept; else it has to be changed first
+        #[arg(long)]
+        keep_password: bool,
+    },
+    /// List the users
+    #[command(visible_alias = "ls")]
+    List,
+    /// Delete a user with roles and access keys; workloads go on
+    Delete {
+        /// E-mail address
+        email: String,
+    },
+    /// Give a user a new password to begin with, and end sessions and access keys
+    ResetPassword {
+        /// E-mail address
+        email: String,
+    },
+}
+
+/// `application …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Application {
+    /// Create a service account and print its secret
+    Create {
+        /// Name
+        name: String,
+    },
+    /// List the service accounts
+    #[command(visible_alias = "ls")]
+    List,
+    /// Delete a service account with its roles
+    Delete {
+        /// Name
+        name: String,
+    },
+    /// Give a service account a new secret; the old one ends
+    ResetSecret {
+        /// Name
+        name: String,
+    },
+}
+
+/// `access-key …`. Users make their own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccessKey {
+    /// List everybody's access keys
+    #[command(visible_alias = "ls")]
+    List,
+    /// Delete an access key of anybody
+    Delete {
+        /// Client id
+        client_id: String,
+    },
+}
+
+/// `access-rule …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccessRule {
+    /// Give somebody a role in a project, a department or everywhere
+    Create {
+        /// Name or number of the role; `access-rule roles` lists them
+        #[arg(long)]
+        role: String,
+        /// Who gets it
+        #[command(flatten)]
+        subject: Subject,
+        /// Where it holds
+        #[command(flatten)]
+        scope: Scope,
+    },
+    /// List the access rules
+    #[command(visible_alias = "ls")]
+    List,
+    /// List the roles
+    Roles,
+    /// Take a role away
+    Delete {
+        /// Number of the rule
+        id: u64,
+    },
+}
+
+/// Who gets a role.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Subject {
+    /// A user, by e-mail address
+    #[arg(long, value_name = "EMAIL")]
+    pub(crate) user: Option<String>,
+    /// A service account, by name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) application: Option<String>,
+    /// A group, as the login provider calls it
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+}
+
+/// Where a role holds.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Scope {
+    /// In a project
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// In a department and its projects
+    #[arg(long, value_name = "NAME")]
+    pub(crate) department: Option<String>,
+    /// In the whole installation
+    #[arg(long)]
+    pub(crate) everywhere: bool,
+}

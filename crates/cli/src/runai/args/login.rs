@@ -1,0 +1,54 @@
+//! The flags of `login`, as typed.
+
+use clap::{Args, Subcommand};
+
+/// `login`, without more words in a browser on this machine.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Login {
+    /// How
+    #[command(subcommand)]
+    pub(crate) way: Option<Way>,
+}
+
+/// Ways to log in.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Way {
+    /// In a browser on this machine, at the login provider
+    Sso,
+    /// In a browser elsewhere: prints an address and asks for the code that is shown there
+    RemoteBrowser,
+    /// With a user's name and password
+    User(User),
+    /// As a program: a service account or an access key
+    Application(Application),
+}
+
+/// `login user`.
+#[derive(Debug, Args)]
+pub(crate) struct User {
+    /// E-mail address of the user
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Password; asked for if left out, so that it is in no list of processes
+    // Everywhere else `-p` is the project; of the same id, this one stands in for it.
+    #[arg(id = "project", short = 'p', long = "password", value_name = "PASSWORD")]
+    pub(crate) password: Option<String>,
+    /// Password to choose in place of one that was given out
+    #[arg(long, value_name = "PASSWORD")]
+    pub(crate) new_password: Option<String>,
+}
+
+/// `login application`.
+#[derive(Debug, Args)]
+pub(crate) struct Application {
+    /// Name or client id of a service account, or client id of an access key
+    #[arg(long, visible_alias = "client-id", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Its secret; asked for if left out
+    #[arg(long, value_name = "SECRET")]
+    pub(crate) secret: Option<String>,
+    /// Ask for both (done for whichever is left out)
+    #[arg(long)]
+    pub(crate) interactive: bool,
+}

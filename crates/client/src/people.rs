@@ -1,0 +1,174 @@
+//! The endpoints of users, programs and their roles, one method each.
+
+use api_types as wire;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{Client, Error};
+
+const USERS: &str = "/api/v1/users";
+const ACCOUNTS: &str = "/api/v1/service-accounts";
+const KEYS: &str = "/api/v1/administration/access-keys";
+const RULES: &str = "/api/v1/authorization/access-rules";
+
+impl Client {
+    /// All users.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn users(&self) -> Result<Vec<wire::User2>, Error> {
+        let limit = wire::PAGE_ITEMS_MAX;
+        let mut all: Vec<wire::User2> = Vec::new();
+        loop {
+            let path = format!("{USERS}?limit={limit}&offset={}", all.len());
+            let page: Vec<wire::User2> = self.get(&path).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Creates a user; the password to begin with is in the answer.
+    ///
+    /// # Errors
+    /// As every request; 409 when there is one.
+    pub async fn create_user(
+        &self,
+        request: &wire::UserCreationRequest1,
+    ) -> Result<wire::UserPostResponse, Error> {
+        self.send(Method::POST, USERS, request).await
+    }
+
+    /// Deletes a user with its roles and keys.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_user(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{USERS}/{id}")).await
+    }
+
+    /// Gives a user a new password to begin with.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn reset_password(
+        &self,
+        id: &str,
+    ) -> Result<wire::ResetUserPassword200Response, Error> {
+        self.send(Method::POST, &format!("{USERS}/{id}/password"), &json!({})).await
+    }
+
+    /// The department of this name.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn department(&self, name: &str) -> Result<Option<wire::DepartmentForList>, Error> {
+        let limit = wire::PAGE_ITEMS_MAX;
+        let mut offset = 0;
+        loop {
+            let path = format!("/api/v1/org-unit/departments?limit={limit}&offset={offset}");
+            let page: wire::DepartmentsPage = self.get(&path).await?;
+            let mut found = page.departments.into_iter();
+            match (found.find(|department| department.name == name), page.next) {
+                (None, Some(next)) if next > offset => offset = next,
+                (found, _) => return Ok(found),
+            }
+        }
+    }
+
+    /// The roles.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn roles(&self) -> Result<Vec<wire::RoleV1>, Error> {
+        self.get("/api/v1/authorization/roles").await
+    }
+
+    /// All access rules.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn access_rules(&self) -> Result<Vec<wire::AccessRule>, Error> {
+        let limit = wire::PAGE_ITEMS_MAX;
+        let mut all: Vec<wire::AccessRule> = Vec::new();
+        loop {
+            let path = format!("{RULES}?limit={limit}&offset={}", all.len());
+            let page: wire::GetAccessRules200Response = self.get(&path).await?;
+            if page.access_rules.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page.access_rules);
+        }
+    }
+
+    /// Gives a role.
+    ///
+    /// # Errors
+    /// As every request; 409 when the subject has it there.
+    pub async fn create_access_rule(
+        &self,
+        request: &wire::AccessRuleCreationFields,
+    ) -> Result<wire::AccessRule, Error> {
+        self.send(Method::POST, RULES, request).await
+    }
+
+    /// Takes a role away.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_access_rule(&self, id: u64) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{RULES}/{id}")).await
+    }
+
+    /// The service accounts.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn service_accounts(&self) -> Result<Vec<wire::ServiceAccount>, Error> {
+        self.get(ACCOUNTS).await
+    }
+
+    /// Creates a service account; its secret is in the answer.
+    ///
+    /// # Errors
+    /// As every request; 409 when there is one of the name.
+    pub async fn create_service_account(
+        &self,
+        request: &wire::ServiceAccountCreationRequest,
+    ) -> Result<wire::ServiceAccountPostResponse, Error> {
+        self.send(Method::POST, ACCOUNTS, request).await
+    }
+
+    /// Deletes a service account with its roles.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_service_account(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{ACCOUNTS}/{id}")).await
+    }
+
+    /// Gives a service account a new secret; the old one ends.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn renew_secret(&self, id: &str) -> Result<wire::RegeneratedSecret, Error> {
+        self.send(Method::POST, &format!("{ACCOUNTS}/{id}/secret"), &json!({})).await
+    }
+
+    /// Everybody's access keys.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn all_access_keys(&self) -> Result<Vec<wire::AccessKey1>, Error> {
+        self.get(KEYS).await
+    }
+
+    /// Deletes anybody's access key.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_any_access_key(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{KEYS}/{id}")).await
+    }
+}
