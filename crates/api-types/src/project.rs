@@ -359,13 +359,13 @@ pub struct SchedulingRules {
     /// How long a training may run at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job_time_limit_seconds: Option<u64>,
-    /// Not acted on yet.
+    /// How long all GPUs of a workspace that is not preemptible may be idle at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive_job_max_idle_duration_seconds: Option<u64>,
-    /// Not acted on yet.
+    /// The same of a preemptible workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive_job_preempt_idle_duration_seconds: Option<u64>,
-    /// Not acted on yet.
+    /// The same of a training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job_max_idle_duration_seconds: Option<u64>,
 }

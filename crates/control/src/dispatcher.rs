@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Observation};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
 
 use crate::command::Subject;
 use crate::executor::Executor;
 use crate::handle::{Answer, Look, Request, SchedulingState, Shared};
+use crate::meter::IdleSince;
 use crate::options::{Clock, NodeSpec, Unseal};
 use crate::publish::Batch;
 use crate::state::State;
@@ -40,6 +41,8 @@ type Reply = oneshot::Sender<Result<Answer, Error>>;
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) looks: mpsc::Receiver<Look>,
+    /// Since when workloads have been idle.
+    pub(crate) idle: watch::Receiver<IdleSince>,
 }
 
 pub(crate) struct Dispatcher {
@@ -139,6 +142,7 @@ impl Dispatcher {
                     }),
                 },
                 Some(seen) = self.faults.recv() => Happening::Seen(seen),
+                Ok(()) = self.inbox.idle.changed() => Happening::Due,
                 () = timer => Happening::Due,
             };
             let batch = self.gather(first).await;
@@ -221,7 +225,8 @@ impl Dispatcher {
     /// Decides, writes, shows, answers, acts.
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
         self.state.restart_due();
-        self.state.enforce_run_limits();
+        self.state.idle = self.inbox.idle.borrow().clone();
+        self.state.enforce_limits();
         self.policy.pools = self.state.placements(self.policy.placement);
         self.state.decide(&self.policy, &*self.engine);
         let before = self.shared.view.load_full();

@@ -1,23 +1,54 @@
-//! Limits in time: how long a workload may run before it is suspended. Owns: that nobody is stopped
-//! who was not told some time before, also where a rule is made while it runs.
+//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended. Owns:
+//! that nobody is stopped who was not told some time before, also where a rule is made while it runs.
 //!
-//! A limit counts from when a workload was last given places: starting again in them does not begin
-//! it anew, being evicted or suspended does.
+//! The time to run counts from when a workload was last given places: starting again in them does not
+//! begin it anew, being evicted or suspended does. Idle time counts from the first look at which none
+//! of its GPUs computed, and any use begins it anew (`meter/idle`).
+
+use std::collections::BTreeSet;
 
 use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::reasons::TIME_LIMIT;
+use crate::meter::LOOK_EVERY_MS;
+use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::{News, Project, State, Workload};
 use crate::view::Rules;
 
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
 
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    /// The time it runs.
+    Run,
+    /// The time its GPUs are idle.
+    Idle,
+}
+
+impl Limit {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Run => TIME_LIMIT.code,
+            Self::Idle => IDLE_LIMIT.code,
+        }
+    }
+
+    /// The event before the end and that of the end, and what the workload has done for so long.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Run => ("TimeLimitNear", "TimedOut", "it may run for"),
+            Self::Idle => ("IdleLimitNear", "IdleTimedOut", "its GPUs may be idle for"),
+        }
+    }
+}
+
 /// A workload that holds places, with a limit.
 struct Limited {
     id: Uuid,
+    by: Limit,
     since: Instant,
     limit_ms: u64,
     told_at: Option<Instant>,
@@ -31,9 +62,13 @@ impl Limited {
     /// When it is to be told, or, once it was, to be stopped.
     fn next(&self) -> Instant {
         let end = self.since.plus_ms(self.limit_ms);
-        match self.told_at {
-            None => Instant(end.0.saturating_sub(self.notice_ms())),
-            Some(told) => end.max(told.plus_ms(self.notice_ms())),
+        match (self.told_at, self.by) {
+            (None, _) => Instant(end.0.saturating_sub(self.notice_ms())),
+            (Some(told), Limit::Run) => end.max(told.plus_ms(self.notice_ms())),
+            // One more look: it may have computed since the last.
+            (Some(told), Limit::Idle) => {
+                end.max(told.plus_ms(self.notice_ms())).plus_ms(LOOK_EVERY_MS)
+            }
         }
     }
 }
@@ -50,57 +85,86 @@ impl State {
         let any = self.projects.values().any(|one| one.unit.rules != Rules::default())
             || self.departments.values().any(|one| one.unit.rules != Rules::default());
         let running = self.by_model.values().filter(|_| any);
-        let limited = running.filter_map(|id| {
-            let holds = |w: &&Workload| w.phase.holds();
-            let workload = self.workloads.get(id).filter(holds)?;
-            let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
-            let since = workload.held_since().unwrap_or(workload.phase_since);
-            let told = self.warned.get(id).filter(|(ran, _)| *ran == since);
-            Some(Limited {
-                id: *id,
-                since,
-                limit_ms: rules.run_ms_max(workload.spec.kind)?,
-                told_at: told.map(|(_, at)| *at),
-            })
-        });
-        limited.collect()
+        running.filter_map(|id| self.limits_of(*id)).flatten().flatten().collect()
+    }
+
+    fn limits_of(&self, id: Uuid) -> Option<[Option<Limited>; 2]> {
+        let workload = self.workloads.get(&id).filter(|workload| workload.phase.holds())?;
+        let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
+        let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
+        let limited = |by, since, limit_ms: Option<u64>| {
+            let told = self.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
+            Some(Limited { id, by, since, limit_ms: limit_ms?, told_at: told.map(|(_, at)| *at) })
+        };
+        let since = workload.held_since().unwrap_or(workload.phase_since);
+        let idle = self.idle.get(&id).copied();
+        Some([
+            limited(Limit::Run, since, rules.run_ms_max(kind)),
+            idle.and_then(|since| {
+                limited(Limit::Idle, since, rules.idle_ms_max(kind, preemptible))
+            }),
+        ])
     }
 
     /// Says when the next limit has something to do; phases have been settled.
-    pub(crate) fn plan_run_limits(&mut self) {
+    pub(crate) fn plan_limits(&mut self) {
         let limited = self.limited();
         self.limit_at = limited.iter().map(Limited::next).min();
         if !self.warned.is_empty() {
             let told = limited.into_iter().filter(|one| one.told_at.is_some());
-            let told: std::collections::BTreeSet<_> = told.map(|one| one.id).collect();
-            self.warned.retain(|id, _| told.contains(id));
+            let told: BTreeSet<_> = told.map(|one| (one.id, one.by)).collect();
+            self.warned.retain(|key, _| told.contains(key));
         }
     }
 
-    /// Announces the ends that are near, and suspends what has run for as long as it may.
-    pub(crate) fn enforce_run_limits(&mut self) {
+    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it may.
+    pub(crate) fn enforce_limits(&mut self) {
+        self.take_back_notices();
         let now = self.now;
         if self.limit_at.is_none_or(|at| at > now) {
             return;
         }
         for mut one in self.limited().into_iter().filter(|one| one.next() <= now) {
-            let limit = seconds(one.limit_ms);
+            let (limit, code) = (seconds(one.limit_ms), one.by.code());
+            let (near, over, what) = one.by.words();
             if one.told_at.is_none() {
-                self.warned.insert(one.id, (one.since, now));
+                self.warned.insert((one.id, one.by), (one.since, now));
                 one.told_at = Some(now);
                 let left = seconds(one.next().since_ms(now));
-                let text = format!("it may run for {limit} at a time; it is suspended in {left}");
-                self.say(one.id, News::new("TimeLimitNear", text).warning().code(TIME_LIMIT.code));
+                let text = format!("{what} {limit} at a time; it is suspended in {left}");
+                self.say(one.id, News::new(near, text).warning().code(code));
                 continue;
             }
-            let message = format!(
-                "suspended after {limit}, which is as long as its project or department allows; \
-                 resume it to go on"
-            );
-            self.evicted(one.id, TIME_LIMIT.code, message.clone());
+            let message = match one.by {
+                Limit::Run => format!(
+                    "suspended after {limit}, which is as long as its project or department \
+                     allows; resume it to go on"
+                ),
+                Limit::Idle => format!(
+                    "suspended after its GPUs were idle for {limit}, which is as long as its \
+                     project or department allows; resume it to go on"
+                ),
+            };
+            self.evicted(one.id, code, message.clone());
             self.set_desired(one.id, Desired::Suspend);
-            self.say(one.id, News::new("TimedOut", message).warning().code(TIME_LIMIT.code));
+            self.say(one.id, News::new(over, message).warning().code(code));
             self.release_all(one.id);
+        }
+    }
+
+    /// Says that what was announced will not happen, because it computes again.
+    fn take_back_notices(&mut self) {
+        let idle = self.idle.clone();
+        let back = |((id, by), (since, _)): (&(Uuid, Limit), &(Instant, Instant))| {
+            let computes = *by == Limit::Idle && idle.get(id) != Some(since);
+            let runs = |workload: &&Workload| workload.phase.holds();
+            (computes && self.workloads.get(id).filter(runs).is_some()).then_some(*id)
+        };
+        let back: Vec<Uuid> = self.warned.iter().filter_map(back).collect();
+        for id in back {
+            self.warned.remove(&(id, Limit::Idle));
+            let text = "its GPUs compute again, or may be idle again; it is not suspended";
+            self.say(id, News::new("IdleLimitOff", text).code(IDLE_LIMIT.code));
         }
     }
 }

@@ -156,6 +156,9 @@ fn rules_body(rules: Rules) -> RulesBody {
     RulesBody {
         training_run_ms_max: rules.training_run_ms_max,
         workspace_run_ms_max: rules.workspace_run_ms_max,
+        training_idle_ms_max: rules.training_idle_ms_max,
+        workspace_idle_ms_max: rules.workspace_idle_ms_max,
+        preemptible_workspace_idle_ms_max: rules.preemptible_workspace_idle_ms_max,
     }
 }
 
@@ -163,6 +166,9 @@ fn rules_from_body(body: RulesBody) -> Rules {
     Rules {
         training_run_ms_max: body.training_run_ms_max,
         workspace_run_ms_max: body.workspace_run_ms_max,
+        training_idle_ms_max: body.training_idle_ms_max,
+        workspace_idle_ms_max: body.workspace_idle_ms_max,
+        preemptible_workspace_idle_ms_max: body.preemptible_workspace_idle_ms_max,
     }
 }
 

@@ -41,7 +41,7 @@ impl State {
         for id in revisions.into_iter().chain(others) {
             self.settle(id);
         }
-        self.plan_run_limits();
+        self.plan_limits();
         self.book_allocations();
         self.flag_over_quota();
         debug_assert!(self.books_are_right());

@@ -8,5 +8,7 @@ pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 pub(crate) const NODE_GONE: Code = Code { code: "E201", name: "NodeGone" };
 /// It ran for as long as its project or department allows.
 pub(crate) const TIME_LIMIT: Code = Code { code: "E203", name: "TimeLimit" };
+/// Its GPUs were idle for as long as its project or department allows.
+pub(crate) const IDLE_LIMIT: Code = Code { code: "E204", name: "IdleLimit" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

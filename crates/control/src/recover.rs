@@ -9,6 +9,7 @@ use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
 use crate::ending::BACK_OFF_MS_MAX;
+use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
 use crate::state::{News, Node, Outbox, State};
@@ -44,6 +45,7 @@ impl State {
             usage: None,
             allocations: BTreeMap::new(),
             warned: BTreeMap::new(),
+            idle: IdleSince::default(),
             limit_at: None,
             wake_at: None,
             halted: false,

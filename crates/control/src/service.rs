@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
@@ -58,8 +58,9 @@ impl Service {
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
-        let inbox = Inbox { requests: incoming, looks: looking };
-        let meter = Meter::new(shared.clone(), options.clock.clone(), options.nodes.clone());
+        let (idle, idling) = watch::channel(Arc::default());
+        let inbox = Inbox { requests: incoming, looks: looking, idle: idling };
+        let meter = Meter::new(shared.clone(), options.clock.clone(), options.nodes.clone(), idle);
         let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
         Ok((Self { dispatcher, meter }, Handle::new(requests, looks, shared)))
     }

@@ -11,6 +11,8 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{ShareChange, WorkloadSpec};
+use crate::limits::Limit;
+use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::pools::Pool;
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
@@ -256,9 +258,11 @@ pub(crate) struct State {
     pub(crate) usage: Option<UsageLedger>,
     /// The GPUs that each pod holds, as the ledger has them.
     pub(crate) allocations: BTreeMap<Uuid, store::AllocationRow>,
-    /// Workloads that were told when they will be stopped: since when they ran, and when they were
-    /// told. Not stored: after a restart they are told again.
-    pub(crate) warned: BTreeMap<Uuid, (Instant, Instant)>,
+    /// Workloads that were told when they will be stopped, and by which limit: since when that
+    /// counts, and when they were told. Not stored: after a restart they are told again.
+    pub(crate) warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
+    /// Since when workloads that may not be idle for ever have been, as far as it is measured.
+    pub(crate) idle: IdleSince,
     /// When the next limit in time has something to do.
     pub(crate) limit_at: Option<Instant>,
     /// When the scheduler wants to look again.

@@ -183,32 +183,55 @@ pub struct PoolView {
     pub updated_by: String,
 }
 
-/// How long workloads may run at a time, in milliseconds; none = as long as they want.
+/// How long workloads may run, and leave their GPUs idle, at a time, in milliseconds; none = as long
+/// as they want.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Trainings.
+    /// How long trainings may run.
     pub training_run_ms_max: Option<u64>,
-    /// Workspaces.
+    /// How long workspaces may run.
     pub workspace_run_ms_max: Option<u64>,
+    /// How long trainings may be idle.
+    pub training_idle_ms_max: Option<u64>,
+    /// How long workspaces that are not preemptible may be idle.
+    pub workspace_idle_ms_max: Option<u64>,
+    /// How long preemptible workspaces may be idle.
+    pub preemptible_workspace_idle_ms_max: Option<u64>,
 }
 
 impl Rules {
     /// The tighter of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let tighter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        let tighter = |of: fn(&Self) -> Option<u64>| of(&self).into_iter().chain(of(&other)).min();
         Self {
-            training_run_ms_max: tighter(self.training_run_ms_max, other.training_run_ms_max),
-            workspace_run_ms_max: tighter(self.workspace_run_ms_max, other.workspace_run_ms_max),
+            training_run_ms_max: tighter(|rules| rules.training_run_ms_max),
+            workspace_run_ms_max: tighter(|rules| rules.workspace_run_ms_max),
+            training_idle_ms_max: tighter(|rules| rules.training_idle_ms_max),
+            workspace_idle_ms_max: tighter(|rules| rules.workspace_idle_ms_max),
+            preemptible_workspace_idle_ms_max: tighter(|rules| {
+                rules.preemptible_workspace_idle_ms_max
+            }),
         }
     }
 
-    /// What they say for a kind of workload.
+    /// How long a workload of a kind may run.
     #[must_use]
     pub const fn run_ms_max(self, kind: WorkloadKind) -> Option<u64> {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => self.training_run_ms_max,
             WorkloadKind::Workspace => self.workspace_run_ms_max,
+            WorkloadKind::Inference => None,
+        }
+    }
+
+    /// How long a workload of a kind may leave its GPUs idle.
+    #[must_use]
+    pub const fn idle_ms_max(self, kind: WorkloadKind, preemptible: bool) -> Option<u64> {
+        match kind {
+            WorkloadKind::Training | WorkloadKind::Distributed => self.training_idle_ms_max,
+            WorkloadKind::Workspace if preemptible => self.preemptible_workspace_idle_ms_max,
+            WorkloadKind::Workspace => self.workspace_idle_ms_max,
             WorkloadKind::Inference => None,
         }
     }

@@ -164,6 +164,15 @@ pub struct RulesBody {
     /// Workspaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_run_ms_max: Option<u64>,
+    /// How long trainings may leave their GPUs idle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training_idle_ms_max: Option<u64>,
+    /// The same of workspaces that are not preemptible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_idle_ms_max: Option<u64>,
+    /// The same of those that are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptible_workspace_idle_ms_max: Option<u64>,
 }
 
 /// What a project or a department was given. What is left out it was not given; a null is unlimited.

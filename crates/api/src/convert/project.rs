@@ -88,6 +88,8 @@ pub(super) fn node_types_wire(types: &NodeTypes) -> NodeTypesPerWorkload {
 pub(crate) fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
     let unit = &of.unit;
     let department = view.departments.get(&of.department_id);
+    let above = department.and_then(|department| of.above(department));
+    let odd = above.into_iter().chain(unmeasured(of, view));
     Project {
         id: unit.id.to_string(),
         name: unit.name.clone(),
@@ -104,7 +106,7 @@ pub(crate) fn project(of: &ProjectView, view: &View, context: &Context) -> Proje
         status: ProjectStatus {
             namespace: namespace(&unit.name),
             phase: "Ready".to_owned(),
-            phase_message: department.and_then(|one| of.above(one)).unwrap_or_default(),
+            phase_message: odd.collect::<Vec<_>>().join("; "),
             last_updated_time: context.now.into(),
             quota_status: quota_status(&unit.standing),
             node_pool_quota_statuses: pool_quotas(&unit.pools),
@@ -125,6 +127,20 @@ pub(crate) fn project(of: &ProjectView, view: &View, context: &Context) -> Proje
         default_node_pools: unit.default_pools.clone(),
         node_types: node_types_wire(&unit.node_types),
     }
+}
+
+/// In words, where a limit on idle GPUs does not bind because nothing measures them.
+fn unmeasured(of: &ProjectView, view: &View) -> Option<String> {
+    let rules = of.effective_rules;
+    let limits = [
+        rules.training_idle_ms_max,
+        rules.workspace_idle_ms_max,
+        rules.preemptible_workspace_idle_ms_max,
+    ];
+    let simulated = view.nodes.iter().any(|node| node.simulated);
+    let text =
+        "nobody can say whether simulated GPUs are idle; its limits on that do not bind there";
+    (simulated && limits.iter().any(Option::is_some)).then(|| text.to_owned())
 }
 
 impl Row for ProjectView {

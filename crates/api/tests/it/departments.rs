@@ -202,8 +202,8 @@ async fn what_a_project_cannot_be_yet_is_refused_by_name() {
         (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
         (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: there is no node pool `a100`"),
         (
-            json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 5}}),
-            "schedulingRules.trainingJobMaxIdleDurationSeconds is not supported yet",
+            json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 0}}),
+            "schedulingRules.trainingJobMaxIdleDurationSeconds: `0` is not allowed; 1 to",
         ),
         (
             json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 0}}),
@@ -259,7 +259,11 @@ async fn shares_of_every_resource_and_rules_are_told_back() {
     let cpu = json!({"deserved": 1000, "limit": 2000, "overQuotaWeight": 5});
     let memory = json!({"deserved": -1, "limit": 64, "overQuotaWeight": 1, "units": "Mib"});
     let shares = json!({"gpu": {"deserved": 1}, "cpu": cpu, "memory": memory, "rank": "High"});
-    let rules = json!({"trainingJobTimeLimitSeconds": 60, "interactiveJobTimeLimitSeconds": 90});
+    let mut rules = json!({
+        "trainingJobTimeLimitSeconds": 60, "interactiveJobTimeLimitSeconds": 90,
+        "trainingJobMaxIdleDurationSeconds": 61, "interactiveJobMaxIdleDurationSeconds": 62,
+        "interactiveJobPreemptIdleDurationSeconds": 63,
+    });
     let body = json!({"resources": [shares], "schedulingRules": rules});
     let (status, changed) = server.raw("PUT", &path, &body.to_string()).await;
     assert_eq!(status, StatusCode::OK, "{changed}");
@@ -273,10 +277,9 @@ async fn shares_of_every_resource_and_rules_are_told_back() {
     assert_eq!(above["schedulingRules"], own["schedulingRules"]);
     let project = server.get(&path).await;
     assert_eq!(project["schedulingRules"], rules);
-    assert_eq!(
-        project["effective"]["schedulingRules"],
-        json!({"trainingJobTimeLimitSeconds": 30, "interactiveJobTimeLimitSeconds": 90})
-    );
+    let own = std::mem::replace(&mut rules["trainingJobTimeLimitSeconds"], json!(30));
+    assert_eq!(project["effective"]["schedulingRules"], rules);
+    rules["trainingJobTimeLimitSeconds"] = own;
     // What is left out keeps its value; an empty object takes it away.
     let kept = json!({"resources": [{"gpu": {"deserved": 1}}]}).to_string();
     let (_, kept) = server.raw("PUT", &path, &kept).await;

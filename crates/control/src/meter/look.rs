@@ -225,7 +225,7 @@ impl Look {
 }
 
 /// The pods that hold a place, with their workloads.
-fn placed(view: &View) -> impl Iterator<Item = (&WorkloadView, &PodView)> {
+pub(super) fn placed(view: &View) -> impl Iterator<Item = (&WorkloadView, &PodView)> {
     let held = [PodState::Starting, PodState::Running, PodState::Terminating];
     let pods = view.workloads.values().flat_map(|w| w.pods.iter().map(move |pod| (&**w, pod)));
     pods.filter(move |(_, pod)| held.contains(&pod.state))

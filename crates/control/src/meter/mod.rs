@@ -2,6 +2,7 @@
 //! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Refuses to know:
 //! decisions; nothing waits for it, and what it fails to write is measured again next time.
 
+mod idle;
 mod look;
 mod tiers;
 mod used;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 
 use engine::{Measured, RunKey};
 use store::{Change, SampleRow};
+use tokio::sync::watch;
 use units::Instant;
 
+pub(crate) use idle::IdleSince;
 pub use look::{Look, Subject, Values, of};
 pub(crate) use tiers::read;
 
@@ -21,6 +24,7 @@ use crate::handle::Shared;
 use crate::options::{Clock, NodeSpec};
 use crate::past;
 use crate::view::View;
+use idle::Idle;
 use tiers::Tiers;
 
 /// Time between two looks.
@@ -34,6 +38,7 @@ pub(crate) struct Meter {
     clock: Arc<dyn Clock>,
     nodes: Vec<NodeSpec>,
     last: Last,
+    idle: Idle,
     tiers: Tiers,
     /// The hour in which the past was last forgotten.
     forgot_at: Instant,
@@ -49,9 +54,16 @@ struct Last {
 }
 
 impl Meter {
-    pub(crate) fn new(shared: Arc<Shared>, clock: Arc<dyn Clock>, nodes: Vec<NodeSpec>) -> Self {
+    /// Tells `idle` which workloads are, of those that may not be for ever.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        clock: Arc<dyn Clock>,
+        nodes: Vec<NodeSpec>,
+        idle: watch::Sender<IdleSince>,
+    ) -> Self {
         let last = Last { at: clock.now(), ..Last::default() };
-        Self { shared, clock, nodes, last, tiers: Tiers::default(), forgot_at: Instant(0) }
+        let (idle, tiers) = (Idle::new(idle), Tiers::default());
+        Self { shared, clock, nodes, last, idle, tiers, forgot_at: Instant(0) }
     }
 
     /// Never ends by itself.
@@ -74,6 +86,7 @@ impl Meter {
         let since = self.last.at;
         let rates = self.last.rates(measured.as_ref(), &view, now);
         let look = Look::take(&view, &self.nodes, measured.as_ref(), &rates, now);
+        self.idle.look(&view, &look);
         let rows = look.values.iter().map(|(subject, values)| SampleRow {
             subject: subject.to_string(),
             step_ms: tiers::RAW,

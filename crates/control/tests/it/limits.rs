@@ -1,22 +1,56 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
-use control::OrgChange;
 use control::view::{Phase, Rules};
+use control::{OrgChange, WorkloadSpec};
 
-use engine::Exit;
+use engine::{Exit, GpuUse, Measured};
 
 use crate::world::{World, nodes, training, workspace};
 
 /// The rules of project 1, or of its department.
 async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
     let ms = |seconds: u64| (seconds > 0).then_some(seconds * 1000);
-    let rules =
-        Rules { training_run_ms_max: ms(training_s), workspace_run_ms_max: ms(workspace_s) };
-    let change = OrgChange { rules: Some(rules), ..OrgChange::default() };
+    let rules = Rules {
+        training_run_ms_max: ms(training_s),
+        workspace_run_ms_max: ms(workspace_s),
+        ..Rules::default()
+    };
     if of_department {
-        w.handle.update_department("admin", 1, change).await.unwrap();
+        w.handle.update_department("admin", 1, ruled(rules)).await.unwrap();
     } else {
-        w.handle.update_project("admin", 1, change).await.unwrap();
+        w.handle.update_project("admin", 1, ruled(rules)).await.unwrap();
+    }
+}
+
+fn ruled(rules: Rules) -> OrgChange {
+    OrgChange { rules: Some(rules), ..OrgChange::default() }
+}
+
+/// How long the GPUs of a workload may be idle in project 1: of a training, a workspace that is not
+/// preemptible, and one that is.
+async fn idle_limits(w: &World, [training_s, workspace_s, preemptible_s]: [u64; 3]) {
+    let rules = Rules {
+        training_idle_ms_max: Some(training_s * 1000),
+        workspace_idle_ms_max: Some(workspace_s * 1000),
+        preemptible_workspace_idle_ms_max: Some(preemptible_s * 1000),
+        ..Rules::default()
+    };
+    w.handle.update_project("admin", 1, ruled(rules)).await.unwrap();
+}
+
+/// Lets so many looks pass, at each of which the GPUs of node 1 are as busy as that.
+async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
+    let gpu = |(at, busy): (usize, &Option<u64>)| GpuUse {
+        uuid: format!("GPU-1-{at}"),
+        busy_millis: *busy,
+        memory_bytes: None,
+    };
+    let gpus = busy.iter().enumerate().map(gpu).collect();
+    w.engine.uses(Measured { runs: Vec::new(), gpus });
+    for _ in 0..count {
+        w.clock.advance_ms(15_000);
+        let now = control::Clock::now(&w.clock);
+        w.until("a look", |_| w.handle.look().at == now).await;
     }
 }
 
@@ -116,4 +150,58 @@ async fn starting_again_in_its_place_does_not_begin_the_limit_anew() {
     told(&w, "a1", "TimeLimitNear").await;
     w.clock.advance_ms(10_000);
     w.becomes("a1 Stopped 0/1").await;
+}
+
+#[tokio::test]
+async fn who_leaves_its_gpus_idle_is_told_and_then_suspended() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("a1", 1)).await;
+    w.submit(1, training("b1", 1)).await;
+    w.becomes("a1 Running 1/1\nb1 Running 1/1").await;
+    let busy = w.get("b1").unwrap().pods[0].gpus[0].0 as usize;
+    let mut use_of = [Some(0); 2];
+    use_of[busy] = Some(10);
+    looks(&w, 20, &use_of).await;
+    // The rule is younger than the workload, and still nobody is stopped without notice.
+    idle_limits(&w, [200, 999, 999]).await;
+    looks(&w, 1, &use_of).await;
+    let near = told(&w, "a1", "IdleLimitNear").await;
+    assert_eq!(near, "its GPUs may be idle for 200 s at a time; it is suspended in 35 s");
+    looks(&w, 3, &use_of).await;
+    w.becomes("a1 Stopped 0/1\nb1 Running 1/1").await;
+    assert_eq!(w.get("a1").unwrap().last_eviction.clone().unwrap().code, "E204");
+}
+
+#[tokio::test]
+async fn any_use_begins_idle_time_anew() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    idle_limits(&w, [100, 100, 100]).await;
+    w.submit(1, training("a1", 2)).await;
+    w.becomes("a1 Running 2/2").await;
+    looks(&w, 7, &[Some(0), Some(0)]).await;
+    told(&w, "a1", "IdleLimitNear").await;
+    looks(&w, 1, &[Some(0), Some(10)]).await;
+    told(&w, "a1", "IdleLimitOff").await;
+    looks(&w, 6, &[Some(0), Some(0)]).await;
+    assert_eq!(w.get("a1").unwrap().phase, Phase::Running);
+    looks(&w, 15, &[Some(0), Some(0)]).await;
+    w.becomes("a1 Stopped 0/2").await;
+}
+
+#[tokio::test]
+async fn limits_on_idle_gpus_go_by_kind_and_what_is_not_measured_is_not_idle() {
+    let w = World::new(nodes(1, 4), &[4]).await;
+    idle_limits(&w, [9000, 900, 60]).await;
+    let preemptible = WorkloadSpec { preemptible: true, ..workspace("p1", 1) };
+    for spec in [training("t1", 1), workspace("w1", 1), preemptible, workspace("cpu", 0)] {
+        w.submit(1, spec).await;
+    }
+    let all = "t1 Running 1/1\nw1 Running 1/1\np1 Running 1/1\ncpu Running 0/0";
+    w.becomes(all).await;
+    looks(&w, 15, &[None; 4]).await;
+    w.becomes(all).await;
+    looks(&w, 15, &[Some(0); 4]).await;
+    w.becomes("t1 Running 1/1\nw1 Running 1/1\np1 Stopped 0/1\ncpu Running 0/0").await;
+    looks(&w, 60, &[Some(0); 4]).await;
+    w.becomes("t1 Running 1/1\nw1 Stopped 0/1\np1 Stopped 0/1\ncpu Running 0/0").await;
 }

@@ -34,7 +34,11 @@ pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
             created_at_ms: 1,
             updated_at_ms: 2,
             department_id: 1,
-            rules: RulesBody { training_run_ms_max: Some(5), workspace_run_ms_max: None },
+            rules: RulesBody {
+                training_run_ms_max: Some(5),
+                workspace_idle_ms_max: Some(6),
+                ..RulesBody::default()
+            },
             share: share(),
             pool_shares: BTreeMap::from([("a100".to_owned(), share())]),
             default_pools: vec!["fast".to_owned(), "default".to_owned()],
