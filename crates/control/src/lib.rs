@@ -38,6 +38,7 @@ mod pools;
 mod publish;
 mod reasons;
 mod recover;
+mod retention;
 mod revisions;
 mod secrets;
 mod service;
@@ -60,6 +61,7 @@ pub use objects::{
 pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
+pub use retention::Kept;
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{

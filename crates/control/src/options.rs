@@ -8,6 +8,8 @@ use futures_util::future::BoxFuture;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::retention::Kept;
+
 /// Everything the dispatcher works with.
 pub struct Options {
     /// Name of the cluster, for people.
@@ -26,6 +28,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Opens what credentials keep.
     pub unseal: Unseal,
+    /// How long the logs are kept.
+    pub kept: Kept,
 }
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.

@@ -60,7 +60,8 @@ impl Service {
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
         let (idle, idling) = watch::channel(Arc::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling };
-        let meter = Meter::new(shared.clone(), options.clock.clone(), options.nodes.clone(), idle);
+        let (clock, nodes) = (options.clock.clone(), options.nodes.clone());
+        let meter = Meter::new(shared.clone(), clock, nodes, idle, options.kept);
         let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
         Ok((Self { dispatcher, meter }, Handle::new(requests, looks, shared)))
     }

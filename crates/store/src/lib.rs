@@ -35,7 +35,7 @@ pub use past::{Past, PastFilter};
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
-    DepartmentRow, Desired, EventFilter, EventRow, NodeBody, NodeTypesBody, ObjectRow,
+    DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, NodeTypesBody, ObjectRow,
     PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, RulesBody,
     SampleFilter, SampleRow, ShareBody, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };

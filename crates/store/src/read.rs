@@ -12,7 +12,7 @@ use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::{
     AllocationRow, AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired,
-    EventFilter, EventRow, LedgerRow, ObjectRow, Past, PastFilter, PodRow, ProjectRow,
+    EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow, ProjectRow,
     SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
@@ -349,6 +349,20 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
         })
     })
     .await
+}
+
+/// The oldest rows of a log: their positions and times.
+pub(crate) async fn oldest(
+    db: &mut Connection<'_>,
+    log: Log,
+    count: u32,
+) -> Result<Vec<(u64, Instant)>> {
+    let (table, sql) = match log {
+        Log::Events => ("events", "SELECT seq, at FROM events ORDER BY seq LIMIT $1"),
+        Log::Audit => ("audit", "SELECT seq, at FROM audit ORDER BY seq LIMIT $1"),
+    };
+    let statement = Statement::new("read the oldest rows of a log", sql).int(count.into());
+    read_with(db, table, statement, |r| Ok((r.number("seq")?, Instant(r.number("at")?)))).await
 }
 
 /// What was held from a moment to another, exactly, and what was used in the hours that begin there.

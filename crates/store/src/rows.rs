@@ -397,7 +397,7 @@ pub struct CredentialRow {
 }
 
 /// A row of the audit log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditRow {
     /// When.
     pub at: Instant,
@@ -522,6 +522,15 @@ pub struct SampleFilter {
     pub until: Instant,
 }
 
+/// A log: its rows are never changed, and the oldest go one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// What happened.
+    Events,
+    /// Who asked for what.
+    Audit,
+}
+
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -544,6 +553,10 @@ pub enum Change {
     Event(EventRow),
     /// Someone asked for something.
     Audit(AuditRow),
+    /// Rows of a log before this position may go.
+    LogKeptFrom(Log, u64),
+    /// Rows of a log that may go do, except for the newest: it says what was given out.
+    LogGone(Log),
     /// A client is new or has a new secret.
     Credential(CredentialRow),
     /// A client's credential is withdrawn.

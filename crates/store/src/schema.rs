@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -34,6 +34,7 @@ const STEPS: [Step; 7] = [
     step!(5, "samples", "0005_samples.sql"),
     step!(6, "pools", "0006_pools.sql"),
     step!(7, "ledger", "0007_ledger.sql"),
+    step!(8, "forget", "0008_forget.sql"),
 ];
 
 /// A table, for whoever wants all of its rows.

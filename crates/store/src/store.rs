@@ -11,8 +11,8 @@ use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
 use crate::{
-    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow, Past,
-    PastFilter, SampleFilter, SampleRow, Snapshot, read, write,
+    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow, Log,
+    Past, PastFilter, SampleFilter, SampleRow, Snapshot, read, write,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -150,6 +150,16 @@ impl Store {
     pub async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<(u64, AuditRow)>, Error> {
         let mut reader = self.reader().await?;
         read::audit(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
+    /// The oldest rows of a log: their positions and times.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn oldest(&self, log: Log, count: u32) -> Result<Vec<(u64, Instant)>, Error> {
+        let mut reader = self.reader().await?;
+        let rows = read::oldest(&mut reader.connection(), log, count).await;
+        rows.map_err(|fault| self.named(fault))
     }
 
     /// The newest rows of the audit log, newest first.

@@ -8,7 +8,7 @@ use crate::fault::Result;
 use crate::statement::Statement;
 use crate::{
     AllocationRow, AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, GpuUseRow,
-    ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// The statements that write these changes: rows of the same table together, as a database may be a
@@ -60,6 +60,8 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         .at(*before)),
         Change::Event(row) => Ok(event(row)),
         Change::Audit(row) => audit_row(row),
+        Change::LogKeptFrom(log, seq) => Ok(log_kept_from(*log, *seq)),
+        Change::LogGone(log) => Ok(log_gone(*log)),
         Change::Credential(row) => Ok(credential(row)),
         Change::CredentialGone(client_id) => Ok(Statement::new(
             "delete a credential",
@@ -204,6 +206,38 @@ fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {
     .text(&row.target)
     .text(&row.result)
     .json(&row.detail)
+}
+
+/// The name of the row of `meta` that says from where on a log is kept.
+const fn kept_from(log: Log) -> &'static str {
+    match log {
+        Log::Events => "events_from",
+        Log::Audit => "audit_from",
+    }
+}
+
+fn log_kept_from(log: Log, seq: u64) -> Statement<'static> {
+    Statement::new(
+        "write from where on a log is kept",
+        "INSERT INTO meta (key, value) VALUES ($1, $2)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    )
+    .text(kept_from(log))
+    .text(seq.to_string())
+}
+
+fn log_gone(log: Log) -> Statement<'static> {
+    let sql = match log {
+        Log::Events => {
+            "DELETE FROM events WHERE seq < (SELECT MAX(seq) FROM events)
+             AND seq < (SELECT CAST(value AS BIGINT) FROM meta WHERE key = $1)"
+        }
+        Log::Audit => {
+            "DELETE FROM audit WHERE seq < (SELECT MAX(seq) FROM audit)
+             AND seq < (SELECT CAST(value AS BIGINT) FROM meta WHERE key = $1)"
+        }
+    };
+    Statement::new("delete rows of a log", sql).text(kept_from(log))
 }
 
 fn credential(row: &CredentialRow) -> Statement<'_> {

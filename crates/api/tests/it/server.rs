@@ -65,6 +65,7 @@ impl Server {
             policy: sched::Policy::default(),
             clock: Arc::clone(&clock),
             unseal: api::unseal(vault.clone()),
+            kept: control::Kept::default(),
         };
         let (service, control) = Service::open(options).await.unwrap();
         let shutdown = Shutdown::default();

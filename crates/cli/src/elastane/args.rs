@@ -102,6 +102,12 @@ pub(crate) struct Up {
     /// After how long past use counts half, such as 1d [default: never]
     #[arg(long, value_name = "SPAN")]
     pub(crate) usage_half_life: Option<String>,
+    /// How long events are kept [default: 90d]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) events_kept: Option<String>,
+    /// How long the audit log is kept [default: 400d]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) audit_kept: Option<String>,
     /// Who else vouches for people
     #[command(flatten)]
     pub(crate) login: Login,

@@ -18,11 +18,13 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 23] = [
+    "audit_kept",
     "cluster_name",
     "credentials_key_file",
     "database",
     "database_password_file",
+    "events_kept",
     "gpus",
     "insecure_listen",
     "listen",
@@ -43,6 +45,8 @@ const KEYS: [&str; 21] = [
 ];
 /// Those that are true or false; the others are texts.
 const SWITCHES: [&str; 2] = ["insecure_listen", "oidc_create_users"];
+/// Shortest time for which a log is kept: a day.
+const KEPT_MS_MIN: u64 = 86_400_000;
 /// An unknown key is taken for a misspelt one up to this distance.
 const SIMILARITY_MIN: f64 = 0.6;
 
@@ -97,6 +101,8 @@ pub(crate) struct Config {
     pub(crate) machines: Machines,
     /// Which past counts in fair shares.
     pub(crate) usage: Option<UsageWindow>,
+    /// How long the logs are kept.
+    pub(crate) kept: control::Kept,
 }
 
 /// Which machines there are.
@@ -167,6 +173,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         login: login::login(&find)?,
         machines: machines(&layers)?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
+        kept: kept(find("events_kept"), find("audit_kept"))?,
     })
 }
 
@@ -175,6 +182,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let switch = |on: bool| on.then(|| "true".to_owned());
     let login = &flags.login;
     let values = [
+        ("audit_kept", "--audit-kept", text(&flags.audit_kept)),
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
         ("credentials_key_file", "--credentials-key-file", text(&flags.credentials_key_file)),
         ("database", "--database", text(&flags.place.database)),
@@ -183,6 +191,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
             "--database-password-file",
             text(&flags.place.database_password_file),
         ),
+        ("events_kept", "--events-kept", text(&flags.events_kept)),
         ("gpus", "--gpus", text(&flags.gpus)),
         ("insecure_listen", "--insecure-listen", switch(flags.insecure_listen)),
         ("listen", "--listen", text(&flags.listen)),
@@ -341,6 +350,24 @@ fn usage(window: Option<Given>, half_life: Option<Given>) -> Result<Option<Usage
     made.map(Some).map_err(|error| match (&error, &half_life) {
         (UsageWindowError::HalfLife, Some(given)) => given.fault(error),
         _ => window.fault(error),
+    })
+}
+
+/// Spans of a day or more.
+fn kept(events: Option<Given>, audit: Option<Given>) -> Result<control::Kept, Error> {
+    let usual = control::Kept::default();
+    let span = |given: Option<Given>, usual_ms: u64| {
+        let Some(given) = given else { return Ok(usual_ms) };
+        match Millis::read(&given.text) {
+            Ok(ms) if ms < KEPT_MS_MIN => {
+                Err(given.fault(format!("`{}` is too short; at least 1d", given.text)))
+            }
+            read => read.map_err(|fault| given.fault(fault)),
+        }
+    };
+    Ok(control::Kept {
+        events_ms: span(events, usual.events_ms)?,
+        audit_ms: span(audit, usual.audit_ms)?,
     })
 }
 

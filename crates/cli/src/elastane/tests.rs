@@ -39,6 +39,7 @@ fn without_a_word_everything_has_a_value() {
         login: None,
         machines: Machines::Found,
         usage: None,
+        kept: control::Kept::default(),
     };
     assert_eq!(config, want);
 }
@@ -134,6 +135,20 @@ fn the_past_that_counts_is_a_span_and_a_half_life() {
 }
 
 #[test]
+fn logs_are_kept_for_a_day_or_more() {
+    let audit = |text: &str| Up { audit_kept: Some(text.into()), ..Up::default() };
+    let kept = with(&audit("10d"), &[("ELASTANE_EVENTS_KEPT", "36h")]).unwrap().kept;
+    assert_eq!((kept.events_ms, kept.audit_ms), (36 * 3_600_000, 10 * 86_400_000));
+    assert_eq!(with(&Up::default(), &[]).unwrap().kept, control::Kept::default());
+    for (text, said) in
+        [("1h", "--audit-kept: `1h` is too short; at least 1d"), ("x", "`x` is not")]
+    {
+        let error = with(&audit(text), &[]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn machines_of_a_higher_origin_replace_those_of_a_lower_one() {
     let dir = tempfile::tempdir().unwrap();
     let flags = Up { nodes: Some("2x2x1GiB".into()), ..file(dir.path(), "gpus = \"4x16GiB\"") };
@@ -149,7 +164,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
             "log = \"info\"\nstate-dir = \"x\"",
             "line 2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are cluster_name, "),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are audit_kept, "),
         ("log = 7", "line 1: `log` takes \"text\""),
         ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
         ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
@@ -291,6 +306,8 @@ fn help_of_up() {
                                                7d,tumbling [default: none]
               --usage-half-life <SPAN>         After how long past use counts half, such as 1d [default:
                                                never]
+              --events-kept <SPAN>             How long events are kept [default: 90d]
+              --audit-kept <SPAN>              How long the audit log is kept [default: 400d]
           -h, --help                           Print help
 
         Login provider:

@@ -152,6 +152,7 @@ async fn open(
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
+        kept: config.kept,
     };
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;

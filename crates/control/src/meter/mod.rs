@@ -23,6 +23,7 @@ pub(crate) use tiers::read;
 use crate::handle::Shared;
 use crate::options::{Clock, NodeSpec};
 use crate::past;
+use crate::retention::{Kept, Retention};
 use crate::view::View;
 use idle::Idle;
 use tiers::Tiers;
@@ -40,6 +41,7 @@ pub(crate) struct Meter {
     last: Last,
     idle: Idle,
     tiers: Tiers,
+    retention: Retention,
     /// The hour in which the past was last forgotten.
     forgot_at: Instant,
 }
@@ -60,10 +62,12 @@ impl Meter {
         clock: Arc<dyn Clock>,
         nodes: Vec<NodeSpec>,
         idle: watch::Sender<IdleSince>,
+        kept: Kept,
     ) -> Self {
         let last = Last { at: clock.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
-        Self { shared, clock, nodes, last, idle, tiers, forgot_at: Instant(0) }
+        let retention = Retention::new(kept);
+        Self { shared, clock, nodes, last, idle, tiers, retention, forgot_at: Instant(0) }
     }
 
     /// Never ends by itself.
@@ -110,6 +114,8 @@ impl Meter {
             past::forget(&self.shared.store, now).await?;
             self.forgot_at = used::hour(now);
         }
+        let newest = self.shared.view.load().event_seq;
+        self.retention.forget_some(&self.shared.store, newest, now).await?;
         self.tiers.roll_up(&self.shared.store, now).await
     }
 }

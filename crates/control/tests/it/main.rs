@@ -18,6 +18,7 @@ mod pools;
 mod postgres;
 mod refusals;
 mod restart;
+mod retention;
 mod secrets;
 mod topologies;
 mod usage;

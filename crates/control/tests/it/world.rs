@@ -317,6 +317,7 @@ async fn open(
         policy: policy.clone(),
         clock: Arc::new(clock.clone()),
         unseal: Arc::new(unseal),
+        kept: control::Kept::default(),
     };
     Service::open(options).await.unwrap()
 }

@@ -237,6 +237,29 @@ pub(super) async fn the_event_log_only_grows(lab: &Lab) {
     }
 }
 
+pub(super) async fn a_log_forgets_its_oldest_rows_and_never_its_newest(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let row = |at| AuditRow { at: Instant(at), ..AuditRow::default() };
+    store.apply(&[Change::Audit(row(1)), Change::Audit(row(2))]).await.unwrap();
+    let seqs = async |log| {
+        let rows = store.oldest(log, 9).await.unwrap();
+        rows.into_iter().map(|(seq, _)| seq).collect::<Vec<_>>()
+    };
+    let all = seqs(Log::Events).await;
+    store
+        .apply(&[Change::LogKeptFrom(Log::Events, 2), Change::LogGone(Log::Events)])
+        .await
+        .unwrap();
+    assert_eq!(seqs(Log::Events).await, all[1..]);
+    for (log, left) in [(Log::Events, *all.last().unwrap()), (Log::Audit, 2)] {
+        store.apply(&[Change::LogKeptFrom(log, 99), Change::LogGone(log)]).await.unwrap();
+        assert_eq!(seqs(log).await, [left]);
+    }
+    store.apply(&[Change::Audit(row(3))]).await.unwrap();
+    assert_eq!(seqs(Log::Audit).await, [2, 3], "no position is given out twice");
+    assert_eq!(store.load().await.unwrap().last_event_seq, *all.last().unwrap());
+}
+
 pub(super) async fn a_text_with_a_nul_is_kept_without_it(lab: &Lab) {
     let (store, _) = lab.filled().await;
     let row = EventRow { message: "a\0b".to_owned(), ..event(5, None) };

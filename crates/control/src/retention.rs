@@ -1,0 +1,100 @@
+//! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record, and
+//! that nobody waits for it: a few rows at a time, beside the dispatcher.
+
+use store::{AuditDetail, AuditRow, Change, Log, Store};
+use units::Instant;
+
+use crate::org::SYSTEM;
+
+/// Rows that are forgotten in one transaction.
+const AT_ONCE: u32 = 1000;
+/// Most events that are kept, however young.
+const EVENTS_MAX: u64 = 1_000_000;
+const DAY_MS: u64 = 86_400_000;
+
+/// How long rows of the logs are kept, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Events; and at most a million of them.
+    pub events_ms: u64,
+    /// Rows of the audit log.
+    pub audit_ms: u64,
+}
+
+/// 90 days of events, and 400 days of the audit log: a year and a month.
+impl Default for Kept {
+    fn default() -> Self {
+        Self { events_ms: 90 * DAY_MS, audit_ms: 400 * DAY_MS }
+    }
+}
+
+/// Forgets what is older, once a day.
+pub(crate) struct Retention {
+    kept: Kept,
+    /// The day in which it was last begun, and the logs that are not done yet.
+    day: u64,
+    due: Vec<Log>,
+}
+
+impl Retention {
+    pub(crate) const fn new(kept: Kept) -> Self {
+        Self { kept, day: 0, due: Vec::new() }
+    }
+
+    /// Forgets some rows, if there are any to forget. `newest` is the position of the newest event.
+    pub(crate) async fn forget_some(
+        &mut self,
+        store: &Store,
+        newest: u64,
+        now: Instant,
+    ) -> Result<(), store::Error> {
+        if self.day != now.0 / DAY_MS {
+            self.day = now.0 / DAY_MS;
+            self.due = vec![Log::Events, Log::Audit];
+        }
+        for log in self.due.clone() {
+            if self.forget_of(store, log, newest, now).await? < AT_ONCE as usize {
+                self.due.retain(|due| *due != log);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets some rows of a log; how many.
+    async fn forget_of(
+        &self,
+        store: &Store,
+        log: Log,
+        newest: u64,
+        now: Instant,
+    ) -> Result<usize, store::Error> {
+        let (name, kept_ms, rows_max) = match log {
+            Log::Events => ("events", self.kept.events_ms, EVENTS_MAX),
+            Log::Audit => ("audit", self.kept.audit_ms, u64::MAX),
+        };
+        let old = Instant(now.0.saturating_sub(kept_ms));
+        // One more than go, which stays: it may be the newest.
+        let rows = store.oldest(log, AT_ONCE + 1).await?;
+        let goes =
+            |(seq, at): &&(u64, Instant)| *at < old || seq.saturating_add(rows_max) <= newest;
+        let count = rows.iter().take_while(goes).count().min(rows.len().saturating_sub(1));
+        let (Some((first, _)), Some((from, _))) = (rows.first(), rows.get(count)) else {
+            return Ok(0);
+        };
+        if count == 0 {
+            return Ok(0);
+        }
+        let row = AuditRow {
+            at: now,
+            who: SYSTEM.to_owned(),
+            what: format!("{name}.delete"),
+            target: format!("{first} to {}, after {} days", from - 1, kept_ms / DAY_MS),
+            result: "ok".to_owned(),
+            detail: AuditDetail::default(),
+        };
+        store
+            .apply(&[Change::LogKeptFrom(log, *from), Change::LogGone(log), Change::Audit(row)])
+            .await?;
+        Ok(count)
+    }
+}
