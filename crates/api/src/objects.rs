@@ -91,7 +91,7 @@ impl State {
         name: &str,
         body: &F,
     ) -> Result<Item<F>, Fault> {
-        self.create(by, (NewId::Given(id), scope, ""), name, body).await
+        self.create(by, (NewId::Given(id), scope, "", None), name, body).await
     }
 
     /// Creates one that ends with its owner, `<kind>/<id>`; names are taken within the owner.
@@ -104,13 +104,24 @@ impl State {
         body: &F,
     ) -> Result<Item<F>, Fault> {
         let id = if F::NUMBERED { NewId::Number } else { NewId::Any };
-        self.create(by, (id, scope, owner), name, body).await
+        self.create(by, (id, scope, owner, None), name, body).await
+    }
+
+    /// The same, and ends the oldest of the owner when there are more than that.
+    pub(crate) async fn make_newest<F: Family>(
+        &self,
+        by: &Caller,
+        (owner, most): (&str, usize),
+        name: &str,
+        body: &F,
+    ) -> Result<Item<F>, Fault> {
+        self.create(by, (NewId::Any, Scope::Tenant, owner, Some(most)), name, body).await
     }
 
     async fn create<F: Family>(
         &self,
         by: &Caller,
-        (id, scope, owner): (NewId, Scope, &str),
+        (id, scope, owner, newest): (NewId, Scope, &str, Option<usize>),
         name: &str,
         body: &F,
     ) -> Result<Item<F>, Fault> {
@@ -121,6 +132,7 @@ impl State {
             owner: owner.to_owned(),
             name: name.to_owned(),
             body: document(body)?,
+            newest,
         };
         Ok(Item::of(&self.asked_by(by).create_object(&by.subject, new).await?)?)
     }

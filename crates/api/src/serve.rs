@@ -1,7 +1,7 @@
 //! Listening and stopping. Owns: connections, how many there are and how long they may be silent,
 //! and a shutdown that answers what has been asked and ends streams.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
 use crate::Tls;
@@ -108,6 +109,26 @@ async fn accept(
 #[derive(Clone)]
 pub(crate) struct Place(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
 
+/// What whoever speaks http to a server that speaks https is told.
+const PLAIN: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+    {\"code\":400,\"message\":\"this server speaks https; ask again with https:// in place of http://\"}\n";
+/// Bytes of a plain request that are read before it is answered: closing on unread ones would take the
+/// answer with it.
+const PLAIN_BYTES: usize = 16 << 10;
+
+/// The connection, encrypted. Whoever begins with the name of a method speaks plain http, and hears
+/// what to do.
+async fn encrypt(mut stream: TcpStream, tls: &Tls) -> io::Result<TlsStream<TcpStream>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
+        let read = stream.read(&mut vec![0; PLAIN_BYTES]).await?;
+        stream.write_all(PLAIN.as_bytes()).await?;
+        stream.shutdown().await?;
+        return Err(io::Error::other(format!("{read} bytes of plain http")));
+    }
+    tls.acceptor.accept(stream).await
+}
+
 /// A connection and what it needs.
 struct Connection {
     router: Router,
@@ -120,7 +141,7 @@ impl Connection {
     async fn begin(self, stream: TcpStream, tls: Option<Tls>) {
         let Some(tls) = tls else { return self.answer(stream).await };
         let address = self.address;
-        match tokio::time::timeout(HANDSHAKE_WAIT, tls.acceptor.accept(stream)).await {
+        match tokio::time::timeout(HANDSHAKE_WAIT, encrypt(stream, &tls)).await {
             Ok(Ok(stream)) => self.answer(stream).await,
             Ok(Err(error)) => tracing::debug!(%address, "no TLS came about: {error}"),
             Err(_) => tracing::debug!(%address, "no TLS came about in time"),

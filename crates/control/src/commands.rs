@@ -156,6 +156,7 @@ impl State {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         admission::workload(&spec, engine)?;
+        self.secrets_exist(&spec)?;
         self.settle_places(project, &mut spec)?;
         admission::one_more_workload(self.workloads.len())?;
         let being_deleted =
@@ -170,6 +171,22 @@ impl State {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
         }
         Ok(Subject::Workload(id))
+    }
+
+    /// The credentials of a workload are still there; nobody deletes them from now on.
+    fn secrets_exist(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+        let gone = |object: &str| {
+            let (kind, id) = object.split_once('/').unwrap_or((object, ""));
+            self.objects.get(kind, id).is_none()
+        };
+        match spec.secrets().find(|secret| gone(&secret.object)) {
+            Some(secret) => Err(Error::NotFound {
+                what: "credential",
+                name: secret.named.clone(),
+                hint: "it was deleted".to_owned(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// A workload that people know; its revisions are not theirs to stop.

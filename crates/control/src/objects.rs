@@ -15,7 +15,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::Error;
-use crate::state::State;
+use crate::state::{State, Workload};
+use crate::view::Phase;
 
 /// Most living objects of a kind.
 const OBJECTS_MAX: usize = 50_000;
@@ -135,6 +136,9 @@ pub struct NewObject {
     pub name: String,
     /// Everything else.
     pub body: Value,
+    /// How many of the kind its owner may have: the oldest end for a new one. None: it is refused
+    /// when there are too many.
+    pub newest: Option<usize>,
 }
 
 impl fmt::Debug for NewObject {
@@ -387,6 +391,22 @@ impl State {
         }
     }
 
+    /// No workload that runs, or may run again, gets its secrets.
+    fn object_is_not_needed(&self, object: &Object) -> Result<(), Error> {
+        let key = object.key();
+        let needs = |workload: &&Workload| {
+            !matches!(workload.phase, Phase::Completed | Phase::Failed)
+                && workload.spec.secrets().any(|secret| secret.object == key)
+        };
+        match self.workloads.values().find(needs) {
+            Some(user) => Err(Error::conflict(format!(
+                "workload `{}` uses it; delete the workload first",
+                user.spec.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// One more is not too many.
     fn may_be_one_more(&self, new: &NewObject) -> Result<(), Error> {
         let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
@@ -442,7 +462,21 @@ impl State {
         self.object_name_is_free(&object)?;
         self.named_exist(&object)?;
         self.last_object_seq = seq;
-        Ok(self.put_object(object))
+        let made = self.put_object(object);
+        if let Some(most) = new.newest {
+            self.end_oldest(&made, most);
+        }
+        Ok(made)
+    }
+
+    /// Ends the oldest of the kind that belong to the same owner, until there are no more than that.
+    fn end_oldest(&mut self, made: &Object, most: usize) {
+        let mut all = self.objects.all(&made.kind);
+        all.retain(|other| other.owner == made.owner);
+        let many = all.len().saturating_sub(most);
+        for object in &all[..many] {
+            self.end_object(&made.created_by, object);
+        }
     }
 
     pub(crate) fn update_object(
@@ -478,6 +512,7 @@ impl State {
     ) -> Result<Arc<Object>, Error> {
         let object = self.object(kind, id)?;
         self.object_is_not_named(&object)?;
+        self.object_is_not_needed(&object)?;
         self.end_object(by, &object);
         Ok(object)
     }

@@ -500,6 +500,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         released_at: None,
         setbacks: 0,
         failures: 0,
+        written: Some(Box::new(row.clone())),
     })
 }
 

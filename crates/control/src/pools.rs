@@ -331,7 +331,7 @@ impl State {
         self.label_is_free(&settings, None)?;
         let body = body(&settings)?;
         let (owner, scope) = (String::new(), Scope::Cluster);
-        let new = NewObject { kind: KIND, id: NewId::Any, scope, owner, name, body };
+        let new = NewObject { kind: KIND, id: NewId::Any, scope, owner, name, body, newest: None };
         let object = self.create_object(by, new)?;
         self.add_pool(object.clone())?;
         self.settle_pools()?;
@@ -468,7 +468,15 @@ impl State {
             None => {
                 let (owner, scope) = (String::new(), Scope::Cluster);
                 let name = name.to_owned();
-                let new = NewObject { kind: LABELS, id: NewId::Any, scope, owner, name, body };
+                let new = NewObject {
+                    kind: LABELS,
+                    id: NewId::Any,
+                    scope,
+                    owner,
+                    name,
+                    body,
+                    newest: None,
+                };
                 self.create_object(by, new)?
             }
         };

@@ -64,15 +64,24 @@ impl State {
         self.cluster.pods().len() > CHECKED_MAX || self.cluster.verify() == Ok(())
     }
 
-    fn changes(&self, outbox: &Outbox) -> Vec<Change> {
+    /// What has changed, as rows. A pod that stands as it was written is not written again: a revision
+    /// may have many that are not wanted.
+    fn changes(&mut self, outbox: &Outbox) -> Vec<Change> {
         let mut changes = outbox.changes.clone();
-        for workload in outbox.workloads.iter().filter_map(|id| self.workloads.get(id)) {
-            let state = persist::workload_state(workload, None);
-            changes.push(Change::WorkloadState(workload.id, state));
-            for pod in &workload.pods {
+        for id in &outbox.workloads {
+            let Some(workload) = self.workloads.get(id) else { continue };
+            changes.push(Change::WorkloadState(*id, persist::workload_state(workload, None)));
+            let row = |pod| {
                 let place = self.occupancy(pod);
-                let row = persist::pod_row(workload, pod, &place, |node| self.node_name(node));
-                changes.push(Change::Pod(row));
+                persist::pod_row(workload, pod, &place, |node| self.node_name(node))
+            };
+            let rows: Vec<_> = workload.pods.iter().map(row).collect();
+            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
+            for (pod, row) in pods.zip(rows) {
+                if pod.written.as_deref() != Some(&row) {
+                    pod.written = Some(Box::new(row.clone()));
+                    changes.push(Change::Pod(row));
+                }
             }
         }
         let rows = outbox.events.iter().map(|(event, project)| persist::event_row(event, *project));

@@ -34,7 +34,7 @@ impl State {
             departments: BTreeMap::new(),
             projects: BTreeMap::new(),
             workloads: BTreeMap::new(),
-            objects: crate::Objects::default(),
+            objects: crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?,
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
             shares: BTreeMap::new(),
@@ -56,7 +56,6 @@ impl State {
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),
         };
-        state.objects = crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?;
         state.add_pools()?;
         state.add_topologies()?;
         state.add_nodes(nodes);

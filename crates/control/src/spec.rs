@@ -194,6 +194,11 @@ impl WorkloadSpec {
         std::iter::once(&self.pods).chain(&self.more)
     }
 
+    /// What its pods get of credentials.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretUse> {
+        self.sets().flat_map(|set| &set.pod.secrets)
+    }
+
     /// The set of the pod with this number, and its number there.
     #[must_use]
     pub fn set_of(&self, number: usize) -> (&PodSet, usize) {

@@ -121,6 +121,8 @@ pub(crate) struct Pod {
     /// they are not stored.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
+    /// As it was written last.
+    pub(crate) written: Option<Box<store::PodRow>>,
 }
 
 impl Pod {
@@ -144,6 +146,7 @@ impl Pod {
             released_at: None,
             setbacks: 0,
             failures: 0,
+            written: None,
         }
     }
 

@@ -35,6 +35,7 @@ pub fn new_topology(name: String, levels: &[String]) -> NewObject {
         owner: String::new(),
         name,
         body: json!({ "levels": levels }),
+        newest: None,
     }
 }
 

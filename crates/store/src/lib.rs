@@ -17,6 +17,7 @@ mod read;
 mod rows;
 mod schema;
 mod serving;
+mod share;
 mod spec;
 mod sqlite;
 mod statement;
@@ -37,9 +38,10 @@ pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
     DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, NodeTypesBody, ObjectRow,
     PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, RulesBody,
-    SampleFilter, SampleRow, ShareBody, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody};
+pub use share::ShareBody;
 pub use spec::{
     GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,
     TopologyUseBody, WorkloadSpecBody,

@@ -32,7 +32,7 @@ pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
 pub(crate) use secrets::{MODE_DEFAULT, take_secrets};
-pub(crate) use usage::{Usage, ids_of, keys, living};
+pub(crate) use usage::{Usage, ids_of, keys};
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;

@@ -76,13 +76,6 @@ impl Usage {
     }
 }
 
-/// A workload among its users that runs, or may run again.
-pub(crate) fn living(usage: &AssetUsageInfo) -> Option<&WorkloadRefAndStatus> {
-    let AssetUsageInfo { workspaces, trainings, distributed, inferences, .. } = usage;
-    let mut all = [workspaces, trainings, distributed, inferences].into_iter().flatten();
-    all.find(|user| !matches!(user.status.as_str(), "Completed" | "Failed"))
-}
-
 fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
     WorkloadRefAndStatus {
         id: workload.id.to_string(),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use api_types::TokenResponse;
 use auth::{Identity, PasswordHash, Principal, hash_secret, secret_matches};
 use axum::http::StatusCode;
-use control::Scope;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
@@ -72,7 +71,6 @@ pub(super) async fn begin(
 ) -> Result<TokenResponse, Fault> {
     let (principal, name) = (Principal::User(user.object.id.clone()), &user.object.name);
     let caller = Caller::new(principal.clone(), name, origin.clone());
-    end_oldest(server, &caller, &principal).await?;
     let own = auth::new_secret().map_err(Fault::internal)?;
     let (secret, secrets) = next_secrets(&own)?;
     let now = server.now();
@@ -80,26 +78,12 @@ pub(super) async fn begin(
     let session = Session { expires_at_ms: end.0, password_mark, by_provider, secrets };
     let label = uuid::Uuid::new_v4().to_string();
     let owner = principal.to_string();
-    let made = server.make_owned(&caller, Scope::Tenant, &owner, &label, &session).await?;
+    let made = server.make_newest(&caller, (&owner, SESSIONS_MAX), &label, &session).await?;
     logged_in(server, &principal, name, origin).await?;
     let proof = made.object.id.clone();
     let refresh = format!("{proof}.{secret}");
     let identity = Identity { name: name.clone(), principal: owner, proof };
     Ok(response(server.authority.issue_until(identity, now, end), Some(refresh)))
-}
-
-/// Ends the sessions that are over, and the oldest when there are many.
-async fn end_oldest(server: &Server, caller: &Caller, principal: &Principal) -> Result<(), Fault> {
-    let owner = principal.to_string();
-    let mut own = server.all::<Session>()?;
-    own.retain(|session| session.object.owner == owner);
-    let many = own.len().saturating_sub(SESSIONS_MAX - 1);
-    for (number, session) in own.iter().enumerate() {
-        if number < many || session.body.expires_at_ms <= server.now().0 {
-            server.end::<Session>(caller, &session.object.id).await?;
-        }
-    }
-    Ok(())
 }
 
 /// What the next refresh token of a session says, and what is kept of it.

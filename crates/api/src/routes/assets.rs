@@ -6,9 +6,7 @@ use api_types::{
     S3AssetSpec, SecretAssetSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
-use auth::Resource;
 use axum::extract::{Path, State as FromState};
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::Value;
 
@@ -254,13 +252,6 @@ pub(super) async fn delete<S: AssetSpec>(
 ) -> Result<NoContent, Fault> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Delete, S::RESOURCE, &before.object)?;
-    if S::RESOURCE == Resource::Credentials
-        && let Some(user) =
-            assets::living(&Usage::new(&state, &state.control.view(), None)?.of(&id))
-    {
-        let why = format!("workload `{}` uses it; delete the workload first", user.name);
-        return Err(Fault::new(StatusCode::CONFLICT, why));
-    }
     state.remove::<Stored<S>>(&caller, &id).await?;
     Ok(NoContent)
 }

@@ -118,13 +118,14 @@ async fn manual(Path(name): Path<String>) -> Result<PlainText, Fault> {
 }
 
 /// Where this server was asked, as far as that can stand in a script.
-fn own_url(headers: &HeaderMap) -> Result<String, Fault> {
+fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, Fault> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
     if host.is_empty() || !host.chars().all(plain) {
         return Err(Fault::bad("the header `host` does not say where this server is"));
     }
-    Ok(format!("http://{host}"))
+    let scheme = state.url.split_once("://").map_or("http", |(scheme, _)| scheme);
+    Ok(format!("{scheme}://{host}"))
 }
 
 fn is_served(system: System) -> Result<(), Fault> {
@@ -133,19 +134,21 @@ fn is_served(system: System) -> Result<(), Fault> {
 }
 
 async fn installer(
+    FromState(state): FromState<Shared>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
 ) -> Result<PlainText, Fault> {
     is_served(system)?;
-    Ok(PlainText(INSTALLER.replace("@URL@", &own_url(&headers)?).into()))
+    Ok(PlainText(INSTALLER.replace("@URL@", &own_url(&state, &headers)?).into()))
 }
 
 async fn commands(
+    FromState(state): FromState<Shared>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
 ) -> Result<PlainText, Fault> {
     is_served(system)?;
-    let url = own_url(&headers)?;
+    let url = own_url(&state, &headers)?;
     let line = format!("curl -fsSL {url}/api/v1/cli-exposer/installer/{} | sh\n", system.name);
     Ok(PlainText(line.into()))
 }

@@ -124,17 +124,24 @@ async fn a_certificate_replaced_under_load_loses_no_request() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_or_is_not_believed_gets_nothing() {
+async fn plain_http_is_told_what_to_do() {
     let server = Server::new().await;
     let authority = Authority::new();
     let (certificate, key) = authority.files();
     let port = listen(&server, Some(Tls::open(&certificate, &key).unwrap())).await;
-    let mut plain = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    let mut answer = Vec::new();
-    // It may be reset as well as closed.
-    let _ended = plain.read_to_end(&mut answer).await;
-    assert!(!answer.windows(4).any(|part| part == b"HTTP"), "{answer:?}");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("https://"), "{answer}");
+}
+
+#[tokio::test]
+async fn who_does_not_believe_the_certificate_gets_nothing() {
+    let server = Server::new().await;
+    let authority = Authority::new();
+    let (certificate, key) = authority.files();
+    let port = listen(&server, Some(Tls::open(&certificate, &key).unwrap())).await;
     let stranger = Authority::new();
     let error = ask(&stranger.trusted(), port).await.unwrap_err().to_string();
     assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");

@@ -1,9 +1,9 @@
-//! The certificate while the server runs: taken anew when its files are replaced, or on SIGHUP.
+//! The certificate while the server runs: taken anew when its files are replaced, or on SIGHUP, where
+//! that is not what ends it.
 
 use std::time::Duration;
 
 use control::{Clock as _, SystemClock};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::config::Config;
 use super::up::chain;
@@ -21,12 +21,12 @@ pub(super) fn open(config: &Config) -> Result<Option<api::Tls>, Error> {
 
 /// Follows the files for as long as the server lives.
 pub(super) fn follow(tls: api::Tls) -> Result<(), Error> {
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut hangup = super::up::hangup(!super::up::has_terminal())?;
     warn(&tls);
     tokio::spawn(async move {
         loop {
             let taken = tokio::select! {
-                _ = hangup.recv() => tls.reload().map(|()| true),
+                () = super::up::told(&mut hangup) => tls.reload().map(|()| true),
                 () = tokio::time::sleep(LOOK) => tls.reload_if_changed(),
             };
             match taken {

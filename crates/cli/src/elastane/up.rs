@@ -5,7 +5,7 @@
 //! ```
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use control::{Clock as _, NodeSpec, SystemClock};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::Up;
 use super::config::{self, Config};
@@ -244,16 +244,38 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Ends the server, and nothing else, on Ctrl-C or SIGTERM. Tells whether that is what happened.
+/// Whether somebody began the server in a terminal: then SIGHUP says that this was closed, and ends it
+/// as Ctrl-C does. Else it is a service, and SIGHUP says what it says to those.
+pub(super) fn has_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
+/// SIGHUP, if it is `wanted`.
+pub(super) fn hangup(wanted: bool) -> Result<Option<Signal>, Error> {
+    Ok(wanted.then(|| signal(SignalKind::hangup())).transpose()?)
+}
+
+/// Returns when the signal comes; never, if it is not waited for.
+pub(super) async fn told(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the server, and nothing else, on Ctrl-C, SIGTERM, or the end of its terminal. Tells whether that
+/// is what happened.
 fn stop_on_signals(shutdown: api::Shutdown) -> Result<Arc<AtomicBool>, Error> {
     let by_signal = Arc::new(AtomicBool::new(false));
     let told = by_signal.clone();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = hangup(has_terminal())?;
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            () = self::told(&mut hangup) => {}
         }
         told.store(true, Ordering::Relaxed);
         shutdown.trigger();

@@ -101,6 +101,19 @@ async fn replicas_come_one_by_one_and_each_has_its_port() {
 }
 
 #[tokio::test]
+async fn replicas_that_stand_as_they_did_are_not_written_again() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 1, 100)).await;
+    w.becomes("svc Running 1/1").await;
+    w.refuse_same_pods().await;
+    scale(&w, newest(&w, "svc"), &[0, 1]).await;
+    w.becomes("svc Running 2/2").await;
+    w.restart().await;
+    scale(&w, newest(&w, "svc"), &[0, 7]).await;
+    w.until("0 and 7", |_| numbers(&w, "svc") == [0, 7]).await;
+}
+
+#[tokio::test]
 async fn what_finds_no_place_waits_and_the_others_serve() {
     let w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, inference("svc", 1, 3, 3)).await;

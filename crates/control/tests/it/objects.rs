@@ -10,7 +10,8 @@ use crate::world::{World, nodes};
 fn new(name: &str, scope: Scope) -> NewObject {
     let body = json!({"n": 0, "secrets": {"hash": "hush"}});
     let owner = String::new();
-    NewObject { kind: "asset", id: NewId::Any, scope, owner, name: name.to_owned(), body }
+    let (id, name) = (NewId::Any, name.to_owned());
+    NewObject { kind: "asset", id, scope, owner, name, body, newest: None }
 }
 
 async fn make(w: &World, name: &str, scope: Scope) -> Result<Arc<Object>, Error> {
@@ -196,4 +197,21 @@ async fn every_change_is_on_record_and_secrets_end_with_their_object() {
     let body: String =
         sqlx::query_scalar("SELECT body FROM objects").fetch_one(&mut db).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"n": 0}));
+}
+
+#[tokio::test]
+async fn the_oldest_of_an_owner_ends_for_a_new_one_also_of_many_at_once() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let owner = w.handle.create_object("ann", new("owner", Scope::Tenant)).await.unwrap();
+    let session = |name: &str| NewObject {
+        kind: "session",
+        owner: owner.key(),
+        newest: Some(2),
+        ..new(name, Scope::Tenant)
+    };
+    let names = ["a", "b", "c", "d"];
+    let all = names.map(|name| w.handle.create_object("ann", session(name)));
+    futures_util::future::try_join_all(all).await.unwrap();
+    let left = w.handle.view().objects.all("session");
+    assert_eq!(left.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["c", "d"]);
 }

@@ -14,6 +14,7 @@ async fn credential(w: &World, secrets: &str) -> String {
         owner: String::new(),
         name: "keys".to_owned(),
         body: json!({ "secrets": secrets }),
+        newest: None,
     };
     w.handle.create_object("ann", new).await.unwrap().key()
 }
@@ -70,22 +71,35 @@ async fn a_run_gets_what_its_credential_keeps_when_it_starts_also_after_a_crash(
 
 #[tokio::test]
 async fn a_credential_that_cannot_be_used_is_named_and_nothing_starts() {
-    for (secrets, deleted, why) in [
-        ("sealed with a lost key", false, "credential `keys` cannot be opened: credential/"),
-        ("{}", false, "credential `keys` has no value `k` any more"),
-        ("{}", true, "was deleted; submit it again with another"),
+    for (secrets, why) in [
+        ("sealed with a lost key", "credential `keys` cannot be opened: credential/"),
+        ("{}", "credential `keys` has no value `k` any more"),
     ] {
         let w = World::new(nodes(1, 1), &[1]).await;
         let object = credential(&w, secrets).await;
-        if deleted {
-            let id = object.split_once('/').unwrap().1;
-            w.handle.delete_object("ann", "credential", id).await.unwrap();
-        }
         let spec = WorkloadSpec { backoff_limit: 0, ..using(&object) };
         let made = w.submit(1, spec).await;
         w.phase("t", Phase::Failed).await;
         let said: Vec<_> = w.events(made.id).await.into_iter().map(|event| event.message).collect();
         assert!(said.iter().any(|text| text.contains(why)), "{why}: {said:?}");
         assert_eq!(w.engine.known(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_credential_outlives_who_needs_it_and_is_needed_by_nobody_after() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let object = credential(&w, r#"{"k":"one"}"#).await;
+    let delete = || w.handle.delete_object("ann", "credential", object.split_once('/').unwrap().1);
+    w.submit(1, using(&object)).await;
+    let refused = delete().await.unwrap_err().to_string();
+    assert_eq!(refused, "workload `t` uses it; delete the workload first");
+    w.delete("t").await;
+    w.becomes("").await;
+    // Of two at once only one comes about.
+    let (deleted, made) = tokio::join!(delete(), w.handle.submit(1, using(&object)));
+    assert!(deleted.is_ok() != made.is_ok(), "{deleted:?} {made:?}");
+    if let Err(gone) = made {
+        assert!(gone.to_string().starts_with("no credential `keys`"), "{gone}");
     }
 }

@@ -230,6 +230,18 @@ impl World {
         db.close().await.unwrap();
     }
 
+    /// Makes the database refuse pods that stand as they were written.
+    pub(crate) async fn refuse_same_pods(&self) {
+        let file = self.dir.path().join("elastane.db");
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file);
+        let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+        let sql = "CREATE TRIGGER same BEFORE UPDATE ON pods
+            WHEN OLD.body = NEW.body AND OLD.generation = NEW.generation
+            BEGIN SELECT RAISE(ABORT, 'the same again'); END";
+        sqlx::query(sql).execute(&mut db).await.unwrap();
+        db.close().await.unwrap();
+    }
+
     pub(crate) async fn submit(&self, project: u64, spec: WorkloadSpec) -> Arc<WorkloadView> {
         self.handle.submit(project, spec).await.unwrap()
     }
