@@ -2,6 +2,7 @@
 //! Refuses to know: how that is played forward.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api_types::StartEstimate;
 use control::view::{Phase, View, WorkloadKind, WorkloadView};
@@ -12,7 +13,10 @@ use units::Instant;
 
 use crate::Server;
 use crate::edge::Fault;
+use crate::identity::aside;
 
+/// How long an estimate waits for its turn: an explanation is of use without it.
+const TURN_WAIT: Duration = Duration::from_secs(2);
 /// Fewest that have to have ended before others are taken to run as long.
 const SAMPLES_MIN: usize = 5;
 /// The earliest start supposes that all run as long as this part of those before them, in percent.
@@ -20,7 +24,7 @@ const SHORT_PERCENT: usize = 25;
 /// And the latest start, this part.
 const LONG_PERCENT: usize = 75;
 
-/// Between which times a workload may start, if it waits.
+/// Between which times a workload may start, if it waits and the server has the time to find out.
 pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
@@ -28,8 +32,9 @@ pub(crate) async fn start_estimate(
     if workload.pending.is_empty() {
         return Ok(None);
     }
-    let turn = state.forecasting.acquire().await;
-    let _turn = turn.map_err(Fault::internal)?;
+    let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
+    let Ok(turn) = turn else { return Ok(None) };
+    let turn = turn.map_err(Fault::internal)?;
     let seen = state.control.scheduling_state().await?;
     let view = state.control.view();
     let (project, name) = (workload.project_name.clone(), workload.spec.name.clone());
@@ -37,7 +42,7 @@ pub(crate) async fn start_estimate(
         let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
         estimate(&scenario, &History::of(&view), (&project, &name), seen.now)
     };
-    let estimate = tokio::task::spawn_blocking(work).await.map_err(Fault::internal)?;
+    let (estimate, _turn) = aside(turn, work).await?;
     Ok(Some(estimate?))
 }
 

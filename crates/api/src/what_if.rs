@@ -5,7 +5,7 @@ use api_types::{CreationRequest, PodFate, Search, WouldDo, WouldHappen, WouldWai
 use control::view::WorkloadKind;
 use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
 use sim::scenario::amount::{Count, Size};
-use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Workload};
+use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Submit, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
 use uuid::Uuid;
@@ -13,10 +13,11 @@ use uuid::Uuid;
 use crate::convert;
 use crate::edge::Fault;
 
-/// Most pods that may be asked for at once; a scenario of one's own may have more.
+/// Most steps, pods and nodes of a question; a scenario of one's own may have more.
+const STEPS_MAX: usize = 100;
 const PODS_MAX: u64 = 10_000;
-/// Most nodes that may be added at once.
-const NODES_MAX: u32 = 1_000;
+const NODES_MAX: u64 = 1_000;
+const ELSEWHERE: &str = "for `elastane simulate --from` a snapshot";
 /// Workloads whose waiting is explained at length.
 const EXPLAINED_MAX: usize = 5;
 
@@ -74,35 +75,47 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
     })
 }
 
-/// Adds the steps that are asked for.
-pub(crate) fn add_steps(to: &mut Scenario, steps: &[serde_json::Value]) -> Result<(), Fault> {
-    for (at, step) in steps.iter().enumerate() {
+/// The steps that are asked for, and then what is submitted.
+pub(crate) fn steps(
+    asked: &[serde_json::Value],
+    submitted: Vec<At<Workload>>,
+) -> Result<Vec<Step>, Fault> {
+    if asked.len() > STEPS_MAX {
+        let why = format!("{} are too many; more than {STEPS_MAX} are {ELSEWHERE}", asked.len());
+        return Err(Fault::field("steps", why));
+    }
+    let mut steps = Vec::new();
+    for (at, step) in asked.iter().enumerate() {
         let name = format!("steps[{at}]");
         let step = Step::read(&step.to_string())
             .map_err(|error| Fault::field(&name, error.message().to_owned()))?;
-        check(&step).map_err(|why| Fault::field(&name, why))?;
-        to.steps.push(At::from(step));
+        if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
+            let why = format!("`advance`, `cycles` and `expect` are {ELSEWHERE}");
+            return Err(Fault::field(&name, why));
+        }
+        steps.push(step);
     }
-    Ok(())
+    if !submitted.is_empty() {
+        let submit = Some(At::from(Submit(submitted)));
+        steps.push(Step { submit, ..Step::default() });
+    }
+    check(&steps)?;
+    Ok(steps)
 }
 
-/// A server answers one question in bounded time; the rest is for `elastane simulate`.
-fn check(step: &Step) -> Result<(), String> {
-    let elsewhere = "for `elastane simulate --from` a snapshot";
-    if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
-        return Err(format!("`advance`, `cycles` and `expect` are {elsewhere}"));
-    }
-    let submitted = step.submit.iter().flat_map(|submit| &submit.0);
-    let pods: u64 = submitted.map(|workload| pods_of(workload)).fold(0, u64::saturating_add);
-    if pods > PODS_MAX {
-        return Err(format!("{pods} pods; more than {PODS_MAX} at once are {elsewhere}"));
-    }
-    match step.add_node.as_ref().and_then(|node| node.count) {
-        Some(count) if count > NODES_MAX => {
-            Err(format!("{count} nodes; more than {NODES_MAX} at once are {elsewhere}"))
+/// A server answers one question in bounded time.
+fn check(steps: &[Step]) -> Result<(), Fault> {
+    let submitted = steps.iter().filter_map(|step| step.submit.as_ref());
+    let pods = submitted.flat_map(|submit| &submit.0).map(|workload| pods_of(workload));
+    let added = steps.iter().filter_map(|step| step.add_node.as_ref());
+    let nodes = added.map(|node| u64::from(node.count.unwrap_or(1)));
+    let (pods, nodes) = (pods.fold(0, u64::saturating_add), nodes.sum::<u64>());
+    for (what, count, most) in [("pods", pods, PODS_MAX), ("nodes", nodes, NODES_MAX)] {
+        if count > most {
+            return Err(Fault::bad(format!("{count} {what}; more than {most} are {ELSEWHERE}")));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 fn pods_of(workload: &Workload) -> u64 {

@@ -147,12 +147,13 @@ impl State {
         }
     }
 
-    fn submit(
-        &mut self,
+    /// A submission as it would be taken in, with the places that its project has for it.
+    pub(crate) fn settled(
+        &self,
         project_id: u64,
         mut spec: WorkloadSpec,
         engine: &dyn Engine,
-    ) -> Result<Subject, Error> {
+    ) -> Result<WorkloadSpec, Error> {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
         admission::workload(&spec, engine)?;
@@ -162,6 +163,16 @@ impl State {
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.unit.name, being_deleted)?;
+        Ok(spec)
+    }
+
+    fn submit(
+        &mut self,
+        project_id: u64,
+        spec: WorkloadSpec,
+        engine: &dyn Engine,
+    ) -> Result<Subject, Error> {
+        let spec = self.settled(project_id, spec, engine)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());

@@ -12,7 +12,8 @@ use units::Instant;
 
 use crate::command::Subject;
 use crate::executor::Executor;
-use crate::handle::{Answer, Look, Request, SchedulingState, Shared};
+use crate::handle::{Answer, Request, Shared};
+use crate::looking::{Look, SchedulingState};
 use crate::meter::IdleSince;
 use crate::options::{Clock, NodeSpec, Unseal};
 use crate::publish::Batch;
@@ -160,14 +161,20 @@ impl Dispatcher {
         if self.stale {
             return;
         }
-        let state = SchedulingState {
-            cluster: self.state.cluster.clone(),
-            policy: self.policy.clone(),
-            now: self.state.now.max(self.clock.now()),
-            workloads: self.state.in_model(),
-        };
         // Whoever asked may have gone.
-        let _ = look.send(Box::new(state));
+        match look {
+            Look::State(to) => {
+                let _ = to.send(Box::new(SchedulingState {
+                    cluster: self.state.cluster.clone(),
+                    policy: self.policy.clone(),
+                    now: self.state.now.max(self.clock.now()),
+                    workloads: self.state.in_model(),
+                }));
+            }
+            Look::Submission { project_id, spec, to } => {
+                let _ = to.send(self.state.settled(project_id, *spec, self.engine.as_ref()));
+            }
+        }
     }
 
     /// Waits a moment for what comes with the first.

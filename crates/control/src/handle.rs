@@ -13,6 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
 use crate::command::{Command, Record};
+use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Event, OrgUnit, PodView, ProjectView, View, WorkloadView};
@@ -28,19 +29,6 @@ pub(crate) enum Answer {
     Workload(Arc<WorkloadView>),
     Object(Arc<Object>),
     Done,
-}
-
-/// What the scheduler sees at one moment, between two decisions.
-#[derive(Debug, Clone)]
-pub struct SchedulingState {
-    /// Nodes, queues, workloads and where their pods are.
-    pub cluster: model::Cluster,
-    /// The knobs.
-    pub policy: sched::Policy,
-    /// When.
-    pub now: units::Instant,
-    /// Where the living workloads are in the cluster.
-    pub workloads: BTreeMap<Uuid, model::WorkloadId>,
 }
 
 /// A command and where its answer goes.
@@ -64,17 +52,14 @@ pub(crate) struct Shared {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) store: store::Store,
     /// One diagnosis at a time: each keeps a core busy.
-    pub(crate) diagnosing: Semaphore,
+    pub(crate) diagnosing: Arc<Semaphore>,
 }
-
-/// Where somebody waits who wants to see what the scheduler sees.
-pub(crate) type Look = oneshot::Sender<Box<SchedulingState>>;
 
 /// The way to the dispatcher. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     requests: mpsc::Sender<Request>,
-    looks: mpsc::Sender<Look>,
+    pub(crate) looks: mpsc::Sender<Look>,
     pub(crate) shared: Arc<Shared>,
     origin: Arc<AuditDetail>,
 }
@@ -374,38 +359,6 @@ impl Handle {
     ) -> Result<(), Error> {
         let (by, node) = (by.to_owned(), node.to_owned());
         self.object(Command::LabelNode { by, node, labels }).await.map(drop)
-    }
-
-    /// What the scheduler sees, as of the last decision. Nothing is changed or written.
-    ///
-    /// # Errors
-    /// The server is stopping, or its state is being built again.
-    pub async fn scheduling_state(&self) -> Result<SchedulingState, Error> {
-        let (look, seen) = oneshot::channel();
-        self.looks.send(look).await.map_err(|_| Error::stopping())?;
-        let state = seen.await.map_err(|_| Error::stopping())?;
-        Ok(*state)
-    }
-
-    /// Why a workload waits, at length, and as of when; none if it does not wait. Worked out on a
-    /// copy, while the server goes on.
-    ///
-    /// # Errors
-    /// The server is stopping, or its state is being built again.
-    pub async fn diagnose(
-        &self,
-        id: Uuid,
-    ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
-        let turn = self.shared.diagnosing.acquire().await;
-        let _turn = turn.map_err(|_| Error::stopping())?;
-        let SchedulingState { cluster, policy, now, workloads } = self.scheduling_state().await?;
-        let Some(&workload) = workloads.get(&id) else { return Ok(None) };
-        let work = move || sched::diagnose(&cluster, workload, now, &policy);
-        let diagnosis = tokio::task::spawn_blocking(work).await;
-        let diagnosis = diagnosis.map_err(|cause| Error::Internal {
-            message: format!("the diagnosis did not come to its end: {cause}"),
-        })?;
-        Ok(diagnosis.map(|diagnosis| (diagnosis, now)))
     }
 
     /// Output of the newest run of a pod (by name; the first pod if none is named).

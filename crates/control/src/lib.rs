@@ -24,6 +24,7 @@ mod handle;
 mod ledger;
 mod lifecycle;
 mod limits;
+mod looking;
 mod meter;
 mod objects;
 mod observe;
@@ -52,7 +53,8 @@ pub mod view;
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
 pub use engine::{Framework, MASTER, SecretPlace, WORKER};
 pub use error::Error;
-pub use handle::{Handle, LogStream, SchedulingState};
+pub use handle::{Handle, LogStream};
+pub use looking::SchedulingState;
 pub use meter::{Look, Subject, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
 pub use objects::{

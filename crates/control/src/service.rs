@@ -54,7 +54,7 @@ impl Service {
             cluster,
             engine: options.engine.clone(),
             store: options.store.clone(),
-            diagnosing: Semaphore::new(1),
+            diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);

@@ -77,9 +77,28 @@ impl Server {
 
 /// Works away from what answers requests. The turn is held to the end, also if nobody waits for it
 /// any more.
-async fn aside<T: Send + 'static>(
+pub(crate) async fn aside<T: Send + 'static>(
     turn: OwnedSemaphorePermit,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<(T, OwnedSemaphorePermit), Fault> {
     tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(Fault::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_turn_is_held_to_the_end_also_if_nobody_waits_for_it_any_more() {
+        let turns = Arc::new(Semaphore::new(1));
+        let turn = turns.clone().acquire_owned().await.unwrap();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let waits = tokio::spawn(aside(turn, move || ended.recv()));
+        tokio::task::yield_now().await;
+        waits.abort();
+        assert!(waits.await.is_err());
+        assert_eq!(turns.available_permits(), 0);
+        end.send(()).unwrap();
+        assert!(turns.acquire().await.is_ok());
+    }
 }

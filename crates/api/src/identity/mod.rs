@@ -22,7 +22,7 @@ use units::Instant;
 pub(crate) use check::Refusal;
 pub(crate) use email::email;
 pub(crate) use grant::grant;
-pub(crate) use hashing::Turns;
+pub(crate) use hashing::{Turns, aside};
 pub(crate) use limit::{Failures, Most, Who};
 pub use provider::LoginProvider;
 pub(crate) use provider::{Asking, start as start_login};

@@ -11,7 +11,7 @@ use control::view::WorkloadKind;
 use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::StreamExt as _;
-use sim::scenario::{At, Step, Submit};
+use sim::scenario::At;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -19,6 +19,7 @@ use super::typed;
 use super::workloads::find;
 use crate::convert;
 use crate::edge::{Body as Asked, Caller, Fault, Html, JsonText, PlainText, parameters};
+use crate::identity::aside;
 use crate::openapi::{Description, Input};
 use crate::{as_in_a_scenario, forecast, what_if};
 
@@ -93,31 +94,31 @@ pub(super) async fn what_if(
     ];
     let asked =
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
-    let mut submitted = Vec::new();
+    let (mut submitted, mut pools) = (Vec::new(), Vec::new());
     for (kind, request) in asked {
         let asker =
             convert::Asker { subject: caller.subject.clone(), source: "what-if".to_owned() };
         let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker)?;
+        let spec = state.control.settled(project_id, spec).await?;
         let view = state.control.view();
         let project = view
             .projects
             .get(&project_id)
             .ok_or_else(|| Fault::no_such("project", &project_id.to_string()))?;
+        pools.extend(spec.node_pools.iter().cloned());
         submitted.push(At::from(as_in_a_scenario(&spec, &project.unit.name)));
     }
-    let turn = state.forecasting.acquire().await;
-    let _turn = turn.map_err(Fault::internal)?;
+    let steps = what_if::steps(&steps, submitted)?;
+    let turn = state.forecasting.clone().acquire_owned().await.map_err(Fault::internal)?;
     let seen = state.control.scheduling_state().await?;
     let work = move || {
         let mut scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
-        what_if::add_steps(&mut scenario, &steps)?;
-        if !submitted.is_empty() {
-            let submit = Some(At::from(Submit(submitted)));
-            scenario.steps.push(At::from(Step { submit, ..Step::default() }));
-        }
+        // There may be no node in a pool that there is.
+        scenario.empty_pools.extend(pools);
+        scenario.steps.extend(steps.into_iter().map(At::from));
         what_if::play(&scenario, seen.now)
     };
-    let answer = tokio::task::spawn_blocking(work).await.map_err(Fault::internal)?;
+    let (answer, _turn) = aside(turn, work).await?;
     Ok(Json(answer?))
 }
 

@@ -79,13 +79,56 @@ async fn a_change_of_the_cluster_can_be_asked_for_too() {
 }
 
 #[tokio::test]
+async fn places_are_those_that_a_submission_would_get() {
+    let server = Server::with_teams().await;
+    let labels = json!({"labels": {"run.ai/type": "big", "gpu": "a100"}}).to_string();
+    server.raw("PUT", "/elastane/v1/nodes/node-1/labels", &labels).await;
+    let fate = async |name: &str, value: Value| {
+        let mut job = of_b(&server, "b1", 1);
+        job["spec"][name] = value;
+        asked(&server, json!({"trainings": [job]})).await["pods"][0]["fate"].clone()
+    };
+    let on = |value: &str| {
+        let expression = json!({"key": "gpu", "operator": "In", "values": [value]});
+        json!({"nodeSelectorTerms": [{"matchExpressions": [expression]}]})
+    };
+    assert_eq!(fate("nodeType", json!("big")).await, "start");
+    assert_eq!(fate("nodeType", json!("small")).await, "wait");
+    assert_eq!(fate("nodeAffinityRequired", on("a100")).await, "start");
+    assert_eq!(fate("nodeAffinityRequired", on("h100")).await, "wait");
+    assert_eq!(fate("nodePools", json!(["default"])).await, "start");
+    // What the project says holds where nothing is said.
+    let types = json!({"nodeTypes": {"training": ["small"]}, "resources": [{}]}).to_string();
+    let (status, changed) = server.raw("PUT", "/api/v1/org-unit/projects/2", &types).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    assert_eq!(fate("image", json!("i")).await, "wait");
+    let mut gone = of_b(&server, "b1", 1);
+    gone["spec"]["nodePools"] = json!(["gone"]);
+    let (status, said) = server.post("/elastane/v1/what-if", json!({"trainings": [gone]})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{said}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_asked_says_so() {
     let server = Server::with_teams().await;
-    let long = json!({"submit": {"name": "x", "project": "team-a", "count": 100_000}});
+    let many = |count: u32| json!({"submit": {"name": "x", "project": "team-a", "count": count}});
+    let pods = |name: &str, parallelism: u32, completions: u32| {
+        server.job(
+            name,
+            &json!({"image": "i", "parallelism": parallelism, "completions": completions}),
+        )
+    };
+    let eleven: Vec<_> = (0..11).map(|at| pods(&format!("a{at}"), 1000, 1000)).collect();
+    let node = |count: u32| json!({"add_node": {"name": "n", "count": count}});
     for (what, said) in [
         (json!({"steps": [{"ad_node": 1}]}), "steps[0]: unknown key `ad_node`; did you mean"),
         (json!({"steps": [{}, {"advance": "9h"}]}), "steps[1]: `advance`, `cycles` and `expect`"),
-        (json!({"steps": [long]}), "steps[0]: 100000 pods; more than 10000"),
+        (json!({"steps": [many(6000), many(6000)]}), "12000 pods; more than 10000"),
+        (json!({"trainings": eleven}), "11000 pods; more than 10000"),
+        (json!({"trainings": [pods("a", 1, 1_000_000)]}), "1 to 1000 pods, not 1000000"),
+        (json!({"steps": [node(600), node(600)]}), "1200 nodes; more than 1000"),
+        (json!({"steps": vec![json!({}); 101]}), "steps: 101 are too many; more than 100"),
+        (json!({"trainings": [pods("A", 1, 1)]}), "name `A` is not allowed"),
         (json!({"steps": [{"delete": "nobody"}]}), "nobody"),
         (json!({"training": []}), "training: unknown field `training`; did you mean `trainings`?"),
     ] {

@@ -1,0 +1,89 @@
+//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in, and
+//! the long answer to why something waits. Refuses to know: how the dispatcher finds time for them.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::{Error, Handle, WorkloadSpec};
+
+/// What the scheduler sees at one moment, between two decisions.
+#[derive(Debug, Clone)]
+pub struct SchedulingState {
+    /// Nodes, queues, workloads and where their pods are.
+    pub cluster: model::Cluster,
+    /// The knobs.
+    pub policy: sched::Policy,
+    /// When.
+    pub now: units::Instant,
+    /// Where the living workloads are in the cluster.
+    pub workloads: BTreeMap<Uuid, model::WorkloadId>,
+}
+
+/// What somebody wants to see, and where it goes.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// What the scheduler sees.
+    State(oneshot::Sender<Box<SchedulingState>>),
+    /// What a submission would be taken in as.
+    Submission {
+        project_id: u64,
+        spec: Box<WorkloadSpec>,
+        to: oneshot::Sender<Result<WorkloadSpec, Error>>,
+    },
+}
+
+impl Handle {
+    /// What the scheduler sees, as of the last decision. Nothing is changed or written.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn scheduling_state(&self) -> Result<SchedulingState, Error> {
+        let (to, seen) = oneshot::channel();
+        self.looks.send(Look::State(to)).await.map_err(|_| Error::stopping())?;
+        let state = seen.await.map_err(|_| Error::stopping())?;
+        Ok(*state)
+    }
+
+    /// A submission as it would be taken in, with the places that its project has for it. Nothing is
+    /// changed or written.
+    ///
+    /// # Errors
+    /// It would be refused; the server is stopping, or its state is being built again.
+    pub async fn settled(
+        &self,
+        project_id: u64,
+        spec: WorkloadSpec,
+    ) -> Result<WorkloadSpec, Error> {
+        let (to, settled) = oneshot::channel();
+        let look = Look::Submission { project_id, spec: Box::new(spec), to };
+        self.looks.send(look).await.map_err(|_| Error::stopping())?;
+        settled.await.map_err(|_| Error::stopping())?
+    }
+
+    /// Why a workload waits, at length, and as of when; none if it does not wait. Worked out on a
+    /// copy, while the server goes on.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn diagnose(
+        &self,
+        id: Uuid,
+    ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
+        let turn = self.shared.diagnosing.clone().acquire_owned().await;
+        let turn = turn.map_err(|_| Error::stopping())?;
+        let SchedulingState { cluster, policy, now, workloads } = self.scheduling_state().await?;
+        let Some(&workload) = workloads.get(&id) else { return Ok(None) };
+        let work = move || {
+            // Held to the end, also if nobody waits for it any more.
+            let _turn = turn;
+            sched::diagnose(&cluster, workload, now, &policy)
+        };
+        let diagnosis = tokio::task::spawn_blocking(work).await;
+        let diagnosis = diagnosis.map_err(|cause| Error::Internal {
+            message: format!("the diagnosis did not come to its end: {cause}"),
+        })?;
+        Ok(diagnosis.map(|diagnosis| (diagnosis, now)))
+    }
+}
