@@ -37,7 +37,7 @@ struct Active {
     /// How many replicas there should be, and why.
     replicas: u32,
     why: String,
-    /// Since when it has had a place and was never ready.
+    /// Since when it has had a place.
     starting_since: Option<Instant>,
     was_ready: bool,
 }
@@ -151,25 +151,28 @@ impl Keeper {
 
     /// Brings the endpoint and the looks at replicas up to date.
     fn show(&mut self, live: &[&Arc<WorkloadView>], serving: &Serving, proxy: &Proxy) {
-        let mut places = Vec::new();
+        let (mut places, mut probes) = (Vec::new(), Vec::new());
         for revision in live {
+            // Each revision is ready as it says itself.
+            let probe = revision.spec.serving.as_ref().map(|own| &own.probe);
             for pod in &revision.pods {
                 let Some(address) = address_of(pod) else { continue };
                 let leaving = self.leaving.contains_key(&pod.id) || !pod.wanted;
                 let (pod, generation) = (pod.id, pod.generation);
                 places.push(Place { pod, generation, address, leaving });
+                probes.push(probe.unwrap_or(&serving.probe));
             }
         }
         self.endpoint.set_places(&places, serving.concurrency_max);
         let there: BTreeSet<_> = places.iter().map(|place| (place.pod, place.generation)).collect();
         self.watches.retain(|run, _| there.contains(run));
-        for place in places {
+        for (place, probe) in places.into_iter().zip(probes) {
             let watched = || Watched {
                 endpoint: self.endpoint.clone(),
                 pod: place.pod,
                 generation: place.generation,
                 address: place.address,
-                probe: serving.probe.clone(),
+                probe: probe.clone(),
             };
             self.watches
                 .entry((place.pod, place.generation))
@@ -222,11 +225,8 @@ impl Keeper {
     /// A revision that has its place and is not ready for too long has failed.
     fn check_start(&mut self, newest: &WorkloadView, serving: &Serving) -> Option<Order> {
         let active = self.active.as_mut().filter(|active| active.revision == newest.id)?;
-        let placed = newest.pods.iter().any(|pod| pod.wanted && address_of(pod).is_some());
-        if active.was_ready || !(placed || active.starting_since.is_some()) {
-            return None;
-        }
-        let since = *active.starting_since.get_or_insert_with(Instant::now);
+        active.starting_since = starting_since(active.starting_since, &newest.pods);
+        let since = active.starting_since.filter(|_| !active.was_ready)?;
         if since.elapsed() < Duration::from_millis(serving.start_ms_max) {
             return None;
         }
@@ -242,6 +242,14 @@ impl Keeper {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// Since when any of these has had a place, given since when one had before. One that starts anew in
+/// its place keeps it; what was evicted begins from the start.
+fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> {
+    let is_placed =
+        |pod: &PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
+    pods.iter().any(is_placed).then(|| before.unwrap_or_else(Instant::now))
 }
 
 /// Whether a revision in this phase serves or may.
@@ -260,4 +268,47 @@ fn address_of(pod: &PodView) -> Option<SocketAddr> {
 
 fn count(replicas: &[Replica], are: impl Fn(&Replica) -> bool) -> u32 {
     u32::try_from(replicas.iter().filter(|replica| are(replica)).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(wanted: bool, state: PodState) -> PodView {
+        PodView {
+            id: Uuid::nil(),
+            index: 0,
+            generation: 1,
+            name: "svc.1-0".to_owned(),
+            revision: None,
+            port: None,
+            wanted,
+            state,
+            node_name: None,
+            gpus: Vec::new(),
+            created_at: units::Instant(0),
+            placed_at: None,
+            started_at: None,
+            last_exit: None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_place_does_not_count_as_starting() {
+        let before = Some(Instant::now());
+        tokio::time::advance(Duration::from_secs(600)).await;
+        let now = Some(Instant::now());
+        for (before, wanted, state, since) in [
+            (None, true, PodState::Pending, None),
+            (None, true, PodState::Starting, now),
+            (before, true, PodState::Running, before),
+            (before, true, PodState::Starting, before),
+            (before, true, PodState::Pending, None),
+            (before, true, PodState::Reserved, None),
+            (before, true, PodState::Terminating, None),
+            (before, false, PodState::Running, None),
+        ] {
+            assert_eq!(starting_since(before, &[pod(wanted, state)]), since, "{state:?}");
+        }
+    }
 }
