@@ -78,7 +78,7 @@ struct Inner {
 pub struct Endpoint {
     inner: Mutex<Inner>,
     began: Instant,
-    /// Told when somebody waits, or a replica's readiness changed.
+    /// Told when somebody waits and there is no replica, or a replica's readiness changed.
     wake: Arc<Notify>,
 }
 
@@ -313,9 +313,12 @@ impl Ticket {
             }
             let (waiting, granted) = oneshot::channel();
             inner.waiting.push_back(waiting);
+            if inner.replicas.is_empty() {
+                // There may be none to come. Where there are some, what waits is measured soon enough.
+                self.endpoint.wake.notify_one();
+            }
             granted
         };
-        self.endpoint.wake.notify_one();
         let in_time = NoReplica::InTime { waited_s: wait.as_secs() };
         let granted = tokio::time::timeout(wait, granted).await.map_err(|_| in_time)?;
         let gone = || NoReplica::Closed("the inference is gone".to_owned());
@@ -437,6 +440,19 @@ mod tests {
         assert_eq!(endpoint.waiting(), 1, "there, but not ready");
         endpoint.set_ready(place(1).pod, 1, true);
         assert_eq!(pod(&held.await.unwrap().unwrap()), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_wakes_whoever_makes_replicas_only_if_there_are_none() {
+        for (replicas, woken) in [(0, true), (1, false)] {
+            let wake = Arc::new(Notify::new());
+            let endpoint = Endpoint::new(wake.clone());
+            let places: Vec<_> = (1..=replicas).map(place).collect();
+            endpoint.set_places(&places, None);
+            assert!(endpoint.admit(SOON).await.is_err(), "none is ready");
+            let told = tokio::time::timeout(SOON, wake.notified()).await;
+            assert_eq!(told.is_ok(), woken, "{replicas} replicas");
+        }
     }
 
     #[tokio::test(start_paused = true)]
