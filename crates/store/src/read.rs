@@ -312,12 +312,13 @@ fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
 /// Reads events by a filter.
 pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Result<Vec<EventRow>> {
     let order = if filter.newest_first { "seq DESC" } else { "seq" };
-    let of = match (filter.workload, filter.project) {
-        (None, None) => "",
-        (Some(_), None) => " AND workload_id = $4",
-        (None, Some(_)) => " AND project_id = $4",
-        (Some(_), Some(_)) => " AND workload_id = $4 AND project_id = $5",
-    };
+    let columns = [
+        filter.workload.map(|_| "workload_id"),
+        filter.workload_name.as_ref().map(|_| "workload_name"),
+        filter.project.map(|_| "project_id"),
+    ];
+    let columns = columns.into_iter().flatten().zip(4..);
+    let of: String = columns.map(|(column, number)| format!(" AND {column} = ${number}")).collect();
     let sql =
         format!("SELECT * FROM events WHERE seq > $1{of} ORDER BY {order} LIMIT $2 OFFSET $3");
     let mut statement = Statement::new("read events", sql)
@@ -326,6 +327,9 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
         .int(filter.skip);
     if let Some(id) = filter.workload {
         statement = statement.text(id.to_string());
+    }
+    if let Some(name) = &filter.workload_name {
+        statement = statement.text(name.clone());
     }
     if let Some(id) = filter.project {
         statement = statement.int(id);

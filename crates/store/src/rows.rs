@@ -331,6 +331,8 @@ pub struct EventRow {
 pub struct EventFilter {
     /// Only of this workload.
     pub workload: Option<Uuid>,
+    /// Only those that name the workload like this; those of an inference name its revisions.
+    pub workload_name: Option<String>,
     /// Only of this project.
     pub project: Option<u64>,
     /// Only after this position.

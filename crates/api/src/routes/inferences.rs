@@ -206,14 +206,17 @@ async fn log_page(
     revision: &WorkloadView,
     query: &ListQuery,
 ) -> Result<(Vec<Event>, Option<u64>), Fault> {
-    let (offset, length, newest_first) = query.window();
-    let head = revision.spec.revision.map(|revision| revision.of);
-    let filter = EventFilter { workload: head, newest_first, ..EventFilter::default() };
-    let events = state.control.events(filter).await?;
-    let own = events.into_iter().filter(|event| event.workload_name == revision.spec.name);
-    let page = own.skip(usize::try_from(offset).unwrap_or(usize::MAX));
-    let one_more = usize::try_from(length.saturating_add(1)).unwrap_or(usize::MAX);
-    Ok(query.page_at_once(page.take(one_more).collect()))
+    let (skip, length, newest_first) = query.window();
+    let filter = EventFilter {
+        workload: revision.spec.revision.map(|revision| revision.of),
+        workload_name: Some(revision.spec.name.clone()),
+        skip,
+        // One more than the page, to know whether there is a next one.
+        limit: Some(u32::try_from(length.saturating_add(1)).unwrap_or(u32::MAX)),
+        newest_first,
+        ..EventFilter::default()
+    };
+    Ok(query.page_at_once(state.control.events(filter).await?))
 }
 
 async fn events(

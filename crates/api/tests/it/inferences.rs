@@ -93,6 +93,8 @@ async fn a_change_keeps_what_it_does_not_say() {
     let events = server.get(&format!("{one}/events")).await;
     assert_eq!(events["events"][0]["reason"], "RevisionCreated");
     assert_eq!(events["events"].as_array().unwrap().len(), 1, "only its own");
+    let none = server.get(&format!("{one}/events?offset=1&limit=1")).await;
+    assert_eq!((&none["events"], &none["next"]), (&json!([]), &Value::Null));
     let history = server.get(&format!("{one}/history")).await;
     assert_eq!(history["records"].as_array().unwrap().len(), 1);
 

@@ -145,6 +145,12 @@ pub(super) async fn events_are_filtered_and_ordered(lab: &Lab) {
     let of_b = EventFilter { workload: Some(workloads[1].id), ..all.clone() };
     assert_eq!(seqs(of_b).await, [1, 3]);
     assert_eq!(seqs(EventFilter { project: Some(2), ..all.clone() }).await, [0_u64; 0]);
+    let named = |name: &str| Some(name.to_owned());
+    let by_name = EventFilter { workload_name: named("b"), project: Some(1), ..all.clone() };
+    assert_eq!(seqs(by_name.clone()).await, [1, 3]);
+    assert_eq!(seqs(EventFilter { skip: 1, limit: Some(1), ..by_name.clone() }).await, [3]);
+    let other = EventFilter { workload: Some(workloads[0].id), ..by_name };
+    assert_eq!(seqs(other).await, [0_u64; 0]);
     assert_eq!(store.events(&all).await.unwrap()[3], event(4, workloads.first()));
 }
 
