@@ -118,7 +118,7 @@ fn own_types() -> [WorkloadTypeConfig; 4] {
         own("training", "TrainingWorkload", WorkloadKind::Training, "train"),
         own("workspace", "InteractiveWorkload", WorkloadKind::Workspace, "build"),
         own("distributed", "DistributedWorkload", WorkloadKind::Distributed, "train"),
-        own("inference", "InferenceWorkload", WorkloadKind::Inference, "inference"),
+        own("inference", "InferenceWorkload", WorkloadKind::Inference, "deploy"),
     ]
 }
 

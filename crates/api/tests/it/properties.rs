@@ -24,6 +24,11 @@ async fn the_programs_own_are_listed() {
     let own =
         ["TrainingWorkload", "InteractiveWorkload", "DistributedWorkload", "InferenceWorkload"];
     assert_eq!(names(&all["types"]), own);
+    for one in all["types"].as_array().unwrap() {
+        let category = one["categoryId"].as_str().unwrap();
+        let category = server.get(&format!("/api/v1/workload-categories/{category}")).await;
+        assert_eq!(category["name"], one["categoryName"], "{one}");
+    }
     let training = server.get(&format!("{TYPES}/training")).await;
     let said = (&training["priorityName"], &training["categoryName"]);
     assert_eq!(said, (&json!("train"), &json!("Train")));
