@@ -38,6 +38,9 @@ struct Target {
     project: String,
     training: String,
     workspace: String,
+    inference: String,
+    /// The first of the inference.
+    revision: String,
     rule: String,
     /// By the path of their kind.
     documents: Vec<(String, String)>,
@@ -96,14 +99,23 @@ impl Stage {
         let mut targets = Vec::new();
         for project in ["1", "2"] {
             let start = async |kind: &str| {
-                let body = json!({
+                let mut body = json!({
                     "name": format!("theirs-{kind}"), "projectId": project,
                     "clusterId": server.cluster_id(), "spec": {"image": "i"},
                 });
+                if kind == "inferences" {
+                    body["spec"]["servingPort"] = json!({"container": 8000});
+                    body["spec"]["autoscaling"] = json!({"minReplicas": 0, "initialReplicas": 0});
+                }
                 let (_, made) = server.post(&format!("/api/v1/workloads/{kind}"), body).await;
                 text(&made, "workloadId")
             };
+            let inference = start("inferences").await;
+            let revisions = format!("/api/v1/workloads/inferences/{inference}/revisions");
+            let revisions = server.get(&revisions).await;
             targets.push(Target {
+                revision: text(&revisions["revisions"][0], "id"),
+                inference,
                 project: project.to_owned(),
                 training: start("trainings").await,
                 workspace: start("workspaces").await,
@@ -115,10 +127,13 @@ impl Stage {
         Self { server, token, targets, user: text(&made, "id"), account: other }
     }
 
-    /// `+` if the caller may do this to what is of the project, `-` if not.
-    async fn may(&self, (id, method, path): &Operation, target: &Target) -> char {
-        let workload =
-            if path.contains("/workspaces") { &target.workspace } else { &target.training };
+    /// The path of an operation on what is of the project.
+    fn path(&self, path: &str, target: &Target) -> String {
+        let workload = match path {
+            path if path.contains("/workspaces") => &target.workspace,
+            path if path.contains("/inferences") => &target.inference,
+            _ => &target.training,
+        };
         let document = target.documents.iter().find(|(kind, _)| path.starts_with(kind));
         let document = document.map_or("", |(_, id)| id);
         let path = path
@@ -127,12 +142,18 @@ impl Stage {
             .replace("{projectId}", &target.project)
             .replace("{departmentId}", "1")
             .replace("{workloadId}", workload)
+            .replace("{revisionId}", &target.revision)
             .replace("{accessRuleId}", &target.rule)
             .replace("{clusterUuid}", &self.server.cluster_id())
             .replace("{userId}", &self.user)
             .replace("{serviceAccountId}", &self.account)
             .replace(['{', '}'], "");
-        let path = of_scope(path, &target.project);
+        of_scope(path, &target.project)
+    }
+
+    /// `+` if the caller may do this to what is of the project, `-` if not.
+    async fn may(&self, (id, method, path): &Operation, target: &Target) -> char {
+        let path = self.path(path, target);
         let job = |name: &str| {
             json!({"name": format!("{name}-{}", target.project), "projectId": target.project,
                    "spec": {"image": "i"}})
@@ -156,6 +177,7 @@ impl Stage {
             }),
             "create_training1" => job("new-training"),
             "create_workspace1" => job("new-workspace"),
+            "what_if" => json!({"trainings": [job("what-if")]}),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),
             "create_access_rule" => json!({
                 "subjectId": self.account, "subjectType": "service-account", "roleId": 10,
