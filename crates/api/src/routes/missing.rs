@@ -120,8 +120,8 @@ GET /v1/k8s/admin-cli/{version}/{os}/checksum get_admin_cli_release_by_version_c
     },
     Missing {
         family: "Datavolumes",
-        instead: "use a data source such as /api/v1/asset/datasource/host-path or \
-                  /api/v1/asset/datasource/nfs in the scope that shares it",
+        instead: "workloads see the directories of the machine as they are: name the path in the \
+                  command or in `workingDir`",
         operations: "
 POST /api/v1/datavolumes create_datavolume
 GET /api/v1/datavolumes get_datavolumes
@@ -168,7 +168,8 @@ POST /api/v1/logo upload_tenant_logo
     },
     Missing {
         family: "NVIDIANIM",
-        instead: "use /api/v1/workloads/inferences with the image of the model",
+        instead: "use /api/v1/workloads/inferences and say in `command` what serves the model: \
+                  images are not run here",
         operations: "
 POST /api/v2/workloads/nim-services create_nim_service
 GET /api/v2/workloads/nim-services/{workloadV2Id} get_nim_service_by_id
@@ -206,7 +207,8 @@ GET /api/v1/notification-types get_notification_types
     },
     Missing {
         family: "Registry",
-        instead: "name images in full in a workload or in /api/v1/asset/environment",
+        instead: "images are not run here, so nothing is fetched from a registry; say in `command` \
+                  what to run, see docs/reference/images.md",
         operations: "
 POST /api/v1/asset/registries create_registry
 GET /api/v1/asset/registries list_registries
@@ -219,8 +221,7 @@ GET /api/v1/asset/registries/{assetId}/repositories/tags get_repository_tags
     },
     Missing {
         family: "Reports",
-        instead: "use the metrics routes of projects and departments, such as \
-                  /api/v1/org-unit/projects/{projectId}/metrics",
+        instead: "use /elastane/v1/usage: who held and used which GPUs, also as CSV",
         operations: "
 POST /api/v1/org-unit/reports create_report
 GET /api/v1/org-unit/reports list_reports
@@ -248,7 +249,8 @@ GET /api/v1/cli/installer/windows/commands get_installer_windows_commands_deprec
     },
     Missing {
         family: "Settings",
-        instead: "security is a matter of the server's settings; see `elastane up --help`",
+        instead: "security is a matter of how the server is started: `elastane up` has --listen, \
+                  --tls-cert and --tls-key",
         operations: "
 GET /api/v1/security/settings get_security_settings
 GET /api/v1/security/settings/{key} get_security_setting_by_key
@@ -257,8 +259,8 @@ PUT /api/v1/security/settings/{key} update_security_setting_by_key
     },
     Missing {
         family: "StorageClassConfiguration",
-        instead: "there are no storage classes: workloads use the directories of the machine; use \
-                  /api/v1/asset/datasource/host-path",
+        instead: "there are no storage classes: workloads see the directories of the machine as \
+                  they are; name the path in the command or in `workingDir`",
         operations: "
 POST /api/v1/storage-class-configuration create_storage_class_configuration
 GET /api/v1/storage-class-configuration list_storage_class_configuration
@@ -270,8 +272,8 @@ PUT /api/v1/storage-class-configuration/{id} update_storage_class_configuration_
     },
     Missing {
         family: "StorageClasses",
-        instead: "there are no storage classes: workloads use the directories of the machine; use \
-                  /api/v1/asset/datasource/host-path",
+        instead: "there are no storage classes: workloads see the directories of the machine as \
+                  they are; name the path in the command or in `workingDir`",
         operations: "
 GET /api/v1/storage-classes get_storage_classes
 GET /api/v2/storage-classes get_storage_classes_v2
