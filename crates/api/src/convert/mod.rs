@@ -83,6 +83,14 @@ pub(crate) fn workload_id(text: &str) -> Result<Uuid, Fault> {
     text.parse().map_err(|_| Fault::no_such("workload", text))
 }
 
+/// A count that is not 0.
+fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
+    match count {
+        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
+        count => Ok(count),
+    }
+}
+
 /// A number as a person writes it, without an exponent, so that what is wrong with it is told in
 /// the same words as on a command line.
 fn decimal(number: &serde_json::Number) -> String {

@@ -9,6 +9,7 @@ use api_types::{
 use control::view::WorkloadKind;
 use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
 
+use super::positive;
 use super::submit::pod;
 use crate::edge::Fault;
 
@@ -106,13 +107,6 @@ fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
         return Err(Fault::field("spec.completions", why));
     }
     Ok(PodSet { pods, at_once: Some(at_once), ..one })
-}
-
-fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
-    match count {
-        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
-        count => Ok(count),
-    }
 }
 
 fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {

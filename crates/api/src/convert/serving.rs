@@ -10,6 +10,7 @@ use api_types::{
 };
 use control::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
 
+use super::positive;
 use crate::edge::Fault;
 
 /// The part of a threshold that is aimed at when it is not said, thousandths of a percent.
@@ -106,13 +107,6 @@ pub(super) fn with_defaults(spec: Wire) -> Wire {
 
 fn ms(seconds: u32) -> u64 {
     u64::from(seconds) * 1000
-}
-
-fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
-    match count {
-        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
-        count => Ok(count),
-    }
 }
 
 /// A time within bounds, in seconds.
