@@ -129,6 +129,7 @@ def walk(client):
     yield from measured(client, cluster, projects["team-a"]["id"])
     yield from shapes(client, cluster, projects["team-a"]["id"])
     yield from credentials(client)
+    yield from policies(client, projects["team-a"]["id"])
 
     training = work.trainings
     reply = yield training.suspend_training(workload_id=made["b1"])
@@ -229,6 +230,33 @@ def credentials(client):
         equal(hush in json.dumps([made.data, read, listed, changed, everything]), False, f"{one} is secret")
         gone = (yield getattr(api, f"delete_{one}")(asset_id=asset)).status_code
         equal(gone, 204, f"delete_{one}")
+
+
+def policies(client, project):
+    """The policy of each kind of workload is set, changed, read, listed and taken away."""
+    api = client.policies.policy
+    meta = {"name": "p", "scope": "project", "projectId": int(project)}
+    whose = {"scope": "project", "project_id": project}
+    plain = {"defaults": {"workingDir": "/w"}, "rules": {"compute": {"gpuDevicesRequest": {"max": 2}}}}
+    kinds = {one: (plain, "workingDir") for one in ("Training", "Workspace", "Inference")}
+    kinds["Distributed"] = ({part: {"worker": said} for part, said in plain.items()}, "worker.workingDir")
+    for model, (policy, field) in kinds.items():
+        word = model.lower()
+        request = getattr(models, f"{model}PolicyOverwriteRequestV2").from_dict({"meta": meta, "policy": policy})
+        made = yield getattr(api, f"overwrite_{word}_policy_v2")(**{f"{word}_policy_overwrite_request_v2": request})
+        check(f"{model}PolicyV2", made.data, f"overwrite_{word}_policy_v2")
+        request = getattr(models, f"{model}PolicyChangeRequestV2").from_dict({"meta": meta, "reset": [field]})
+        changed = yield getattr(api, f"update_{word}_policy_v2")(**{f"{word}_policy_change_request_v2": request})
+        left = json.dumps(check(f"{model}PolicyV2", changed.data, f"update_{word}_policy_v2")["policy"])
+        equal(("workingDir" in left, "gpuDevicesRequest" in left), (False, True), f"update_{word}_policy_v2")
+        read = (yield getattr(api, f"get_{word}_policy_v2")(**whose)).data
+        equal(read, changed.data, f"get_{word}_policy_v2")
+    listed = (yield api.list_policies(**whose)).data
+    check("PolicyListResponse", listed, "list_policies")
+    equal(sorted(one["type"] for one in listed["policies"]), sorted(map(str.lower, kinds)), "list_policies")
+    for word in map(str.lower, kinds):
+        gone = (yield getattr(api, f"delete_{word}_policy")(**whose)).status_code
+        equal(gone, 204, f"delete_{word}_policy")
 
 
 def lists(work, projects):
