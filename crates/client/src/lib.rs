@@ -50,7 +50,8 @@ pub enum Error {
     /// The server wants to know who is asking.
     #[error(
         "{url} does not accept this login ({message}); log in with `runai login`, or as `runai login \
-         user` or `application`; whoever runs the server needs none of it on its machine"
+         user` or `application`, or mend RUNAI_TOKEN if it is set, which goes before that; whoever runs \
+         the server needs none of it on its machine"
     )]
     NotLoggedIn {
         /// Which server.
