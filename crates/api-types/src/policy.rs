@@ -85,8 +85,8 @@ pub struct PolicyChangeRequest {
     /// Name and scope.
     pub meta: PolicyCreationFields,
     /// What is added or takes the place of what there was; the rest stays.
-    #[serde(default)]
-    pub policy: PolicyBody,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyBody>,
     /// Fields whose default and rule are taken away before that: `compute.gpuDevicesRequest`, of
     /// distributed workloads `worker.compute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

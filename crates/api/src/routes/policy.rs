@@ -238,7 +238,8 @@ async fn change(
     let scope = scope_of(&state, &caller, &request.meta)?;
     let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
     let reset = request.reset.unwrap_or_default();
-    let after = merge(before.body.body.clone(), &request.policy, &reset)?;
+    let said = request.policy.unwrap_or_default();
+    let after = merge(before.body.body.clone(), &said, &reset)?;
     check(&state, kind, scope, &after)?;
     if query.validate_only {
         return Ok(Json(PolicyV2 { meta: None, policy: after }));
@@ -247,7 +248,7 @@ async fn change(
     let edit = move |_: &mut String, kept: &mut Policy| {
         // Over what somebody else has made of it at this moment, and together with that.
         let merged = || {
-            let body = merge(kept.body.clone(), &request.policy, &reset)?;
+            let body = merge(kept.body.clone(), &said, &reset)?;
             let names = check(&checked, kind, scope, &body)?;
             Ok(Policy { name: name.clone(), body, names })
         };
