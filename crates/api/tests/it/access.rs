@@ -177,6 +177,13 @@ impl Stage {
             }),
             "create_training1" => job("new-training"),
             "create_workspace1" => job("new-workspace"),
+            "create_distributed" => with(job("new-d"), json!({"distributedFramework": "PyTorch"})),
+            "create_inference1" => with(job("new-i"), json!({"servingPort": {"container": 8000}})),
+            "create_workload_v2" => json!({
+                "metadata": {"projectId": target.project},
+                "manifest": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new-v2"},
+                             "spec": {"containers": [{"name": "main", "image": "i"}]}},
+            }),
             "what_if" => json!({"trainings": [job("what-if")]}),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),
             "create_access_rule" => json!({
@@ -207,6 +214,14 @@ impl Stage {
         }
         if status == StatusCode::FORBIDDEN { '-' } else { '+' }
     }
+}
+
+/// A submission with one more thing in what it asks for.
+fn with(mut body: Value, more: Value) -> Value {
+    if let (Some(spec), Value::Object(more)) = (body["spec"].as_object_mut(), more) {
+        spec.extend(more);
+    }
+    body
 }
 
 /// Some of what is published is not served, and says so.
