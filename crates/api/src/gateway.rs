@@ -63,12 +63,18 @@ pub(crate) async fn forward(
     FromState(server): FromState<Arc<Server>>,
     Extension(origin): Extension<Origin>,
     Path(place): Path<Vec<(String, String)>>,
-    request: Request,
+    mut request: Request,
 ) -> Response {
-    let refused = match answer(&server, &origin, &place, request).await {
+    serving::strip(request.headers_mut());
+    let caller = take_caller(&server, &origin, request.headers_mut());
+    let refused = match answer(&server, &origin, &place, caller.as_ref(), request).await {
         Ok(answer) => return answer,
         Err(fault) => fault,
     };
+    if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let who = caller.as_ref().map_or(("", false), |one| (&*one.subject, one.by_program));
+        server.note_refusal(&origin, who, refused.status, &refused.message);
+    }
     match refused.status {
         StatusCode::UNAUTHORIZED => ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response(),
         StatusCode::SERVICE_UNAVAILABLE => ([(RETRY_AFTER, RETRY_S)], refused).into_response(),
@@ -80,22 +86,21 @@ async fn answer(
     server: &Arc<Server>,
     origin: &Origin,
     place: &[(String, String)],
+    caller: Option<&Caller>,
     mut request: Request,
 ) -> Result<Response, Fault> {
     let named = |name: &str| {
         place.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str()).unwrap_or("")
     };
-    serving::strip(request.headers_mut());
-    let caller = take_caller(server, origin, request.headers_mut());
-    let inference = find(server, named("project"), named("name"), caller.as_ref())?;
-    admit(&server.control.view(), &inference, origin, caller.as_ref())?;
-    tell(server, request.headers_mut(), &inference, origin, caller.as_ref());
+    let inference = find(server, named("project"), named("name"), caller)?;
+    admit(&server.control.view(), &inference, origin, caller)?;
+    tell(server, request.headers_mut(), &inference, origin, caller);
     *request.uri_mut() = below(request.uri())?;
     let connection = request.extensions_mut().remove::<Place>();
     let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-    let until = no_longer_allowed(server.clone(), caller.clone(), connection);
+    let until = no_longer_allowed(server.clone(), caller.cloned(), connection);
     let answer = server.serving.forward(&inference, request, until).await;
-    let refused = |error| refusal(server, &inference, &error, caller.as_ref());
+    let refused = |error| refusal(server, &inference, &error, caller);
     let mut answer = answer.map_err(refused)?.map(Body::new);
     for name in OF_THE_ORIGIN {
         answer.headers_mut().remove(name);

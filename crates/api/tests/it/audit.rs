@@ -49,6 +49,17 @@ async fn a_change_is_told_with_who_and_how() {
 }
 
 #[tokio::test]
+async fn who_was_not_let_in_to_an_inference_is_told() {
+    let server = Server::with_teams().await;
+    let path = "/serve/team-a/nothing/x";
+    let stranger = Request::builder().uri(path).header("host", "localhost:8080");
+    let answer = server.send(stranger.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+    let row = refusal(&server, &format!("url=={path}")).await;
+    assert!(text(&row["metadata"], "reason").contains("needs a token"), "{row}");
+}
+
+#[tokio::test]
 async fn every_change_of_every_family_is_told() {
     let server = Server::with_teams().await;
     let (id, _, _) = program(&server, "ci").await;
