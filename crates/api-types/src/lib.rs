@@ -151,5 +151,3 @@ pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 pub const TENANT_ID: u64 = 1;
 /// Id of the node pool of nodes that are in no other.
 pub const NODE_POOL_ID: &str = "1";
-/// Its name.
-pub const NODE_POOL_NAME: &str = "default";

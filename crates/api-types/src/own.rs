@@ -138,6 +138,9 @@ pub struct Stopped {
 pub struct NodeStatus {
     /// Name.
     pub name: String,
+    /// Name of the node pool it is in.
+    #[serde(default)]
+    pub pool: String,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
     /// Whether its GPUs exist only in the books.

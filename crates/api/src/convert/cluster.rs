@@ -65,6 +65,7 @@ fn used(view: &NodeView) -> Vec<Millis> {
 pub(crate) fn node_status(view: &NodeView) -> NodeStatus {
     NodeStatus {
         name: view.name.clone(),
+        pool: view.pool.clone(),
         gpu_type: view.gpu_type.clone(),
         simulated: view.simulated,
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),

@@ -270,7 +270,7 @@ pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
     for node in nodes {
         table.row([
             node.name.clone(),
-            api_types::NODE_POOL_NAME.to_owned(),
+            node.pool.clone(),
             gpu_type(node),
             node.gpu_used.len().to_string(),
             two_decimals(gpus_used(node)),

@@ -252,7 +252,7 @@ fn without_pods_and_events_a_description_says_so() {
 #[test]
 fn nodes_show_what_is_free() {
     let nodes = [serde_json::from_value(json!({
-        "name": "node1", "gpuType": "simulated", "simulated": true,
+        "name": "node1", "pool": "a100", "gpuType": "simulated", "simulated": true,
         "gpuMemoryBytes": [17_179_869_184_u64, 17_179_869_184_u64], "gpuUsed": [1, 0.5],
         "cpuMillis": 2000, "cpuUsedMillis": 100,
         "memoryBytes": 8_589_934_592_u64, "memoryUsedBytes": 104_857_600
@@ -267,7 +267,7 @@ fn nodes_show_what_is_free() {
     expect![[r#"
         Name   Node Pool  GPU Type   GPUs  Allocated  Free  Status
         ──────────────────────────────────────────────────────────
-        node1  default    simulated  2     1.50       0.50  Ready
+        node1  a100       simulated  2     1.50       0.50  Ready
     "#]]
     .assert_eq(&list::nodes_v2(&nodes));
 }
