@@ -313,6 +313,8 @@ pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         cpu_millis: pod.cpu_millis,
         memory_bytes: pod.memory_bytes,
         gang: None,
+        stdin: false,
+        tty: false,
     }
 }
 

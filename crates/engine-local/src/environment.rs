@@ -211,6 +211,8 @@ pub(crate) mod tests {
             cpu_millis: 100,
             memory_bytes: 1 << 20,
             gang: None,
+            stdin: false,
+            tty: false,
         }
     }
 

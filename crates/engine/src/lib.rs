@@ -6,11 +6,13 @@
 
 pub mod conformance;
 mod gang;
+mod session;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
+pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -100,6 +102,10 @@ pub struct RunSpec {
     pub memory_bytes: u64,
     /// The pods it works together with; none where it is on its own.
     pub gang: Option<Gang>,
+    /// Whether the main process reads what somebody who attaches types; else it finds no input.
+    pub stdin: bool,
+    /// Whether the main process has a terminal.
+    pub tty: bool,
 }
 
 /// A secret value and where a run finds it.
@@ -365,4 +371,34 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// No such run, or [`Error::Unsupported`].
     async fn shell(&self, key: RunKey) -> Result<Shell, Error>;
+
+    /// Runs a command inside a run, with its environment, folder and limits.
+    ///
+    /// # Errors
+    /// The run does not run, or there is no such program.
+    async fn exec(&self, _key: RunKey, _what: ExecSpec) -> Result<Session, Error> {
+        Err(Error::Unsupported("present"))
+    }
+
+    /// Shows what the main process of a run prints from now on, and, if it was started with
+    /// `stdin`, hands on what is typed. Several may be attached at a time; all see the same.
+    ///
+    /// # Errors
+    /// The run does not run, or was started without the input or terminal that is asked for.
+    async fn attach(
+        &self,
+        _key: RunKey,
+        _stdin: bool,
+        _terminal: Option<TerminalSize>,
+    ) -> Result<Session, Error> {
+        Err(Error::Unsupported("present"))
+    }
+
+    /// Connects to a TCP port that a process of this run listens on, and to no other's.
+    ///
+    /// # Errors
+    /// The run does not run, or none of its processes listens there.
+    async fn connect(&self, _key: RunKey, _port: u16) -> Result<Box<dyn Duplex>, Error> {
+        Err(Error::Unsupported("present"))
+    }
 }

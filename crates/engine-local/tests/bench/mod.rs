@@ -106,6 +106,8 @@ impl Fixture for Bench {
             cpu_millis: 100,
             memory_bytes: 1 << 20,
             gang: None,
+            stdin: false,
+            tty: false,
         }
     }
 
