@@ -166,9 +166,10 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
     )?;
     for set in spec.sets() {
         pod(&set.pod)?;
-        engine
-            .check(&without_place(spec, set))
-            .map_err(|error| Error::invalid("image", error.to_string()))?;
+        engine.check(&without_place(spec, set)).map_err(|error| match error {
+            engine::Error::NotHere { field, .. } => Error::invalid(field, error.to_string()),
+            _ => Error::invalid("image", error.to_string()),
+        })?;
     }
     Ok(())
 }
@@ -315,6 +316,8 @@ pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         gang: None,
         stdin: false,
         tty: false,
+        container: engine::Container::default(),
+        registry: None,
     }
 }
 

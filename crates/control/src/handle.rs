@@ -534,7 +534,7 @@ fn from_engine(error: engine::Error) -> Error {
         E::NoSuchRun(_) => {
             Error::conflict("it has not started yet, or what it left has been removed")
         }
-        E::Unsupported(_) | E::Invalid(_) => Error::conflict(error.to_string()),
+        E::Unsupported(_) | E::NotHere { .. } | E::Invalid(_) => Error::conflict(error.to_string()),
         E::BadKey(_) | E::StillRunning(_) | E::Io { .. } => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let message = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));

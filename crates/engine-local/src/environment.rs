@@ -12,6 +12,7 @@ use engine::{Device, Error, Framework, Gang, Member, RunSpec, Secret, SecretPlac
 use serde::{Deserialize, Serialize};
 use units::{GPU_MILLIS, format_millis};
 
+use crate::container;
 use crate::process::RUN_VARIABLE;
 use crate::secrets::FOLDER_VARIABLE;
 
@@ -69,8 +70,9 @@ pub(crate) fn inherited() -> BTreeMap<String, String> {
 /// Checks what cannot be handed to a process.
 ///
 /// # Errors
-/// Names the variable or argument.
+/// Names the variable, the argument or the field.
 pub(crate) fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
+    container::check(&spec.container)?;
     for name in spec.env.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(Error::Invalid(format!(
@@ -213,6 +215,8 @@ pub(crate) mod tests {
             gang: None,
             stdin: false,
             tty: false,
+            container: engine::Container::default(),
+            registry: None,
         }
     }
 

@@ -29,6 +29,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod container;
 mod engine_impl;
 mod environment;
 mod image;

@@ -1,16 +1,21 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
-//! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, and what
-//! pods that work together are told of each other ([`Gang`]).
+//! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
+//! needs around it ([`Container`]) and what pods that work together are told of each other ([`Gang`]).
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 pub mod conformance;
+mod container;
 mod gang;
 mod session;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use container::{
+    Container, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy, RegistryLogin,
+    Seccomp, Security, User,
+};
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 
@@ -106,6 +111,10 @@ pub struct RunSpec {
     pub stdin: bool,
     /// Whether the main process has a terminal.
     pub tty: bool,
+    /// What it needs around it.
+    pub container: Container,
+    /// Who pulls its image; none = nobody in particular.
+    pub registry: Option<RegistryLogin>,
 }
 
 /// A secret value and where a run finds it.
@@ -275,6 +284,14 @@ pub enum Error {
     /// The specification cannot be run by this engine; trying again does not help.
     #[error("{0}")]
     Invalid(String),
+    /// This engine does not do what a field asks for; another may.
+    #[error("{field}: {why}")]
+    NotHere {
+        /// What asks for it, in the words of the interface: `storage.nfs`.
+        field: &'static str,
+        /// Why it cannot be done, and what to do.
+        why: String,
+    },
     /// The operating system or a daemon refused.
     #[error("failed to {what}")]
     Io {
@@ -342,6 +359,15 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The files cannot be deleted.
     async fn forget_pod(&self, _pod: Uuid) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Deletes a volume that outlives pods ([`MountSource::Volume`]) with all in it; an unknown one is
+    /// no error.
+    ///
+    /// # Errors
+    /// A run uses it, or it cannot be deleted.
+    async fn remove_volume(&self, _name: &str) -> Result<(), Error> {
         Ok(())
     }
 

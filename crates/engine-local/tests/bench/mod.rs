@@ -108,6 +108,8 @@ impl Fixture for Bench {
             gang: None,
             stdin: false,
             tty: false,
+            container: engine::Container::default(),
+            registry: None,
         }
     }
 

@@ -1,0 +1,197 @@
+//! What a process has of what a container has. Owns: the refusal of everything else, by the field
+//! that asks for it.
+//!
+//! A process sees the machine as it is, and no other file system: a mount of its own would need a
+//! mount point, and where the path is not there already that is a folder on the machine that outlives
+//! the run and is seen by everyone. A private root (user and mount namespace) would hide that, but not
+//! every machine allows one, and a shell beside the run would see another file system than the run. So
+//! what is the same with and without a mount is accepted (a folder of the machine at its own path, a
+//! port under its own number, the machine's network and memory), and everything else is refused.
+
+use engine::{Container, Error, Mount, MountSource, PullPolicy, Seccomp};
+use rustix::process::{getgid, getuid};
+
+/// Refuses what a process cannot have.
+///
+/// # Errors
+/// The field, why, and what to do.
+pub(crate) fn check(container: &Container) -> Result<(), Error> {
+    let Container { mounts, ports, user, limits, shared_memory_large: _, pull, security } =
+        container;
+    mounts.iter().try_for_each(mount)?;
+    for port in ports {
+        if let Some(host) = port.host.filter(|host| *host != port.container) {
+            let inner = port.container;
+            let why = format!(
+                "a process listens on the machine itself, so its port {inner} cannot be {host} \
+                 outside; leave the outer one out, or let the program listen on {host}"
+            );
+            return refused("ports", &why);
+        }
+    }
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+    let other = "processes run as the user of the server";
+    let security_fields = [
+        ("security.runAsUid", user.uid.is_some_and(|id| id != uid), other),
+        ("security.runAsGid", user.gid.is_some_and(|id| id != gid), other),
+        ("security.supplementalGroups", !user.groups.is_empty(), other),
+        ("security.runAsNonRoot", security.not_root && uid == 0, "the server runs as root"),
+        ("security.capabilities", !security.capabilities.is_empty(), "a process is given none"),
+        ("security.privileged", security.privileged, "a process has the rights of the server"),
+        (
+            "security.allowPrivilegeEscalation",
+            security.privilege_escalation == Some(false),
+            "nothing keeps a process from it",
+        ),
+        (
+            "security.readOnlyRootFilesystem",
+            security.read_only_root,
+            "a process has no file system of its own",
+        ),
+        (
+            "security.seccompProfileType",
+            security.seccomp == Some(Seccomp::RuntimeDefault),
+            "system calls of processes are not filtered",
+        ),
+        (
+            "compute.cpuCoreLimit",
+            limits.cpu_millis_max.is_some(),
+            "a process is not limited to what it asks for",
+        ),
+        (
+            "compute.cpuMemoryLimit",
+            limits.memory_bytes_max.is_some(),
+            "a process is not limited to what it asks for",
+        ),
+        (
+            "imagePullPolicy",
+            *pull == PullPolicy::Always,
+            "images are names in a table, and nothing is pulled",
+        ),
+    ];
+    match security_fields.into_iter().find(|(_, asked, _)| *asked) {
+        Some((field, _, why)) => refused(field, why),
+        None => Ok(()),
+    }
+}
+
+fn mount(mount: &Mount) -> Result<(), Error> {
+    let to = mount.to.display();
+    let own = "a process has no file system of its own in which";
+    match &mount.from {
+        MountSource::HostPath { path, .. } => {
+            let from = path.display();
+            if *path != mount.to {
+                let why = format!("{own} {from} could be {to}; use {from} as it is");
+                return refused("storage.hostPath", &why);
+            }
+            if mount.read_only {
+                let why =
+                    format!("{own} {from} could be read only; ask for it with readOnly false");
+                return refused("storage.hostPath", &why);
+            }
+            if path.exists() {
+                return Ok(());
+            }
+            refused("storage.hostPath", &format!("{from} does not exist on this machine"))
+        }
+        MountSource::Volume { .. } => {
+            refused("storage.pvc", &format!("{own} a volume could be {to}"))
+        }
+        MountSource::Nfs { .. } => {
+            let why = format!("{own} it could be {to}; mount it on the machine and use that path");
+            refused("storage.nfs", &why)
+        }
+        MountSource::Scratch { .. } => {
+            let why = format!("{own} a folder could be {to}; its working directory is its own");
+            refused("storage.emptyDirVolume", &why)
+        }
+        MountSource::Files { .. } => {
+            refused("storage.configMapVolume", &format!("{own} files could be {to}"))
+        }
+        MountSource::Git { .. } => {
+            let why =
+                format!("{own} a repository could be {to}; begin the command with `git clone`");
+            refused("storage.git", &why)
+        }
+    }
+}
+
+fn refused(field: &'static str, why: &str) -> Result<(), Error> {
+    let why =
+        format!("{why}. Containers can: start the server with `elastane up --runtime docker`");
+    Err(Error::NotHere { field, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{Limits, Port, Propagation, Security, User};
+
+    fn field_of(container: &Container) -> Option<&'static str> {
+        let text = check(container).err()?;
+        assert!(text.to_string().contains("`elastane up --runtime docker`"), "{text}");
+        match text {
+            Error::NotHere { field, .. } => Some(field),
+            other => panic!("{other}"),
+        }
+    }
+
+    fn mounted(from: MountSource, to: &str, read_only: bool) -> Option<&'static str> {
+        let mounts = vec![Mount { to: to.into(), from, read_only }];
+        field_of(&Container { mounts, ..Container::default() })
+    }
+
+    fn host(path: &str) -> MountSource {
+        MountSource::HostPath { path: path.into(), propagation: Propagation::None }
+    }
+
+    #[test]
+    fn what_is_so_without_a_container_is_accepted() {
+        assert_eq!(field_of(&Container::default()), None);
+        assert_eq!(mounted(host("/tmp"), "/tmp", false), None);
+        let same = Container {
+            ports: vec![Port { container: 80, host: None }, Port { container: 81, host: Some(81) }],
+            user: User { uid: Some(getuid().as_raw()), ..User::default() },
+            shared_memory_large: true,
+            pull: PullPolicy::Never,
+            security: Security { host_network: true, host_ipc: true, ..Security::default() },
+            ..Container::default()
+        };
+        assert_eq!(field_of(&same), None);
+    }
+
+    #[test]
+    fn other_mounts_are_refused_by_their_field() {
+        let hosts = Some("storage.hostPath");
+        assert_eq!(mounted(host("/tmp"), "/data", false), hosts);
+        assert_eq!(mounted(host("/tmp"), "/tmp", true), hosts, "nothing makes it read only");
+        assert_eq!(mounted(host("/no/such"), "/no/such", false), hosts);
+        let scratch = MountSource::Scratch { bytes_max: None, in_memory: false };
+        let nfs = MountSource::Nfs { server: "s".into(), path: "/x".into() };
+        let volume = MountSource::Volume { name: "v".into(), ephemeral: false };
+        assert_eq!(mounted(scratch, "/s", false), Some("storage.emptyDirVolume"));
+        assert_eq!(mounted(nfs, "/s", false), Some("storage.nfs"));
+        assert_eq!(mounted(volume, "/s", false), Some("storage.pvc"));
+    }
+
+    #[test]
+    fn rights_limits_and_other_ports_are_refused_by_their_field() {
+        let none = Container::default;
+        let secure = |security| field_of(&Container { security, ..none() });
+        let ports = vec![Port { container: 80, host: Some(8080) }];
+        assert_eq!(field_of(&Container { ports, ..none() }), Some("ports"));
+        let user = User { uid: Some(getuid().as_raw() + 1), ..User::default() };
+        assert_eq!(field_of(&Container { user, ..none() }), Some("security.runAsUid"));
+        let limits = Limits { cpu_millis_max: Some(1), memory_bytes_max: None };
+        assert_eq!(field_of(&Container { limits, ..none() }), Some("compute.cpuCoreLimit"));
+        let pull = PullPolicy::Always;
+        assert_eq!(field_of(&Container { pull, ..none() }), Some("imagePullPolicy"));
+        let privileged = Security { privileged: true, ..Security::default() };
+        assert_eq!(secure(privileged), Some("security.privileged"));
+        let kept = Security { privilege_escalation: Some(false), ..Security::default() };
+        assert_eq!(secure(kept), Some("security.allowPrivilegeEscalation"));
+        let allowed = Security { privilege_escalation: Some(true), ..Security::default() };
+        assert_eq!(secure(allowed), None, "nothing keeps a process from it");
+    }
+}

@@ -1,0 +1,196 @@
+//! What a run needs around it besides its image: what lies in its file system, ports, its user, limits
+//! and rights. Owns: the data. Each engine says in [`crate::Engine::check`] what of it it cannot do;
+//! none leaves anything out in silence.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a run needs around it. The default asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Container {
+    /// What lies in its file system, besides the image and its secrets.
+    pub mounts: Vec<Mount>,
+    /// Ports it listens on that are to be reached from outside.
+    pub ports: Vec<Port>,
+    /// Who it runs as.
+    pub user: User,
+    /// Most it may use.
+    pub limits: Limits,
+    /// Whether its shared memory may be as large as its memory; else the engine's small default.
+    pub shared_memory_large: bool,
+    /// When its image is pulled.
+    pub pull: PullPolicy,
+    /// What it may do beyond others, and what not.
+    pub security: Security,
+}
+
+/// Something in the file system of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where a run finds it, an absolute path.
+    pub to: PathBuf,
+    /// What it is.
+    pub from: MountSource,
+    /// Whether it can only be read.
+    pub read_only: bool,
+}
+
+/// What a mount shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MountSource {
+    /// A folder or file of the node.
+    HostPath {
+        /// Its absolute path there.
+        path: PathBuf,
+        /// Whether mounts made below it later are seen.
+        propagation: Propagation,
+    },
+    /// A volume that the engine keeps from one run to the next. It is made when it is first used.
+    Volume {
+        /// Its name, unique in the engine: those of different projects differ.
+        name: String,
+        /// Whether it belongs to the pod alone, and goes with it ([`crate::Engine::forget_pod`]).
+        ephemeral: bool,
+    },
+    /// A folder of an NFS server.
+    Nfs {
+        /// Server.
+        server: String,
+        /// Folder there.
+        path: String,
+    },
+    /// An empty folder that ends with the run.
+    Scratch {
+        /// Most it may hold; none = what there is.
+        bytes_max: Option<u64>,
+        /// Whether it lies in memory.
+        in_memory: bool,
+    },
+    /// Files with these contents, by their paths in the mount.
+    Files {
+        /// The contents.
+        contents: BTreeMap<PathBuf, String>,
+        /// Their permissions.
+        mode: u32,
+    },
+    /// A copy of a Git repository, made when the run starts.
+    Git {
+        /// Its address.
+        repository: String,
+        /// Branch; none = the repository's own choice.
+        branch: Option<String>,
+        /// Commit or tag; none = the newest of the branch.
+        revision: Option<String>,
+        /// For a repository that is not open to all.
+        login: Option<Login>,
+    },
+}
+
+/// Whether mounts made below a folder of the node after the start are seen on the other side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Propagation {
+    /// No.
+    #[default]
+    None,
+    /// Those of the node are seen in the run.
+    HostToContainer,
+    /// Those of each are seen by the other.
+    Bidirectional,
+}
+
+/// A port that a run listens on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Port {
+    /// In the run.
+    pub container: u16,
+    /// On the node; none = the engine's choice.
+    pub host: Option<u16>,
+}
+
+/// Who a run runs as; what is not said is as the image says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// User id.
+    pub uid: Option<u32>,
+    /// Group id.
+    pub gid: Option<u32>,
+    /// Further groups.
+    pub groups: Vec<u32>,
+}
+
+/// Most a run may use; what is not said is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Thousandths of a core.
+    pub cpu_millis_max: Option<u64>,
+    /// Bytes of memory.
+    pub memory_bytes_max: Option<u64>,
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// Before every start.
+    Always,
+    /// When the node does not have it.
+    #[default]
+    IfNotPresent,
+    /// Never: without it the run cannot start.
+    Never,
+}
+
+/// What a run may do beyond others, and what not. The default asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Security {
+    /// Capabilities added, without `CAP_`: `SYS_PTRACE`.
+    pub capabilities: Vec<String>,
+    /// Whether it may do all that the node's administrator may.
+    pub privileged: bool,
+    /// Whether it may gain rights that its start did not have; none = the engine's choice.
+    pub privilege_escalation: Option<bool>,
+    /// Whether it must not be root: with root it does not start.
+    pub not_root: bool,
+    /// Whether it can write only to its mounts.
+    pub read_only_root: bool,
+    /// Whether it uses the node's network.
+    pub host_network: bool,
+    /// Whether it shares the node's shared memory and semaphores.
+    pub host_ipc: bool,
+    /// What filters its system calls; none = the engine's choice.
+    pub seccomp: Option<Seccomp>,
+}
+
+/// What filters system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seccomp {
+    /// What the runtime has for everyone.
+    RuntimeDefault,
+    /// Nothing.
+    Unconfined,
+}
+
+/// A user and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// User.
+    pub user: String,
+    /// Password.
+    pub password: String,
+}
+
+/// Without the password.
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Login({:?})", self.user)
+    }
+}
+
+/// Who may pull from an image registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistryLogin {
+    /// The registry, as the credential names it: `ghcr.io`, `https://index.docker.io/v1/`.
+    pub registry: String,
+    /// Who.
+    pub login: Login,
+}
