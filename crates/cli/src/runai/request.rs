@@ -4,8 +4,8 @@ use api_types as wire;
 
 use super::args::v2;
 use super::intent::{
-    CleanPods, Distributed, Effect, Framework, Gpu, Kind, Master, Restart, Runs, SecretFiles, Spec,
-    Submit, Toleration, Variable,
+    Distributed, Effect, Framework, Gpu, Kind, Master, Runs, SecretFiles, Spec, Submit, Toleration,
+    Variable,
 };
 
 /// What a submission asks for in a project of which only the number is known. What it inherits has
@@ -66,9 +66,9 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         }),
         backoff_limit: of.backoff_limit,
         restart_policy: of.restart.map(|restart| match restart {
-            Restart::Always => wire::RestartPolicy::Always,
-            Restart::Never => wire::RestartPolicy::Never,
-            Restart::OnFailure => wire::RestartPolicy::OnFailure,
+            v2::RestartPolicy::Always => wire::RestartPolicy::Always,
+            v2::RestartPolicy::Never => wire::RestartPolicy::Never,
+            v2::RestartPolicy::OnFailure => wire::RestartPolicy::OnFailure,
         }),
         termination_grace_period_seconds: of.grace_seconds,
         labels: some(of.labels.iter().map(pair)),
@@ -178,9 +178,9 @@ fn together(of: &Distributed, asked: &mut wire::WorkloadSpec) {
     asked.max_replicas = of.workers_max;
     asked.slots_per_worker = of.slots;
     asked.clean_pod_policy = of.clean.map(|clean| match clean {
-        CleanPods::Running => wire::CleanPodPolicy::Running,
-        CleanPods::All => wire::CleanPodPolicy::All,
-        CleanPods::None => wire::CleanPodPolicy::None,
+        v2::CleanPodPolicy::Running => wire::CleanPodPolicy::Running,
+        v2::CleanPodPolicy::All => wire::CleanPodPolicy::All,
+        v2::CleanPodPolicy::None => wire::CleanPodPolicy::None,
     });
 }
 

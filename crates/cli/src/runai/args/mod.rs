@@ -16,6 +16,7 @@ use clap::{
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{projects, workloads};
+use super::intent::Toleration;
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -111,13 +112,13 @@ pub(crate) enum Command {
     Distributed(v2::OfDistributed),
     /// Manage workloads of any type
     #[command(subcommand, visible_alias = "workloads")]
-    Workload(v2::AnyVerb),
+    Workload(v2::OfWorkload),
     /// List projects, choose one
     #[command(subcommand, visible_alias = "projects")]
-    Project(v2::OrgVerb),
+    Project(v2::ProjectVerb),
     /// List clusters, choose one
     #[command(subcommand, visible_alias = "clusters")]
-    Cluster(v2::OrgVerb),
+    Cluster(v2::ClusterVerb),
     /// List nodes
     #[command(subcommand, visible_alias = "nodes")]
     Node(v2::NodeVerb),
@@ -238,6 +239,30 @@ pub(crate) struct Exec {
     #[arg(long)]
     pub(crate) pod: Option<String>,
 }
+
+/// Where a workload may run.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Node pools it may run in, the best first
+    #[arg(long, value_name = "NAME,NAME", value_parser = values::names)]
+    pub(crate) node_pools: Option<Pools>,
+    /// Type of node it runs on
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) node_type: Option<String>,
+    /// Taint of nodes that does not matter
+    #[arg(long, value_parser = values::toleration)]
+    #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
+    pub(crate) toleration: Vec<Toleration>,
+    /// Its pods are at one value of this label of nodes if that is possible
+    #[arg(long, value_name = "LABEL", conflicts_with = "required_pod_topology_key")]
+    pub(crate) preferred_pod_topology_key: Option<String>,
+    /// Its pods are at one value of this label of nodes
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) required_pod_topology_key: Option<String>,
+}
+
+/// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
+pub(crate) type Pools = Vec<String>;
 
 /// How a list is printed.
 #[derive(Debug, Clone, Copy, Default, Args)]

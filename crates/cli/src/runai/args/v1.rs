@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::Format;
-use super::v2::CleanPodPolicy;
-use super::values::{count, cpu, key_value, names, positive, seconds, size, toleration, variable};
+use super::v2::{Bounds, Slots, Workers};
+use super::values::{count, cpu, key_value, positive, seconds, size, variable};
+use super::{Format, Place};
 use crate::runai::complete::workloads;
-use crate::runai::intent::{Toleration, Variable};
+use crate::runai::intent::Variable;
 
 /// `submit`.
 #[derive(Debug, Args)]
@@ -54,12 +54,9 @@ pub(crate) struct Dist {
     /// What runs.
     #[command(flatten)]
     pub(crate) job: Job,
-    /// Workers, beside the master [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) workers: Option<u32>,
-    /// Which pods that still run are stopped when it has ended [default: Running]
-    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
-    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+    /// How many, and what becomes of them.
+    #[command(flatten)]
+    pub(crate) workers: Workers,
 }
 
 /// `submit-dist pytorch`.
@@ -68,12 +65,9 @@ pub(crate) struct DistPytorch {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Dist,
-    /// Fewest workers it goes on with
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) min_replicas: Option<u32>,
-    /// Most workers it takes
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) max_replicas: Option<u32>,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
 }
 
 /// `submit-dist mpi`.
@@ -82,9 +76,9 @@ pub(crate) struct DistMpi {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Dist,
-    /// Ranks in each worker [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) slots_per_worker: Option<u32>,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
 }
 
 /// `submit-mpi`.
@@ -155,22 +149,9 @@ pub(crate) struct Job {
     /// Time between SIGTERM and SIGKILL, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) termination_grace_period: Option<u64>,
-    /// Node pools it may run in, the best first
-    #[arg(long, value_name = "\"NAME NAME\"", value_parser = names)]
-    pub(crate) node_pools: Option<Pools>,
-    /// Type of node it runs on
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) node_type: Option<String>,
-    /// Taint of nodes that does not matter
-    #[arg(long, value_parser = toleration)]
-    #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
-    pub(crate) toleration: Vec<Toleration>,
-    /// Its pods are at one value of this label of nodes if that is possible
-    #[arg(long, value_name = "LABEL", conflicts_with = "required_pod_topology_key")]
-    pub(crate) preferred_pod_topology_key: Option<String>,
-    /// Its pods are at one value of this label of nodes
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) required_pod_topology_key: Option<String>,
+    /// Where it may run.
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Label
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
@@ -181,9 +162,6 @@ pub(crate) struct Job {
     #[arg(last = true, value_name = "WORD")]
     pub(crate) words: Vec<String>,
 }
-
-/// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
-pub(crate) type Pools = Vec<String>;
 
 /// `list`.
 #[derive(Debug, Args)]

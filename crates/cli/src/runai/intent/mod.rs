@@ -4,8 +4,8 @@
 mod submit;
 
 pub(crate) use submit::{
-    CleanPods, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Restart,
-    Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
+    DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs, SecretFiles,
+    Spec, Submit, Toleration, Update, Variable,
 };
 
 use crate::settings::TableStyle;

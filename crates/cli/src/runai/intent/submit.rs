@@ -2,7 +2,7 @@
 //! template or the server decides it.
 
 use super::{Dialect, Framework, Noun, Target};
-use crate::runai::args::v2::Serving;
+use crate::runai::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) struct Distributed {
     /// Ranks in each worker.
     pub(crate) slots: Option<u32>,
     /// What happens to pods that run when it has ended.
-    pub(crate) clean: Option<CleanPods>,
+    pub(crate) clean: Option<CleanPodPolicy>,
     /// The pod that leads.
     pub(crate) master: Master,
 }
@@ -106,17 +106,6 @@ pub(crate) enum Master {
     None,
     /// One of its own; what is not said is as with the workers.
     Own(Box<Spec>),
-}
-
-/// What happens to pods that run when their workload has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CleanPods {
-    /// They are stopped.
-    Running,
-    /// They are stopped, and the output of all is deleted.
-    All,
-    /// They go on.
-    None,
 }
 
 /// What a workload inherits, by name.
@@ -169,7 +158,7 @@ pub(crate) struct Spec {
     /// Retries.
     pub(crate) backoff_limit: Option<u32>,
     /// What happens at the end.
-    pub(crate) restart: Option<Restart>,
+    pub(crate) restart: Option<RestartPolicy>,
     /// Seconds between SIGTERM and SIGKILL.
     pub(crate) grace_seconds: Option<u64>,
     /// Priority by name.
@@ -224,17 +213,6 @@ pub(crate) enum Gpu {
         /// As typed and checked.
         size: String,
     },
-}
-
-/// What happens when the main process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Restart {
-    /// Started again, always.
-    Always,
-    /// A failure is a new try.
-    Never,
-    /// Started again after a failure.
-    OnFailure,
 }
 
 /// Where a workload may run.

@@ -5,8 +5,8 @@ mod submit;
 use super::args::login::Way;
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Restart,
-    Shell, Shown, Submit, Target, Verb,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Shell,
+    Shown, Submit, Target, Verb,
 };
 use crate::settings::TableStyle;
 
@@ -46,15 +46,17 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
             typed_verb(Noun::Workspace, verb, |typed| submit::workspace(typed, line))?
         }
         Command::Inference(verb) => inference(verb, line)?,
-        Command::Workload(verb) => any_verb(verb)?,
-        Command::Project(v2::OrgVerb::List(format)) => {
+        Command::Workload(verb) => workload(verb)?,
+        Command::Project(v2::ProjectVerb::List(format)) => {
             Intent::ListProjects(Dialect::V2, shown(format))
         }
-        Command::Project(v2::OrgVerb::Set { name }) => Intent::SetProject { name, by_noun: true },
-        Command::Cluster(v2::OrgVerb::List(format)) => {
+        Command::Project(v2::ProjectVerb::Set { name }) => {
+            Intent::SetProject { name, by_noun: true }
+        }
+        Command::Cluster(v2::ClusterVerb::List(format)) => {
             Intent::ListClusters(Dialect::V2, shown(format))
         }
-        Command::Cluster(v2::OrgVerb::Set { name }) => Intent::SetCluster(name),
+        Command::Cluster(v2::ClusterVerb::Set { name }) => Intent::SetCluster(name),
         Command::Node(v2::NodeVerb::List(format)) => {
             Intent::ListNodes(Dialect::V2, Vec::new(), shown(format))
         }
@@ -153,14 +155,6 @@ fn narrowed(noun: Noun, only: &v2::Only) -> Result<Noun, String> {
     }
 }
 
-const fn restart(typed: v2::RestartPolicy) -> Restart {
-    match typed {
-        v2::RestartPolicy::Always => Restart::Always,
-        v2::RestartPolicy::Never => Restart::Never,
-        v2::RestartPolicy::OnFailure => Restart::OnFailure,
-    }
-}
-
 const fn framework(typed: v2::Framework) -> Framework {
     match typed {
         v2::Framework::Mpi => Framework::Mpi,
@@ -240,45 +234,39 @@ fn typed_verb<S: clap::Args>(
 ) -> Result<Intent, String> {
     Ok(match verb {
         v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed)?)),
-        v2::Verb::List(list) => list_v2(noun, list)?,
-        v2::Verb::Describe(describe) => describe_v2(noun, describe)?,
-        v2::Verb::Explain(explain) => explained(noun, explain)?,
-        v2::Verb::Logs(logs) => logs_of(noun, logs),
+        v2::Verb::Any(verb) => any_verb(noun, verb)?,
         v2::Verb::Suspend(names) => change(Verb::Suspend, noun, names),
         v2::Verb::Resume(names) => change(Verb::Resume, noun, names),
-        v2::Verb::Delete(names) => change(Verb::Delete, noun, names),
-        v2::Verb::Bash(named) => bash(noun, named),
-        v2::Verb::Exec(exec) => exec_in(noun, exec),
     })
 }
 
 fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
-    let noun = Noun::Inference;
     Ok(match verb {
         v2::OfInference::Submit(typed) => {
             Intent::Submit(Box::new(submit::inference(*typed, line)?))
         }
         v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed)?)),
-        v2::OfInference::List(list) => list_v2(noun, list)?,
-        v2::OfInference::Describe(describe) => describe_v2(noun, describe)?,
-        v2::OfInference::Explain(explain) => explained(noun, explain)?,
-        v2::OfInference::Logs(logs) => logs_of(noun, logs),
-        v2::OfInference::Delete(names) => change(Verb::Delete, noun, names),
-        v2::OfInference::Bash(named) => bash(noun, named),
-        v2::OfInference::Exec(exec) => exec_in(noun, exec),
+        v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
     })
 }
 
-fn any_verb(verb: v2::AnyVerb) -> Result<Intent, String> {
+fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
     let noun = Noun::Workload;
+    Ok(match verb {
+        v2::OfWorkload::Any(verb) => any_verb(noun, verb)?,
+        v2::OfWorkload::Suspend(names) => change(Verb::Suspend, noun, names),
+        v2::OfWorkload::Resume(names) => change(Verb::Resume, noun, names),
+    })
+}
+
+fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
     Ok(match verb {
         v2::AnyVerb::List(list) => list_v2(noun, list)?,
         v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
         v2::AnyVerb::Explain(explain) => explained(noun, explain)?,
         v2::AnyVerb::Logs(logs) => logs_of(noun, logs),
-        v2::AnyVerb::Suspend(names) => change(Verb::Suspend, noun, names),
-        v2::AnyVerb::Resume(names) => change(Verb::Resume, noun, names),
         v2::AnyVerb::Delete(names) => change(Verb::Delete, noun, names),
+        v2::AnyVerb::Bash(named) => bash(noun, named),
         v2::AnyVerb::Exec(exec) => exec_in(noun, exec),
     })
 }

@@ -1,10 +1,10 @@
 //! From the words of a submission to what is to be submitted, for both dialects. Pure.
 
-use super::{framework, restart};
-use crate::runai::args::{v1, v2};
+use super::framework;
+use crate::runai::args::{self, v1, v2};
 use crate::runai::intent::{
-    CleanPods, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place,
-    Runs, Spec, Submit, Target, Update, Variable,
+    Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place, Runs, Spec,
+    Submit, Target, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -29,19 +29,19 @@ pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
 pub(super) fn dist_v1(typed: v1::SubmitDist, line: &[String]) -> Result<Submit, String> {
     let (all, mut distributed) = match typed {
         v1::SubmitDist::Mpi(mpi) => {
-            let slots = mpi.slots_per_worker;
+            let slots = mpi.slots.slots_per_worker;
             (mpi.all, Distributed { slots, ..Distributed::of(Framework::Mpi) })
         }
         v1::SubmitDist::Pytorch(torch) => {
-            let (workers_min, workers_max) = (torch.min_replicas, torch.max_replicas);
+            let (workers_min, workers_max) = (torch.bounds.min_replicas, torch.bounds.max_replicas);
             let of = Distributed::of(Framework::PyTorch);
             (torch.all, Distributed { workers_min, workers_max, ..of })
         }
         v1::SubmitDist::Tf(all) => (*all, Distributed::of(Framework::Tf)),
         v1::SubmitDist::Xgboost(all) => (*all, Distributed::of(Framework::XgBoost)),
     };
-    distributed.workers = all.workers;
-    distributed.clean = all.clean_pod_policy.map(clean);
+    distributed.workers = all.workers.workers;
+    distributed.clean = all.workers.clean_pod_policy;
     job_v1(all.job, Kind::Distributed(Box::new(distributed)), line).map(led)
 }
 
@@ -84,12 +84,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
         grace_seconds: typed.termination_grace_period,
         labels: typed.label,
         annotations: typed.annotation,
-        place: Place {
-            node_pools: typed.node_pools.unwrap_or_default(),
-            node_type: typed.node_type,
-            tolerations: typed.toleration,
-            near: near(typed.preferred_pod_topology_key, typed.required_pod_topology_key),
-        },
+        place: place(typed.place),
         ..Spec::default()
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
@@ -149,13 +144,13 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
 }
 
 pub(super) fn pytorch(typed: v2::PyTorch, line: &[String]) -> Result<Submit, String> {
-    let (workers_min, workers_max) = (typed.min_replicas, typed.max_replicas);
+    let (workers_min, workers_max) = (typed.bounds.min_replicas, typed.bounds.max_replicas);
     let of = Distributed::of(Framework::PyTorch);
     distributed(typed.all, Distributed { workers_min, workers_max, ..of }, line)
 }
 
 pub(super) fn mpi(typed: v2::Mpi, line: &[String]) -> Result<Submit, String> {
-    let slots = typed.slots_per_worker;
+    let slots = typed.slots.slots_per_worker;
     distributed(typed.all, Distributed { slots, ..Distributed::of(Framework::Mpi) }, line)
 }
 
@@ -174,8 +169,8 @@ pub(super) fn distributed(
     }
     let master = master(typed.master)?;
     let distributed = Distributed {
-        workers: typed.workers,
-        clean: typed.clean_pod_policy.map(clean),
+        workers: typed.workers.workers,
+        clean: typed.workers.clean_pod_policy,
         master: match (typed.no_master, master == Spec::default()) {
             (true, _) => Master::None,
             (false, true) => Master::AsWorkers,
@@ -267,7 +262,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
     let (command, args) =
         if what.command { (what.words, Vec::new()) } else { (Vec::new(), what.words) };
     let plain = what.environment_variable.into_iter().map(text_variable);
-    let ending = ending.unwrap_or(v2::Ending { backoff_limit: None, restart_policy: None });
+    let ending = ending.unwrap_or_default();
     Ok(Spec {
         image: what.image,
         command,
@@ -285,17 +280,12 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
             None => what.preemptible.then_some(true),
         },
         backoff_limit: ending.backoff_limit,
-        restart: ending.restart_policy.map(restart),
+        restart: ending.restart_policy,
         grace_seconds: what.termination_grace_period,
         priority: what.priority,
         labels: what.label,
         annotations: what.annotation,
-        place: Place {
-            node_pools: what.node_pools.unwrap_or_default(),
-            node_type: what.node_type,
-            tolerations: what.toleration,
-            near: near(what.preferred_pod_topology_key, what.required_pod_topology_key),
-        },
+        place: place(what.place),
     })
 }
 
@@ -318,7 +308,7 @@ fn master(typed: v2::Master) -> Result<Spec, String> {
         extended: typed.master_extended_resource,
         cpu_millis: typed.master_cpu_core_request,
         memory: typed.master_cpu_memory_request,
-        restart: typed.master_restart_policy.map(restart),
+        restart: typed.master_restart_policy,
         ..Spec::default()
     })
 }
@@ -327,16 +317,14 @@ fn text_variable((name, value): (String, String)) -> (String, Variable) {
     (name, Variable::Text(value))
 }
 
-const fn clean(typed: v2::CleanPodPolicy) -> CleanPods {
-    match typed {
-        v2::CleanPodPolicy::Running => CleanPods::Running,
-        v2::CleanPodPolicy::All => CleanPods::All,
-        v2::CleanPodPolicy::None => CleanPods::None,
+fn place(typed: args::Place) -> Place {
+    let required = typed.required_pod_topology_key.map(|key| (key, true));
+    Place {
+        node_pools: typed.node_pools.unwrap_or_default(),
+        node_type: typed.node_type,
+        tolerations: typed.toleration,
+        near: required.or(typed.preferred_pod_topology_key.map(|key| (key, false))),
     }
-}
-
-fn near(preferred: Option<String>, required: Option<String>) -> Option<(String, bool)> {
-    required.map(|key| (key, true)).or(preferred.map(|key| (key, false)))
 }
 
 /// What was said of GPUs.

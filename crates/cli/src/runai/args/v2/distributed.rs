@@ -17,12 +17,9 @@ pub(crate) struct Distributed {
     /// What follows its end.
     #[command(flatten)]
     pub(crate) ending: Ending,
-    /// Workers, beside the master [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) workers: Option<u32>,
-    /// Which pods that still run are stopped when it has ended [default: Running]
-    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
-    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+    /// How many, and what becomes of them.
+    #[command(flatten)]
+    pub(crate) workers: Workers,
     /// Only workers
     #[arg(long)]
     pub(crate) no_master: bool,
@@ -37,12 +34,9 @@ pub(crate) struct PyTorch {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Distributed,
-    /// Fewest workers it goes on with
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) min_replicas: Option<u32>,
-    /// Most workers it takes
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) max_replicas: Option<u32>,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
 }
 
 /// `training mpi submit`.
@@ -51,9 +45,9 @@ pub(crate) struct Mpi {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Distributed,
-    /// Ranks in each worker [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) slots_per_worker: Option<u32>,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
 }
 
 /// `distributed submit`, the oldest form.
@@ -65,6 +59,36 @@ pub(crate) struct OfFramework {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Distributed,
+}
+
+/// The workers, of every framework and in both dialects.
+#[derive(Debug, Args)]
+pub(crate) struct Workers {
+    /// Workers, beside the master [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) workers: Option<u32>,
+    /// Which pods that still run are stopped when it has ended [default: Running]
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+}
+
+/// Between how many workers a PyTorch training stretches.
+#[derive(Debug, Args)]
+pub(crate) struct Bounds {
+    /// Fewest workers it goes on with
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) min_replicas: Option<u32>,
+    /// Most workers it takes
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) max_replicas: Option<u32>,
+}
+
+/// The ranks of MPI.
+#[derive(Debug, Args)]
+pub(crate) struct Slots {
+    /// Ranks in each worker [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) slots_per_worker: Option<u32>,
 }
 
 /// What becomes of pods when the workload has ended.

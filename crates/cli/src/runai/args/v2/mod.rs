@@ -7,7 +7,9 @@ mod submit;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-pub(crate) use distributed::{CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch};
+pub(crate) use distributed::{
+    Bounds, CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch, Slots, Workers,
+};
 pub(crate) use inference::{Authorization, Inference, Port, Protocol, Serving, Update};
 pub(crate) use submit::{
     Ending, GpuRequestType, Named as Identity, Preemptibility, RestartPolicy, Training, What,
@@ -15,7 +17,7 @@ pub(crate) use submit::{
 };
 
 use super::{Exec, Format, Logs, Named, Names, v1};
-use crate::runai::complete::workloads;
+use crate::runai::complete::{projects, workloads};
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -48,24 +50,13 @@ pub(crate) enum OfTraining {
 pub(crate) enum Verb<S: Args> {
     /// Submit one
     Submit(Box<S>),
-    /// List them
-    List(List),
-    /// Show everything about one, and why it waits
-    Describe(Describe),
-    /// Say why one waits, who holds what it needs and what would let it start
-    Explain(v1::Explain),
-    /// Print what it wrote
-    Logs(Logs),
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
     Suspend(Names),
     /// Queue suspended ones again
     Resume(Names),
-    /// Delete some
-    Delete(Names),
-    /// Open a shell that sees what it sees
-    Bash(Named),
-    /// Run a command that sees what it sees
-    Exec(Exec),
 }
 
 /// Verbs of `inference`.
@@ -75,23 +66,24 @@ pub(crate) enum OfInference {
     Submit(Box<Inference>),
     /// Give one new values, without an interruption
     Update(Box<Update>),
-    /// List them
-    List(List),
-    /// Show everything about one, and why it waits
-    Describe(Describe),
-    /// Say why one waits, who holds what it needs and what would let it start
-    Explain(v1::Explain),
-    /// Print what it wrote
-    Logs(Logs),
-    /// Delete some
-    Delete(Names),
-    /// Open a shell that sees what it sees
-    Bash(Named),
-    /// Run a command that sees what it sees
-    Exec(Exec),
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
 }
 
 /// Verbs of `workload`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfWorkload {
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
+    /// Stop some and free their GPUs; `resume` queues them again
+    Suspend(Names),
+    /// Queue suspended ones again
+    Resume(Names),
+}
+
+/// Verbs of workloads of every kind.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AnyVerb {
     /// List them
@@ -102,12 +94,10 @@ pub(crate) enum AnyVerb {
     Explain(v1::Explain),
     /// Print what it wrote
     Logs(Logs),
-    /// Stop some and free their GPUs; `resume` queues them again
-    Suspend(Names),
-    /// Queue suspended ones again
-    Resume(Names),
     /// Delete some
     Delete(Names),
+    /// Open a shell that sees what it sees
+    Bash(Named),
     /// Run a command that sees what it sees
     Exec(Exec),
 }
@@ -120,9 +110,22 @@ pub(crate) enum OfDistributed {
     Submit(Box<OfFramework>),
 }
 
-/// Verbs of `project` and `cluster`.
+/// Verbs of `project`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum OrgVerb {
+pub(crate) enum ProjectVerb {
+    /// List them
+    List(Format),
+    /// Choose one
+    Set {
+        /// Name
+        #[arg(add = Known::new(projects))]
+        name: String,
+    },
+}
+
+/// Verbs of `cluster`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterVerb {
     /// List them
     List(Format),
     /// Choose one

@@ -2,11 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::runai::args::Place;
 use crate::runai::args::values::{
-    count, cpu, data_source, key_value, names, positive, seconds, secret_files, secret_variable,
-    size, toleration,
+    count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
-use crate::runai::intent::{DataSource, SecretFiles, Toleration, Variable};
+use crate::runai::intent::{DataSource, SecretFiles, Variable};
 
 /// `training submit`.
 #[derive(Debug, Args)]
@@ -125,22 +125,9 @@ pub(crate) struct What {
     /// Let it be evicted for others (older spelling)
     #[arg(long, hide = true, conflicts_with = "preemptibility")]
     pub(crate) preemptible: bool,
-    /// Node pools it may run in, the best first
-    #[arg(long, value_name = "NAME,NAME", value_parser = names)]
-    pub(crate) node_pools: Option<Names>,
-    /// Type of node it runs on
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) node_type: Option<String>,
-    /// Taint of nodes that does not matter
-    #[arg(long, value_parser = toleration)]
-    #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
-    pub(crate) toleration: Vec<Toleration>,
-    /// Its pods are at one value of this label of nodes if that is possible
-    #[arg(long, value_name = "LABEL", conflicts_with = "required_pod_topology_key")]
-    pub(crate) preferred_pod_topology_key: Option<String>,
-    /// Its pods are at one value of this label of nodes
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) required_pod_topology_key: Option<String>,
+    /// Where it may run.
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Label
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
@@ -152,11 +139,8 @@ pub(crate) struct What {
     pub(crate) words: Vec<String>,
 }
 
-/// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
-pub(crate) type Names = Vec<String>;
-
 /// What follows the end of a process.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Ending {
     /// How often it is started again after a failure [default: 6]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
