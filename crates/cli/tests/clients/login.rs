@@ -143,7 +143,7 @@ pub(crate) fn walk(library: &Path, algorithm: &str) -> Result<(), Failed> {
 pub(crate) fn shared_key(library: &Path) -> Result<(), Failed> {
     let scene = Scene::new(library, "HS256")?;
     says(&scene.refused("runai login")?, "signed with `HS256`; have the provider sign with RS256")?;
-    scene.here("elastane user list | grep -vq ann")
+    scene.here("! elastane user list | grep -q ann")
 }
 
 /// A person carries the code.
