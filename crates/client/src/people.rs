@@ -4,6 +4,7 @@ use api_types as wire;
 use reqwest::Method;
 use serde_json::json;
 
+use crate::routes::escape;
 use crate::{Client, Error};
 
 const USERS: &str = "/api/v1/users";
@@ -22,10 +23,11 @@ impl Client {
         loop {
             let path = format!("{USERS}?limit={limit}&offset={}", all.len());
             let page: Vec<wire::User2> = self.get(&path).await?;
-            if page.is_empty() {
+            let is_last = (page.len() as u64) < limit;
+            all.extend(page);
+            if is_last {
                 return Ok(all);
             }
-            all.extend(page);
         }
     }
 
@@ -95,10 +97,11 @@ impl Client {
         loop {
             let path = format!("{RULES}?limit={limit}&offset={}", all.len());
             let page: wire::GetAccessRules200Response = self.get(&path).await?;
-            if page.access_rules.is_empty() {
+            let is_last = (page.access_rules.len() as u64) < limit;
+            all.extend(page.access_rules);
+            if is_last {
                 return Ok(all);
             }
-            all.extend(page.access_rules);
         }
     }
 
@@ -169,6 +172,6 @@ impl Client {
     /// # Errors
     /// As every request.
     pub async fn delete_any_access_key(&self, id: &str) -> Result<(), Error> {
-        self.act(Method::DELETE, &format!("{KEYS}/{id}")).await
+        self.act(Method::DELETE, &format!("{KEYS}/{}", escape(id))).await
     }
 }

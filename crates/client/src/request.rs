@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::{Client, Error, listener, trust};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to get a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -18,7 +18,7 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-const KEYS: [&str; 23] = [
+pub(super) const KEYS: [&str; 23] = [
     "audit_kept",
     "cluster_name",
     "credentials_key_file",

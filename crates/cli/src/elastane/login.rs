@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oidc::{BadSettings, Provider, Settings};
 
-use super::config::{Error, Given, boolean};
+use super::config::{Error, Given, KEYS, boolean};
 use crate::exit;
 
 /// At which provider people log in.
@@ -18,15 +18,8 @@ pub(crate) struct Login {
 /// What the values say; none without an issuer.
 pub(super) fn login(find: &dyn Fn(&str) -> Option<Given>) -> Result<Option<Login>, Error> {
     let Some(issuer) = find("oidc_issuer") else {
-        let others = [
-            "oidc_client_id",
-            "oidc_client_secret_file",
-            "oidc_scopes",
-            "oidc_user_claim",
-            "oidc_groups_claim",
-            "oidc_create_users",
-        ];
-        return match others.into_iter().find_map(find) {
+        let mut others = KEYS.into_iter().filter(|key| key.starts_with("oidc_"));
+        return match others.find_map(find) {
             Some(other) => Err(other.fault("needs the provider; give --oidc-issuer URL as well")),
             None => Ok(None),
         };

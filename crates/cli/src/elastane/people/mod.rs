@@ -101,7 +101,7 @@ pub(super) async fn access_key(state_dir: PathBuf, verb: AccessKey) -> Result<()
             write!(out, "{}", table.ruled())?;
         }
         AccessKey::Delete { client_id } => {
-            client.delete_any_access_key(&path_word("access key", &client_id)?).await?;
+            client.delete_any_access_key(&client_id).await?;
             writeln!(out, "access key {client_id} deleted")?;
         }
     }
@@ -160,15 +160,6 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
 
 fn time(at: Option<Time>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.to_string())
-}
-
-/// A word that becomes part of an address.
-fn path_word(what: &str, word: &str) -> Result<String, Error> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    if !word.is_empty() && word.chars().all(allowed) {
-        return Ok(word.to_owned());
-    }
-    Err(Error::NotFound(format!("{what} {word} was not found")))
 }
 
 async fn existing_user(client: &Client, email: &str) -> Result<User2, Error> {
