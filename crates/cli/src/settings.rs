@@ -127,8 +127,8 @@ impl Settings {
         self.token.as_deref()
     }
 
-    /// Who is logged in at this server. What another one gave is not sent to it, and a token that the
-    /// environment names goes before.
+    /// Who is logged in at this server. What another one gave is not sent to it, unless the file does
+    /// not say who gave it, and a token that the environment names goes before.
     ///
     /// # Errors
     /// The file is there and cannot be understood.

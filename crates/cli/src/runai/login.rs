@@ -1,7 +1,8 @@
 //! `login` and `logout`. Owns: what a person is asked, and what is kept of the answer. Refuses to
 //! know: providers; the server talks to them.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::{ErrorKind, IsTerminal as _, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use api_types::{LoginRequest, LoginStart, TokenRequest, TokenResponse, UserChangePasswordRequest};
@@ -62,7 +63,7 @@ pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Er
         return Err(Error::Failed(why));
     }
     if context.session.is_some() {
-        std::fs::remove_file(context.settings.auth_file())?;
+        forget(context.settings.auth_file())?;
         match context.client.logout().await {
             // It was over already.
             Ok(()) | Err(client::Error::NotLoggedIn { .. }) => {}
@@ -74,6 +75,16 @@ pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Er
     }
     writeln!(out, "Logged out successfully")?;
     Ok(())
+}
+
+/// Deletes the session that is kept. Somebody else may have been quicker.
+fn forget(session: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(session) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::Failed(format!("failed to delete {}: {error}", session.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn browser(client: &Client, out: &mut dyn Write) -> Result<TokenResponse, Error> {
@@ -175,29 +186,31 @@ async fn granted(client: &Client, request: &TokenRequest) -> Result<TokenRespons
 
 /// What was given, or a line of the input. What is secret does not appear on the terminal.
 fn ask(what: &str, given: Option<String>, secret: bool) -> Result<String, Error> {
-    if let Some(given) = given {
-        return Ok(given);
+    let unread = |error| Error::Failed(format!("{what}: cannot be read: {error}"));
+    match given.map_or_else(|| line(what, secret).map_err(unread), Ok)?.as_str() {
+        "" => Err(Error::Usage(format!("{what}: nothing was given"))),
+        text => Ok(text.to_owned()),
     }
+}
+
+fn line(what: &str, secret: bool) -> std::io::Result<String> {
     let stdin = std::io::stdin();
     let before = (secret && stdin.is_terminal()).then(|| tcgetattr(&stdin)).transpose();
-    let before = before.map_err(std::io::Error::from)?;
+    let before = before?;
     if stdin.is_terminal() {
         write!(std::io::stderr(), "{what}: ")?;
     }
     if let Some(before) = &before {
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(std::io::Error::from)?;
+        tcsetattr(&stdin, OptionalActions::Flush, &silent)?;
     }
     let mut line = String::new();
     let read = stdin.read_line(&mut line);
     if let Some(before) = &before {
-        tcsetattr(&stdin, OptionalActions::Now, before).map_err(std::io::Error::from)?;
+        tcsetattr(&stdin, OptionalActions::Now, before)?;
         writeln!(std::io::stderr())?;
     }
     read?;
-    match line.trim_end_matches(['\r', '\n']) {
-        "" => Err(Error::Usage(format!("{what}: nothing was given"))),
-        text => Ok(text.to_owned()),
-    }
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }

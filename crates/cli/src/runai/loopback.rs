@@ -24,8 +24,8 @@ pub(super) struct Loopback {
 
 impl Loopback {
     pub(super) async fn open() -> Result<Self, Error> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let port = listener.local_addr()?.port();
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(deaf)?;
+        let port = listener.local_addr().map_err(deaf)?.port();
         Ok(Self { listener, port })
     }
 
@@ -47,13 +47,17 @@ impl Loopback {
             Err(Error::Failed("nothing listens for the browser any more".to_owned()))
         };
         tokio::select! {
-            error = listen(&self.listener, found) => Err(error.into()),
+            error = listen(&self.listener, found) => Err(deaf(error)),
             code = look => code,
             () = tokio::time::sleep(LOGIN_WAIT) => {
                 Err(Error::Failed("nobody logged in within ten minutes; begin again".to_owned()))
             }
         }
     }
+}
+
+fn deaf(error: std::io::Error) -> Error {
+    Error::Failed(format!("cannot listen for the browser: {error}"))
 }
 
 /// Answers requests until that fails, and hands on their queries.

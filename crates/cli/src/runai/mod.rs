@@ -57,7 +57,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     let stdout = std::io::stdout();
     let done = runtime.block_on(async {
         let mut context = Context::open(&global, &|name| std::env::var(name).ok())?;
-        if !matches!(intent, Intent::Login(_) | Intent::Logout | Intent::SetServer(_)) {
+        if !needs_no_session(&intent) {
             session::renew(&mut context).await?;
         }
         run(intent, &mut context, &mut stdout.lock()).await
@@ -66,6 +66,12 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }
+}
+
+/// Whether it is done without asking the server as whoever is logged in.
+const fn needs_no_session(intent: &Intent) -> bool {
+    use Intent::{Complete, Login, Logout, SetServer, Version};
+    matches!(intent, Login(_) | Logout | SetServer(_) | Complete(_) | Version { .. })
 }
 
 /// What a command line means.

@@ -20,7 +20,10 @@ const RENEWED_EARLY_S: u64 = 300;
 
 /// Gets the next token if this one is about to run out.
 pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
-    let old = |session: &Session| session.refresh.is_some() && runs_out(&session.access);
+    // A refresh token is only for the server that is known to have given it.
+    let old = |session: &Session| {
+        session.url.is_some() && session.refresh.is_some() && runs_out(&session.access)
+    };
     if !context.session.as_ref().is_some_and(old) {
         return Ok(());
     }

@@ -9,27 +9,6 @@ use super::intent::{Inherits, Intent, Kind, Name, Submit};
 use super::{args, meaning, request};
 use crate::exit::Error;
 
-/// First words of submissions.
-const SUBMITTING: [&str; 17] = [
-    "submit",
-    "submit-dist",
-    "submit-mpi",
-    "mj",
-    "training",
-    "trainings",
-    "workspace",
-    "workspaces",
-    "inference",
-    "inferences",
-    "pytorch",
-    "mpi",
-    "tensorflow",
-    "tf",
-    "xgboost",
-    "jax",
-    "distributed",
-];
-
 /// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Submission {
@@ -50,7 +29,7 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     if typed.first().is_none_or(|word| word != "runai") {
         typed.insert(0, "runai".to_owned());
     }
-    if typed.get(1).is_none_or(|word| !SUBMITTING.contains(&word.as_str())) {
+    if typed.get(1).is_none_or(|word| !begins_a_submission(word)) {
         typed.insert(1, "submit".to_owned());
     }
     let (cli, _) =
@@ -68,6 +47,16 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     submit.spec.environment.clear();
     submit.spec.secret_files.clear();
     Ok(Submission { project: cli.global.project, name, submit })
+}
+
+/// Whether it is a first word that can lead to one; a name of a workload is none.
+fn begins_a_submission(word: &str) -> bool {
+    let tree = args::tree();
+    let submits = |word: &str| word.starts_with("submit");
+    let below = |command: &clap::Command| {
+        submits(command.get_name()) || command.get_subcommands().any(|one| submits(one.get_name()))
+    };
+    tree.find_subcommand(word).is_some_and(below)
 }
 
 impl Submission {

@@ -245,6 +245,14 @@ const DISTRIBUTED_LATER: &[&str] = &[
     "--master-gpu-memory-limit 1G",
 ];
 
+const LOGIN_LATER: &[&str] = &[
+    "--additional-scope s",
+    "--client-id c",
+    "--idp-issuer-url https://i",
+    "--redirect-server r",
+    "--user u",
+];
+
 const INFERENCE_TAKEN: &[&str] = &[
     "--min-replicas 0",
     "--min-replicas 1 --max-replicas 3 --metric concurrency --metric-threshold 4",
@@ -282,7 +290,7 @@ fn refused(head: &str, tails: &[(&str, &str)]) {
         let line = format!("runai {head} {tail}");
         let text = meaning(&line).expect_err(&line);
         assert!(text.contains(said), "{line}\n{text}");
-        let (command, _) = head.split_once(" j").unwrap();
+        let (command, _) = head.split_once(" j").unwrap_or((head, ""));
         assert!(!text.contains("Usage:") || text.contains(&format!("Usage: runai {command}")));
     }
 }
@@ -302,6 +310,7 @@ fn the_first_dialect_takes_what_is_published() {
     refused("submit j -i x", V1_REFUSED);
     later("submit j -i x", V1_LATER);
     later("submit-dist tf j -i x", V1_LATER);
+    later("login", LOGIN_LATER);
     taken("submit", &["-i x", "--name k -i x", "--job-name-prefix k -i x"]);
 }
 
@@ -385,7 +394,7 @@ fn the_second_dialect_takes_inferences() {
 #[test]
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../../docs/reference/cli.md");
-    for tail in V1_LATER.iter().chain(V2_LATER).chain(DISTRIBUTED_LATER) {
+    for tail in V1_LATER.iter().chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(LOGIN_LATER) {
         let flag = tail.split([' ', '=']).next().unwrap();
         assert!(page.contains(&format!("`{flag}`")), "{flag}");
     }
