@@ -47,6 +47,7 @@ pub type LogStream = BoxStream<'static, std::io::Result<Vec<u8>>>;
 pub(crate) struct Shared {
     pub(crate) view: ArcSwap<View>,
     pub(crate) look: ArcSwap<meter::Look>,
+    pub(crate) traffic: ArcSwap<meter::Traffic>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
@@ -426,6 +427,11 @@ impl Handle {
     #[must_use]
     pub fn look(&self) -> Arc<meter::Look> {
         self.shared.look.load_full()
+    }
+
+    /// Takes what was counted of requests to inferences up to now, for the next look.
+    pub fn count(&self, traffic: meter::Traffic) {
+        self.shared.traffic.store(Arc::new(traffic));
     }
 
     /// What was measured of something from the first moment until before the second, the oldest

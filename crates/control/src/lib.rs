@@ -51,11 +51,11 @@ mod usage;
 pub mod view;
 
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
-pub use engine::{Framework, MASTER, SecretPlace, WORKER};
+pub use engine::{Framework, MASTER, RunKey, SecretPlace, WORKER};
 pub use error::Error;
 pub use handle::{Handle, LogStream};
 pub use looking::SchedulingState;
-pub use meter::{Look, Subject, Values, of};
+pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,

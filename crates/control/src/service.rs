@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
-use crate::meter::{Look, Meter};
+use crate::meter::{Look, Meter, Traffic};
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
 
@@ -50,6 +50,7 @@ impl Service {
         let shared = Arc::new(Shared {
             view: ArcSwap::from_pointee(View::default()),
             look: ArcSwap::from_pointee(Look::default()),
+            traffic: ArcSwap::from_pointee(Traffic::default()),
             events,
             cluster,
             engine: options.engine.clone(),

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use control::RunKey;
 use thiserror::Error;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
@@ -157,6 +158,12 @@ impl Endpoint {
         self.lock().replicas.get(&pod).is_some_and(|replica| replica.ready)
     }
 
+    /// Replicas that get requests.
+    pub(crate) fn ready(&self) -> u32 {
+        let ready = |replica: &&Replica| replica.ready && !replica.leaving;
+        self.lock().replicas.values().filter(ready).map(|_| 1).sum()
+    }
+
     /// Requests at a replica.
     pub(crate) fn busy(&self, pod: Uuid) -> u32 {
         self.lock().replicas.get(&pod).map_or(0, |replica| replica.busy)
@@ -168,13 +175,16 @@ impl Endpoint {
         self.lock().waiting.iter().filter(|waiting| !waiting.is_closed()).count()
     }
 
-    /// Everything measured so far: of all requests, and of each replica.
-    pub(crate) fn totals(&self) -> (Sample, BTreeMap<Uuid, Sample>) {
+    /// Everything measured so far: of all requests, and of each replica's run.
+    pub(crate) fn totals(&self) -> (Sample, BTreeMap<RunKey, Sample>) {
         let now_ms = self.now_ms();
         let mut inner = self.lock();
         let all = inner.meter.total(now_ms);
-        let each = inner.replicas.iter_mut();
-        (all, each.map(|(pod, replica)| (*pod, replica.meter.total(now_ms))).collect())
+        let each = inner.replicas.iter_mut().map(|(pod, replica)| {
+            let run = RunKey { pod: *pod, generation: replica.generation };
+            (run, replica.meter.total(now_ms))
+        });
+        (all, each.collect())
     }
 
     fn now_ms(&self) -> u64 {
@@ -490,6 +500,23 @@ mod tests {
         drop(endpoint.admit(SOON).await.unwrap());
         let (all, _) = endpoint.totals();
         assert_eq!(all.arrived, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_run_counts_what_it_was_given() {
+        let endpoint = endpoint(2, None);
+        let mut ticket = endpoint.admit(SOON).await.unwrap();
+        tokio::time::advance(Duration::from_millis(40)).await;
+        ticket.answered();
+        drop(ticket);
+        endpoint.set_places(&[place(1), Place { generation: 2, ..place(2) }], None);
+        let (all, each) = endpoint.totals();
+        let counts = |seen: Sample| (seen.answered, seen.latency_ms, seen.busy_ms);
+        assert_eq!(counts(all), (1, 40, 40));
+        let each: Vec<_> =
+            each.into_iter().map(|(run, seen)| (run.generation, counts(seen))).collect();
+        assert_eq!(each, [(1, (1, 40, 40)), (2, (0, 0, 0))]);
+        assert_eq!(endpoint.ready(), 1, "the other began anew");
     }
 
     #[tokio::test(start_paused = true)]

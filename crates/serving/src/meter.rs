@@ -1,6 +1,7 @@
 //! What is measured. Owns: counters that only grow, read as the difference of two looks. Time is an
 //! argument, in milliseconds since any beginning.
 
+use control::Requests;
 use units::Instant;
 
 use crate::Sample;
@@ -41,6 +42,13 @@ impl Meter {
         let span_ms = now_ms.saturating_sub(self.changed_ms);
         self.total.busy_ms += self.in_flight.saturating_mul(span_ms);
         self.changed_ms = self.changed_ms.max(now_ms);
+    }
+}
+
+impl From<Sample> for Requests {
+    fn from(seen: Sample) -> Self {
+        let Sample { answered, latency_ms, busy_ms, .. } = seen;
+        Self { answered, latency_ms, busy_ms }
     }
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use control::Traffic;
 use control::view::WorkloadView;
 use http::{Request, Response};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
@@ -24,6 +26,7 @@ pub struct Service {
     proxy: Proxy,
     wake: Arc<Notify>,
     endpoints: Mutex<BTreeMap<Uuid, Arc<Endpoint>>>,
+    began: Instant,
 }
 
 impl std::fmt::Debug for Service {
@@ -38,7 +41,7 @@ impl Service {
     #[must_use]
     pub fn new(control: control::Handle) -> Arc<Self> {
         let (proxy, wake, endpoints) = (Proxy::default(), Arc::default(), Mutex::default());
-        Arc::new(Self { control, proxy, wake, endpoints })
+        Arc::new(Self { control, proxy, wake, endpoints, began: Instant::now() })
     }
 
     /// Has a request answered by a replica of an inference. The path is the one it knows, the
@@ -105,6 +108,22 @@ impl Service {
                 self.carry_out(order).await;
             }
         }
+        if measure {
+            self.control.count(self.counted());
+        }
+    }
+
+    /// What was counted of all requests up to now.
+    fn counted(&self) -> Traffic {
+        let endpoints = self.lock();
+        let span_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut traffic = Traffic { span_ms, ..Traffic::default() };
+        for (id, endpoint) in &*endpoints {
+            let (all, each) = endpoint.totals();
+            traffic.inferences.insert(*id, (all.into(), endpoint.ready()));
+            traffic.replicas.extend(each.into_iter().map(|(run, seen)| (run, seen.into())));
+        }
+        traffic
     }
 
     async fn carry_out(&self, order: Order) {

@@ -14,6 +14,10 @@ pub(crate) enum Formula {
     Megabytes(&'static str),
     /// Kept in thousandths, shown in percent.
     Percent(&'static str),
+    /// Kept in millionths.
+    Micros(&'static str),
+    /// So much for each of so many, both kept in millionths.
+    Each(&'static str, &'static str),
     /// So much of so much, in percent.
     Part(&'static str, &'static str),
     /// What is left of the first without the second, both in thousandths.
@@ -36,10 +40,23 @@ impl Formula {
             Self::Whole(name) => get(name).map(|value| value.saturating_mul(1000)),
             Self::Megabytes(name) => get(name).map(|bytes| bytes / 1000),
             Self::Percent(name) => get(name).map(|millis| millis.saturating_mul(100)),
+            Self::Micros(name) => get(name).map(|micros| micros / 1000),
+            Self::Each(sum, count) => {
+                let each = u128::from(get(sum)?) * 1000;
+                u64::try_from(each.checked_div(get(count)?.into())?).ok()
+            }
             Self::Part(part, whole) => part_of(get(part)?, get(whole)?),
             Self::Rest(whole, part) => Some(get(whole)?.saturating_sub(get(part)?)),
             Self::PerGpu(inner) => inner.of(values, gpu),
             Self::Unmeasured => None,
+        }
+    }
+
+    /// How much a value counts in a mean of several.
+    pub(crate) fn weight(self, values: &Values) -> u64 {
+        match self {
+            Self::Each(_, count) => values.get(count).copied().unwrap_or_default(),
+            _ => 1,
         }
     }
 
@@ -60,6 +77,8 @@ impl Formula {
             | Self::Whole(name)
             | Self::Megabytes(name)
             | Self::Percent(name)
+            | Self::Micros(name)
+            | Self::Each(name, _)
             | Self::Part(name, _)
             | Self::Rest(name, _) => Some(name),
             Self::PerGpu(_) | Self::Unmeasured => None,
@@ -101,7 +120,7 @@ macro_rules! measured {
     };
 }
 
-use Formula::{Megabytes, Millis, Part, PerGpu, Percent, Rest, Unmeasured, Whole};
+use Formula::{Each, Megabytes, Micros, Millis, Part, PerGpu, Percent, Rest, Unmeasured, Whole};
 
 measured! {
     /// Series of a cluster.
@@ -203,6 +222,23 @@ measured! {
 }
 
 measured! {
+    /// Series of an inference: its requests. The last two are not published ones.
+    OfInference {}
+    THROUGHPUT = Micros(of::ANSWERED);
+    LATENCY = Each(of::ANSWER_MS, of::ANSWERED);
+    CONCURRENCY = Millis(of::REQUESTS);
+    REPLICAS = Millis(of::REPLICAS);
+}
+
+measured! {
+    /// Series of a replica: the requests it was given. The last is not a published one.
+    OfReplica {}
+    THROUGHPUT = Micros(of::ANSWERED);
+    LATENCY = Each(of::ANSWER_MS, of::ANSWERED);
+    CONCURRENCY = Millis(of::REQUESTS);
+}
+
+measured! {
     /// Series of a project or department.
     OfOrgUnit {
         const BY_POOL: bool = true;
@@ -228,6 +264,8 @@ mod tests {
             ("gpu_memory_total", 8),
             ("busy.0", 250),
             ("busy.2", 0),
+            ("answered", 1_500_000),
+            ("answer_ms", 60_000_000),
         ];
         let values: Values = known.map(|(name, value)| (name.to_owned(), value)).into();
         let busy = PerGpu(&Percent(of::BUSY));
@@ -240,6 +278,9 @@ mod tests {
             (busy, Some(1), None),
             (busy, Some(2), Some(0)),
             (Part(of::CPU, of::CPU_TOTAL), None, None),
+            (Micros(of::ANSWERED), None, Some(1500)),
+            (Each(of::ANSWER_MS, of::ANSWERED), None, Some(40_000)),
+            (Each(of::ANSWER_MS, of::REQUESTS), None, None),
             (Unmeasured, None, None),
         ] {
             assert_eq!(formula.of(&values, gpu), want, "{formula:?} {gpu:?}");
@@ -255,6 +296,8 @@ mod tests {
             OfNode::METRICS,
             OfWorkload::METRICS,
             OfPod::METRICS,
+            OfInference::METRICS,
+            OfReplica::METRICS,
             OfOrgUnit::METRICS,
         ] {
             let names: std::collections::BTreeSet<_> =

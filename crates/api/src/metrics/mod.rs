@@ -5,6 +5,8 @@ mod formula;
 mod query;
 mod series;
 
-pub(crate) use formula::{OfCluster, OfNode, OfNodePool, OfOrgUnit, OfPod, OfWorkload};
+pub(crate) use formula::{
+    OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica, OfWorkload,
+};
 pub(crate) use query::{MetricsQuery, TelemetryFamily, TelemetryQuery};
 pub(crate) use series::{Points, measurements, together};

@@ -35,6 +35,15 @@ impl<F> MetricsQuery<F> {
     }
 }
 
+#[cfg(test)]
+impl<F: Measured> MetricsQuery<F> {
+    /// Every series of a time.
+    pub(super) fn every(start: Instant, end: Instant, samples: u64) -> Self {
+        let metrics = F::METRICS.to_vec();
+        Self { metrics, start, end, samples, group: None, pool: None, family: PhantomData }
+    }
+}
+
 impl<F: Measured> Input for MetricsQuery<F> {
     fn describe(to: &mut Description) {
         let types = F::METRICS.iter().map(|(name, _)| *name);

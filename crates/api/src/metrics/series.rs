@@ -44,8 +44,9 @@ fn means<F>(
         let Some(value) = formula.of(values, gpu) else { continue };
         let offset = u128::from(at.since_ms(query.start)) * u128::from(query.samples);
         let interval = (offset / length_ms).min(u128::from(query.samples - 1));
+        let weight = u128::from(formula.weight(values));
         let (sum, count, last) = intervals.entry(interval).or_default();
-        (*sum, *count, *last) = (*sum + u128::from(value), *count + 1, *at);
+        (*sum, *count, *last) = (*sum + u128::from(value) * weight, *count + weight, *at);
     }
     let value = |(sum, count, last): (u128, u128, Instant)| Value {
         value: format_millis(u64::try_from(sum / count).unwrap_or(u64::MAX)),
@@ -78,10 +79,31 @@ pub(crate) fn together(pods: Vec<Points>) -> Points {
 
 #[cfg(test)]
 mod tests {
+    use super::super::formula::OfInference;
     use super::*;
 
     fn values(known: &[(&str, u64)]) -> Values {
         known.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn a_mean_for_each_counts_every_one_of_them() {
+        let (start, end) = (Instant(0), Instant(100));
+        let query = MetricsQuery::<OfInference>::every(start, end, 1);
+        // One request that took 990 ms, then 99 that took 1 ms each.
+        let point = |at, answered: u64, ms: u64| {
+            let ms = ("answer_ms", ms * 1_000_000);
+            (Instant(at), values(&[("answered", answered * 1_000_000), ms]))
+        };
+        let series =
+            measurements(&query, &vec![point(1, 1, 990), point(2, 99, 99), point(3, 0, 0)]);
+        let shown = |kind: &str| {
+            let one = series.iter().find(|one| one.kind == kind).unwrap();
+            one.values.iter().map(|value| value.value.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("LATENCY"), ["10.89"]);
+        assert_eq!(shown("THROUGHPUT"), ["33.333"]);
+        assert_eq!(shown("REPLICAS"), [""; 0]);
     }
 
     #[test]

@@ -15,24 +15,27 @@ use control::{Scope, Subject};
 
 use super::Shared;
 use super::org::is_own;
+use super::typed;
 use super::workloads::find;
 use crate::access::Where;
 use crate::convert;
 use crate::edge::{Caller, Fault};
 use crate::metrics::{
-    MetricsQuery, OfCluster, OfNode, OfNodePool, OfOrgUnit, OfPod, OfWorkload, Points,
-    measurements, together,
+    MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
+    OfWorkload, Points, measurements, together,
 };
 use crate::openapi::{Route, get};
 
 /// The routes of series.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
-    use Resource::{Cluster, Department, NodePools, Nodes, Project, Workloads};
+    use Resource::{Cluster, Department, Inferences, NodePools, Nodes, Project, Workloads};
     let clusters = "/api/v1/clusters/{clusterUuid}/metrics";
     let pools = "/api/v1/clusters/{clusterUuid}/nodepools/{nodepoolName}/metrics";
     let nodes = "/api/v1/nodes/{nodeId}/metrics";
     let workloads = "/api/v1/workloads/{workloadId}/metrics";
     let pods = "/api/v1/workloads/{workloadId}/pods/{podId}/metrics";
+    let inferences = "/api/v1/workloads/inferences/{workloadId}/metrics";
+    let replicas = "/api/v1/workloads/inferences/{workloadId}/pods/{podId}/metrics";
     let projects = "/api/v1/org-unit/projects/{projectId}/metrics";
     let departments = "/api/v1/org-unit/departments/{departmentId}/metrics";
     let routes =
@@ -54,6 +57,22 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             get(pods, "get_workload_pod_metrics", "What a pod held and used", pod)
                 .of("Pods")
                 .needs(Read, Workloads, Where::Workload),
+            get(
+                inferences,
+                "get_inference_workload_metrics",
+                "What requests to an inference came to",
+                inference,
+            )
+            .of("Inferences")
+            .needs(Read, Inferences, Where::Workload),
+            get(
+                replicas,
+                "get_inference_workload_pod_metrics",
+                "What requests to a replica came to",
+                replica,
+            )
+            .of("Inferences")
+            .needs(Read, Inferences, Where::Workload),
             get(projects, "get_project_metrics", "What a project deserved and held", project)
                 .of("Projects")
                 .needs(Read, Project, Where::Project),
@@ -236,6 +255,29 @@ async fn pod(
 ) -> Result<Json<MetricsResponse>, Fault> {
     let workload = find(&state.control.view(), &workload)?;
     let found = workload.pods.iter().find(|pod| pod.id.to_string() == id);
+    let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
+    series(&state, &Subject::Pod(pod.id), &query).await
+}
+
+async fn inference(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    query: MetricsQuery<OfInference>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let found = typed::find(&state, WorkloadKind::Inference, &id)?;
+    series(&state, &Subject::Inference(found.id), &query).await
+}
+
+/// A replica may be of any revision, and have gone.
+async fn replica(
+    FromState(state): FromState<Shared>,
+    Path((inference, id)): Path<(String, String)>,
+    query: MetricsQuery<OfReplica>,
+) -> Result<Json<MetricsResponse>, Fault> {
+    let view = state.control.view();
+    let found = typed::find(&state, WorkloadKind::Inference, &inference)?;
+    let revisions = found.revisions.iter().filter_map(|id| view.revisions.get(id));
+    let found = revisions.flat_map(|own| &own.pods).find(|pod| pod.id.to_string() == id);
     let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
     series(&state, &Subject::Pod(pod.id), &query).await
 }

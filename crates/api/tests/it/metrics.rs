@@ -182,6 +182,11 @@ async fn what_is_asked_wrongly_is_refused_with_what_is_allowed() {
             404,
             "project",
         ),
+        (
+            format!("/api/v1/workloads/inferences/{id}/metrics?metricType=LATENCY&{SPAN}"),
+            404,
+            "no inference",
+        ),
         ("/api/v1/nodes/telemetry".to_owned(), 400, "telemetryType: is required"),
         ("/api/v1/nodes/telemetry?telemetryType=GPUS".to_owned(), 400, "READY_GPUS"),
         (
@@ -209,4 +214,26 @@ async fn what_is_asked_wrongly_is_refused_with_what_is_allowed() {
     }
     let count = server.get(&format!("/api/v1/clusters/{}/nodes/count", server.cluster_id())).await;
     assert_eq!(count["count"], 2);
+}
+
+#[tokio::test]
+async fn an_inference_has_series_of_its_requests_and_so_has_each_replica_ever() {
+    let server = Server::with_teams().await;
+    let all = "/api/v1/workloads/inferences";
+    let spec = json!({"image": "i", "servingPort": {"container": 8000}});
+    let id = server.post(all, server.job("svc", &spec)).await.1["workloadId"].clone();
+    let id = id.as_str().unwrap();
+    let view = server.control.view();
+    let revision = view.revisions.values().next().unwrap();
+    let pod = revision.pods[0].id;
+    for (path, types) in [
+        (format!("{all}/{id}"), "THROUGHPUT,LATENCY,CONCURRENCY,REPLICAS"),
+        (format!("{all}/{id}/pods/{pod}"), "THROUGHPUT,LATENCY,CONCURRENCY"),
+    ] {
+        let answer = server.get(&format!("{path}/metrics?metricType={types}&{SPAN}")).await;
+        let none_yet = types.split(',').map(|kind| (kind.to_owned(), Value::Null, 0));
+        assert_eq!(shape(&answer), none_yet.collect::<Vec<_>>());
+    }
+    let other = format!("{all}/{id}/pods/{id}/metrics?metricType=LATENCY&{SPAN}");
+    assert_eq!(server.raw("GET", &other, "").await.0, 404);
 }

@@ -63,6 +63,14 @@ pub mod of {
     pub const WORKLOADS: &str = "workloads";
     /// Milliseconds that workloads which have not ended have waited, on average.
     pub const WAITED_MS: &str = "waited_ms";
+    /// Millionths of requests that were answered whole, each second.
+    pub const ANSWERED: &str = "answered";
+    /// Millionths of milliseconds that those took, together, each second.
+    pub const ANSWER_MS: &str = "answer_ms";
+    /// Thousandths of requests that waited or were being answered at a time.
+    pub const REQUESTS: &str = "requests";
+    /// Thousandths of replicas that are ready.
+    pub const REPLICAS: &str = "replicas";
 
     /// A value of one GPU, by its number on the node.
     #[must_use]
@@ -92,6 +100,8 @@ pub enum Subject {
     ProjectIn(u64, String),
     /// A pod.
     Pod(Uuid),
+    /// What is asked of an inference, whichever replica answers.
+    Inference(Uuid),
 }
 
 impl fmt::Display for Subject {
@@ -106,6 +116,7 @@ impl fmt::Display for Subject {
             Self::DepartmentIn(id, pool) => write!(f, "department/{id}/pool/{pool}"),
             Self::ProjectIn(id, pool) => write!(f, "project/{id}/pool/{pool}"),
             Self::Pod(id) => write!(f, "pod/{id}"),
+            Self::Inference(id) => write!(f, "inference/{id}"),
         }
     }
 }
@@ -187,6 +198,8 @@ impl Look {
             }
             values.insert(Subject::Pod(pod.id), of_pod);
         }
+        let requests = rates.flow.inferences.iter();
+        values.extend(requests.map(|(id, own)| (Subject::Inference(*id), own.clone())));
         let mut whole = nothing;
         for node in nodes {
             let sum = on_nodes.get(node.name.as_str()).copied().unwrap_or(nothing);
@@ -282,6 +295,7 @@ impl Seen<'_> {
         put(&mut values, of::MEMORY_HELD, set.pod.memory_bytes);
         put(&mut values, of::CPU, self.rates.cpu_millis.get(&key).copied());
         put(&mut values, of::MEMORY, run.map(|run| run.memory_bytes));
+        values.extend(self.rates.flow.replicas.get(&key).cloned().unwrap_or_default());
         let (mut gpus, mut held) = (Gpus::default(), 0);
         for &(index, millis) in &pod.gpus {
             let Some(gpu) = node.gpus.get(index as usize) else { continue };

@@ -5,6 +5,7 @@
 mod idle;
 mod look;
 mod tiers;
+mod traffic;
 mod used;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use units::Instant;
 pub(crate) use idle::IdleSince;
 pub use look::{Look, Subject, Values, of};
 pub(crate) use tiers::read;
+pub use traffic::{Requests, Traffic};
 
 use crate::handle::Shared;
 use crate::options::{Clock, NodeSpec};
@@ -27,6 +29,7 @@ use crate::retention::{Kept, Retention};
 use crate::view::View;
 use idle::Idle;
 use tiers::Tiers;
+use traffic::Flow;
 
 /// Time between two looks.
 pub(crate) const LOOK_EVERY_MS: u64 = 15_000;
@@ -53,6 +56,7 @@ struct Last {
     cpu_time_ms: BTreeMap<RunKey, u64>,
     /// Since when each GPU has not computed.
     idle_since: BTreeMap<String, Instant>,
+    traffic: Arc<Traffic>,
 }
 
 impl Meter {
@@ -88,7 +92,8 @@ impl Meter {
         });
         let view = self.shared.view.load_full();
         let since = self.last.at;
-        let rates = self.last.rates(measured.as_ref(), &view, now);
+        let traffic = self.shared.traffic.load_full();
+        let rates = self.last.rates(measured.as_ref(), traffic, &view, now);
         let look = Look::take(&view, &self.nodes, measured.as_ref(), &rates, now);
         self.idle.look(&view, &look);
         let rows = look.values.iter().map(|(subject, values)| SampleRow {
@@ -126,10 +131,18 @@ pub(crate) struct Rates {
     pub(crate) cpu_millis: BTreeMap<RunKey, u64>,
     /// For how long each GPU has not computed, in milliseconds.
     pub(crate) idle_ms: BTreeMap<String, u64>,
+    /// Requests to inferences.
+    pub(crate) flow: Flow,
 }
 
 impl Last {
-    fn rates(&mut self, measured: Option<&Measured>, view: &View, now: Instant) -> Rates {
+    fn rates(
+        &mut self,
+        measured: Option<&Measured>,
+        traffic: Arc<Traffic>,
+        view: &View,
+        now: Instant,
+    ) -> Rates {
         let runs = measured.map(|measured| measured.runs.as_slice()).unwrap_or_default();
         let pods = view.workloads.values().flat_map(|workload| &workload.pods);
         let started: BTreeMap<_, _> =
@@ -154,7 +167,9 @@ impl Last {
         let idle_ms = idle.chain(busy.map(|gpu| (gpu.uuid.clone(), 0))).collect();
         self.cpu_time_ms = runs.iter().map(|run| (run.key, run.cpu_time_ms)).collect();
         self.at = now;
-        Rates { cpu_millis, idle_ms }
+        let flow = traffic.since(&self.traffic);
+        self.traffic = traffic;
+        Rates { cpu_millis, idle_ms, flow }
     }
 }
 
@@ -180,7 +195,7 @@ mod tests {
         };
         let mut last = Last { at: Instant(1000), ..Last::default() };
         let mut look = |measured: &Measured, at| {
-            let rates = last.rates(Some(measured), &View::default(), Instant(at));
+            let rates = last.rates(Some(measured), Arc::default(), &View::default(), Instant(at));
             (rates.cpu_millis.get(&key).copied(), rates.idle_ms.get("g").copied())
         };
         assert_eq!(look(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");

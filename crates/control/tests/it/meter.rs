@@ -1,6 +1,6 @@
 //! What is measured over time: what is known, what is not, how long it is kept.
 
-use control::{Subject, of};
+use control::{Requests, Subject, Traffic, of};
 use engine::{GpuUse, Measured, RunUse};
 use units::Instant;
 
@@ -158,4 +158,36 @@ async fn the_past_is_kept_in_means_and_then_forgotten() {
     look(&w).await;
     let all = series(&w, &Subject::Cluster, of::GPU, 50 * 24 * 60).await;
     assert!(all.iter().all(|(at, _)| *at > 30 * 24 * 60 * MINUTE_MS), "{all:?}");
+}
+
+#[tokio::test]
+async fn requests_to_inferences_are_kept_as_what_each_second_had() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, crate::inference::inference("svc", 1, 1, 1)).await;
+    w.becomes("svc Running 1/1").await;
+    let (svc, key) = (w.id("svc"), w.engine.run_of("svc").key);
+    let count = |w: &World, span_ms, answered, latency_ms| {
+        let requests = Requests { answered, latency_ms, busy_ms: latency_ms };
+        let (inferences, replicas) = ([(svc, (requests, 1))].into(), [(key, requests)].into());
+        w.handle.count(Traffic { span_ms, inferences, replicas });
+    };
+    count(&w, 5000, 10, 100);
+    look(&w).await;
+    count(&w, 20_000, 40, 1600);
+    look(&w).await;
+    // Nobody counts, so nothing is known; what was is still there.
+    look(&w).await;
+    w.clock.advance_ms(1);
+    w.restart().await;
+    for subject in [Subject::Inference(svc), Subject::Pod(key.pod)] {
+        for (name, want) in [
+            (of::ANSWERED, [2_000_000, 2_000_000]),
+            (of::ANSWER_MS, [20_000_000, 100_000_000]),
+            (of::REQUESTS, [20, 100]),
+        ] {
+            let seen = series(&w, &subject, name, 5).await;
+            let seen: Vec<u64> = seen.into_iter().map(|(_, value)| value).collect();
+            assert_eq!(seen, want, "{subject} {name}");
+        }
+    }
 }
