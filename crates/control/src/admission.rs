@@ -55,6 +55,12 @@ pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
     )))
 }
 
+/// The first name that comes twice.
+pub(crate) fn twice(names: &[String]) -> Option<&String> {
+    let again = (1..).zip(names).find(|(next, name)| names[*next..].contains(name));
+    again.map(|(_, name)| name)
+}
+
 /// The first few of some names, for a message.
 pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;

@@ -9,7 +9,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
-use crate::state::{News, State, Workload};
+use crate::state::{News, Project, State, Workload};
 use crate::topologies::TOPOLOGY;
 use crate::{Error, admission};
 
@@ -156,14 +156,24 @@ impl State {
     ) -> Result<WorkloadSpec, Error> {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
-        admission::workload(&spec, engine)?;
-        self.secrets_exist(&spec)?;
-        self.settle_places(project, &mut spec)?;
-        admission::one_more_workload(self.workloads.len())?;
+        self.check(project, &mut spec, engine)?;
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.unit.name, being_deleted)?;
         Ok(spec)
+    }
+
+    /// Whether the pods of a specification can be run here; it gets the places of its project.
+    pub(crate) fn check(
+        &self,
+        project: &Project,
+        spec: &mut WorkloadSpec,
+        engine: &dyn Engine,
+    ) -> Result<(), Error> {
+        admission::workload(spec, engine)?;
+        self.secrets_exist(spec)?;
+        self.settle_places(project, spec)?;
+        admission::one_more_workload(self.workloads.len())
     }
 
     fn submit(

@@ -9,11 +9,13 @@ use model::Occupancy;
 use uuid::Uuid;
 
 use crate::spec::{CleanPods, Restart};
-use crate::state::{Ended, Pod, State, Workload};
+use crate::state::{Ended, News, Pod, State, Workload};
 
 /// The ports that are given out: below those that systems give to outgoing connections.
 const PORT_FIRST: u16 = 20_000;
 const PORT_COUNT: u16 = 10_000;
+/// After so long it is looked for ports again, where there were too few.
+const PORTS_AGAIN_MS: u64 = 5_000;
 
 impl Workload {
     /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
@@ -151,7 +153,7 @@ impl State {
 
     /// Gives some pods ports that no pod in a place has and nobody listens on. Each time others, so
     /// that what may be left of the last runs disturbs nobody. Where there are too few, nobody gets
-    /// one and it is tried again after whatever happens next.
+    /// one and it is tried again with the next decision, or a little later.
     fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
         let living = self.by_model.values().filter_map(|living| self.workloads.get(living));
@@ -171,10 +173,16 @@ impl State {
             .take(numbers.len())
             .collect();
         if ports.len() < numbers.len() {
-            tracing::error!(workload = %id, "there are too few free ports for its pods, which wait");
+            if self.short_of_ports.insert(id) {
+                let message = "too few ports are free on this machine for its pods, which wait";
+                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+            }
             self.assembling.insert(id);
+            let again = self.now.plus_ms(PORTS_AGAIN_MS);
+            self.wake_at = Some(self.wake_at.map_or(again, |at| at.min(again)));
             return false;
         }
+        self.short_of_ports.remove(&id);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
         let mut ports = ports.into_iter();
         for &number in numbers {

@@ -19,6 +19,9 @@ use crate::view::Rules;
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
 
+/// After so long without a look at the GPUs nobody is told, or stopped, for being idle.
+const STALE_MS: u64 = 3 * LOOK_EVERY_MS;
+
 /// What is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
@@ -52,6 +55,8 @@ struct Limited {
     since: Instant,
     limit_ms: u64,
     told_at: Option<Instant>,
+    /// Nothing is done to it before.
+    not_before: Instant,
 }
 
 impl Limited {
@@ -62,14 +67,15 @@ impl Limited {
     /// When it is to be told, or, once it was, to be stopped.
     fn next(&self) -> Instant {
         let end = self.since.plus_ms(self.limit_ms);
-        match (self.told_at, self.by) {
+        let at = match (self.told_at, self.by) {
             (None, _) => Instant(end.0.saturating_sub(self.notice_ms())),
             (Some(told), Limit::Run) => end.max(told.plus_ms(self.notice_ms())),
             // One more look: it may have computed since the last.
             (Some(told), Limit::Idle) => {
                 end.max(told.plus_ms(self.notice_ms())).plus_ms(LOOK_EVERY_MS)
             }
-        }
+        };
+        at.max(self.not_before)
     }
 }
 
@@ -92,12 +98,18 @@ impl State {
         let workload = self.workloads.get(&id).filter(|workload| workload.phase.holds())?;
         let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
+        // What has not been measured for long is not known to be idle still.
+        let is_stale = self.now.since_ms(self.idle.looked_at) > STALE_MS;
+        let next_look = if is_stale { self.now.plus_ms(LOOK_EVERY_MS) } else { Instant(0) };
         let limited = |by, since, limit_ms: Option<u64>| {
             let told = self.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
-            Some(Limited { id, by, since, limit_ms: limit_ms?, told_at: told.map(|(_, at)| *at) })
+            let not_before = if by == Limit::Idle { next_look } else { Instant(0) };
+            let told_at = told.map(|(_, at)| *at);
+            Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
         let since = workload.held_since().unwrap_or(workload.phase_since);
-        let idle = self.idle.get(&id).copied();
+        // The last look may be of the time before it was suspended and began again.
+        let idle = self.idle.since.get(&id).copied().filter(|at| *at >= since);
         Some([
             limited(Limit::Run, since, rules.run_ms_max(kind)),
             idle.and_then(|since| {
@@ -154,7 +166,7 @@ impl State {
 
     /// Says that what was announced will not happen, because it computes again.
     fn take_back_notices(&mut self) {
-        let idle = self.idle.clone();
+        let idle = self.idle.since.clone();
         let back = |((id, by), (since, _)): (&(Uuid, Limit), &(Instant, Instant))| {
             let computes = *by == Limit::Idle && idle.get(id) != Some(since);
             let runs = |workload: &&Workload| workload.phase.holds();

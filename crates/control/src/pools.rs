@@ -229,10 +229,19 @@ impl State {
     }
 
     /// Labels that a node was given while the server ran.
-    pub(crate) fn labels_given(&self, node: &str) -> BTreeMap<String, String> {
-        let given = self.objects.all(LABELS).into_iter().find(|object| object.name == node);
-        let body = given.and_then(|given| serde_json::from_value(given.body.clone()).ok());
-        body.map(|NodeBody { labels }| labels).unwrap_or_default()
+    ///
+    /// # Errors
+    /// What is stored cannot be understood.
+    pub(crate) fn labels_given(&self, node: &str) -> Result<BTreeMap<String, String>, Error> {
+        let Some(given) = self.labelled(node) else { return Ok(BTreeMap::new()) };
+        let body = serde_json::from_value(given.body.clone()).map_err(unreadable)?;
+        let NodeBody { labels } = body;
+        Ok(labels)
+    }
+
+    /// What keeps the labels that were given to a node.
+    fn labelled(&self, node: &str) -> Option<&Arc<Object>> {
+        self.objects.shelf(LABELS)?.values().find(|object| object.name == node)
     }
 }
 
@@ -263,9 +272,8 @@ impl State {
             );
             return Err(Error::invalid(field, why));
         }
-        let twice = (1..).zip(names).find(|(next, name)| names[*next..].contains(name));
         let why = |name| Err(Error::invalid(field, format!("{field}: {name} is there twice")));
-        twice.map_or(Ok(()), |(_, name)| why(name))
+        admission::twice(names).map_or(Ok(()), why)
     }
 
     /// The pool of a node with these labels: the oldest whose label it carries.
@@ -459,11 +467,11 @@ impl State {
         let mut all = node.spec.labels.clone();
         all.extend(labels.clone());
         let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
-        let given = self.objects.all(LABELS).into_iter().find(|object| object.name == name);
+        let given = self.labelled(name).map(|given| given.id.clone());
         let object = match given {
             Some(given) => {
                 let edit = Edit::new(move |object| Ok((object.name.clone(), body.clone())));
-                self.update_object(by, (LABELS, &given.id), &edit)?
+                self.update_object(by, (LABELS, &given), &edit)?
             }
             None => {
                 let (owner, scope) = (String::new(), Scope::Cluster);

@@ -39,6 +39,7 @@ impl State {
             by_model: BTreeMap::new(),
             shares: BTreeMap::new(),
             assembling: BTreeSet::new(),
+            short_of_ports: BTreeSet::new(),
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
@@ -58,7 +59,7 @@ impl State {
         };
         state.add_pools()?;
         state.add_topologies()?;
-        state.add_nodes(nodes);
+        state.add_nodes(nodes)?;
         state.add_org(&snapshot)?;
         let held = std::mem::take(&mut snapshot.allocations).into_iter();
         state.allocations = held.map(|row| (row.pod_id, row)).collect();
@@ -89,11 +90,11 @@ impl State {
         Ok(state)
     }
 
-    fn add_nodes(&mut self, nodes: &[NodeSpec]) {
+    fn add_nodes(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {
         for spec in nodes {
             let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
             let mut labels = spec.labels.clone();
-            labels.extend(self.labels_given(&spec.name));
+            labels.extend(self.labels_given(&spec.name)?);
             let (in_model, pool) = self.labels_in_model(&labels);
             let id = self.cluster.add_node(model::NodeSpec {
                 labels: in_model,
@@ -101,6 +102,7 @@ impl State {
             });
             self.nodes.insert(id, Node { spec: spec.clone(), id, labels, pool });
         }
+        Ok(())
     }
 
     fn add_org(&mut self, snapshot: &Snapshot) -> Result<(), Error> {

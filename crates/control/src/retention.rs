@@ -84,11 +84,15 @@ impl Retention {
         if count == 0 {
             return Ok(0);
         }
+        let why = match rows.get(count - 1) {
+            Some((_, at)) if *at < old => format!("after {} days", kept_ms / DAY_MS),
+            _ => format!("beyond the newest {rows_max}"),
+        };
         let row = AuditRow {
             at: now,
             who: SYSTEM.to_owned(),
             what: format!("{name}.delete"),
-            target: format!("{first} to {}, after {} days", from - 1, kept_ms / DAY_MS),
+            target: format!("{first} to {}, {why}", from - 1),
             result: "ok".to_owned(),
             detail: AuditDetail::default(),
         };

@@ -18,7 +18,7 @@ use crate::command::{Subject, WorkloadSpec};
 use crate::serving::{REVISIONS_KEPT, Revision, Serving};
 use crate::state::{Ended, News, Pod, State, Workload};
 use crate::view::Phase;
-use crate::{Error, admission, persist};
+use crate::{Error, persist};
 
 impl WorkloadSpec {
     /// Whether its pods are those of its revisions.
@@ -165,13 +165,12 @@ impl State {
         }
         let project = self.projects.get(&head.project_id);
         let project = project.ok_or_else(|| Error::no_project(head.project_id))?;
-        self.settle_places(project, &mut spec)?;
-        let same = WorkloadSpec { submitted_by: head.spec.submitted_by.clone(), ..spec.clone() };
-        if same == *head.spec {
+        self.check(project, &mut spec, engine)?;
+        // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
+        spec.submitted_by.clone_from(&head.spec.submitted_by);
+        if spec == *head.spec {
             return Ok(Subject::Workload(id));
         }
-        admission::workload(&spec, engine)?;
-        admission::one_more_workload(self.workloads.len())?;
         let serving = spec.serving.as_ref().ok_or_else(|| Error::Internal {
             message: "an inference without a serving port".to_owned(),
         })?;

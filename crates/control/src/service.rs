@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
-use crate::meter::{Look, Meter, Traffic};
+use crate::meter::{IdleSince, Look, Meter, Traffic};
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
 
@@ -59,7 +59,7 @@ impl Service {
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
-        let (idle, idling) = watch::channel(Arc::default());
+        let (idle, idling) = watch::channel(IdleSince::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling };
         let (clock, nodes) = (options.clock.clone(), options.nodes.clone());
         let meter = Meter::new(shared.clone(), clock, nodes, idle, options.kept);
@@ -75,7 +75,13 @@ impl Service {
         let Self { dispatcher, meter } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
-        let ended = Box::pin(dispatcher.run(shutdown)).await;
+        let ended = tokio::select! {
+            ended = Box::pin(dispatcher.run(shutdown)) => ended,
+            // It never ends by itself. A server that no longer measures and forgets is to be seen.
+            lost = beside.join_next() => {
+                Err(Error::Internal { message: format!("measuring has ended: {lost:?}") })
+            }
+        };
         // Waited for: whoever has seen the end of this knows that nothing holds the store any more.
         beside.shutdown().await;
         ended

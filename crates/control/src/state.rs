@@ -250,6 +250,8 @@ pub(crate) struct State {
     pub(crate) shares: BTreeMap<QueueId, Resources>,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
+    /// Those of them that were told that there are too few ports.
+    pub(crate) short_of_ports: BTreeSet<Uuid>,
     /// Pods that wait in their place to be started again.
     pub(crate) restarting: BTreeMap<Uuid, Instant>,
     /// Runs that exist and should not. They are being stopped, and their pods start nothing

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use model::TopologyConstraint;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::command::{Subject, WorkloadSpec};
 use crate::objects::{NewId, NewObject, Object, Scope};
@@ -16,8 +16,10 @@ use crate::{Error, admission};
 
 /// What they are called in the database and the audit log.
 pub const TOPOLOGY: &str = "network-topology";
-/// Most topologies, and most levels of one.
+/// Most topologies.
 const TOPOLOGIES_MAX: usize = 16;
+/// Most levels of one.
+const LEVELS_MAX: usize = 16;
 /// Longest label of a level, as published.
 const LEVEL_CHARS_MAX: usize = 63;
 /// Annotations by which a workload names a topology, and levels of it.
@@ -42,16 +44,20 @@ pub fn new_topology(name: String, levels: &[String]) -> NewObject {
 /// The labels of its levels, from far to near.
 #[must_use]
 pub fn levels_of(topology: &Object) -> Vec<String> {
-    let levels = topology.body["levels"].as_array().into_iter().flatten();
+    levels_in(&topology.body)
+}
+
+fn levels_in(body: &Value) -> Vec<String> {
+    let levels = body["levels"].as_array().into_iter().flatten();
     levels.filter_map(|level| level.as_str().map(ToOwned::to_owned)).collect()
 }
 
 fn check(name: &str, levels: &[String]) -> Result<(), Error> {
     units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
     let invalid = |why: String| Err(Error::invalid("levels", format!("levels: {why}")));
-    if !(1..=TOPOLOGIES_MAX).contains(&levels.len()) {
+    if !(1..=LEVELS_MAX).contains(&levels.len()) {
         return invalid(format!(
-            "there are {}; write 1 to {TOPOLOGIES_MAX} labels of nodes, from far to near",
+            "there are {}; write 1 to {LEVELS_MAX} labels of nodes, from far to near",
             levels.len()
         ));
     }
@@ -61,8 +67,8 @@ fn check(name: &str, levels: &[String]) -> Result<(), Error> {
     if let Some(level) = levels.iter().find(|level| level.len() > LEVEL_CHARS_MAX) {
         return invalid(format!("`{level}` is longer than the {LEVEL_CHARS_MAX} letters allowed"));
     }
-    match (1..).zip(levels).find(|(next, level)| levels[*next..].contains(level)) {
-        Some((_, level)) => invalid(format!("`{level}` is there twice")),
+    match admission::twice(levels) {
+        Some(level) => invalid(format!("`{level}` is there twice")),
         None => Ok(()),
     }
 }
@@ -80,9 +86,7 @@ impl State {
     }
 
     pub(crate) fn create_topology(&mut self, by: String, new: NewObject) -> Result<Subject, Error> {
-        let levels = new.body["levels"].as_array().into_iter().flatten();
-        let levels: Vec<_> = levels.filter_map(|one| one.as_str().map(ToOwned::to_owned)).collect();
-        check(&new.name, &levels)?;
+        check(&new.name, &levels_in(&new.body))?;
         if self.objects.all(TOPOLOGY).len() >= TOPOLOGIES_MAX {
             let why = format!(
                 "there are {TOPOLOGIES_MAX} network topologies, which is the most; delete some"

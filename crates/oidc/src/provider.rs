@@ -316,10 +316,7 @@ impl Provider {
     /// Its keys as they are now.
     async fn new_keys(&self, now: Instant) -> Result<Arc<Keys>, Error> {
         let address = self.metadata(now).await?.jwks_uri.clone();
-        let set: Value = self.document(&address, now).await?;
-        let keys = Keys::parse(set.to_string().as_bytes());
-        let keys = keys.map_err(|error| self.unusable(format!("its keys: {error}")))?;
-        let keys = Arc::new(keys);
+        let keys = Arc::new(Keys::of(self.document(&address, now).await?));
         self.known().keys = Some((now, keys.clone()));
         Ok(keys)
     }

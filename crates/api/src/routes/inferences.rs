@@ -127,13 +127,7 @@ fn changed(
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
     let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();
     add(&mut uses, spec.uses);
-    // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
-    Ok(WorkloadSpec {
-        uses,
-        submitted_by: view.spec.submitted_by.clone(),
-        source: view.spec.source.clone(),
-        ..spec
-    })
+    Ok(WorkloadSpec { uses, source: view.spec.source.clone(), ..spec })
 }
 
 /// The revisions of an inference that are listed. Those that have served are still known, so a list

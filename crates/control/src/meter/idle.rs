@@ -14,8 +14,14 @@ use uuid::Uuid;
 use super::look::{Look, Subject, of, placed};
 use crate::view::{PodState, PodView, View};
 
-/// Since when workloads have been idle.
-pub(crate) type IdleSince = Arc<BTreeMap<Uuid, Instant>>;
+/// Since when workloads have been idle, as of the last look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct IdleSince {
+    /// When that look was.
+    pub(crate) looked_at: Instant,
+    /// Since when, by workload; those that have no limit are left out.
+    pub(crate) since: Arc<BTreeMap<Uuid, Instant>>,
+}
 
 pub(super) struct Idle {
     since: BTreeMap<Uuid, Instant>,
@@ -30,13 +36,18 @@ impl Idle {
     /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for
     /// the dispatcher.
     pub(super) fn look(&mut self, view: &View, look: &Look) {
-        let mut all: BTreeMap<Uuid, bool> = BTreeMap::new();
+        // Of each whether all of it is idle, and when the youngest of its pods began.
+        let mut all: BTreeMap<Uuid, (bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
-            *all.entry(workload.id).or_insert(true) &= is_idle(pod, look);
+            let (idle, began) = all.entry(workload.id).or_insert((true, None));
+            *idle &= is_idle(pod, look);
+            *began = pod.started_at.max(*began);
         }
-        let idle = all.into_iter().filter(|(_, idle)| *idle);
-        let since = |id| self.since.get(&id).copied().unwrap_or(look.at);
-        self.since = idle.map(|(id, _)| (id, since(id))).collect();
+        let idle = all.into_iter().filter(|(_, (idle, _))| *idle);
+        // A new start begins anew, also one that no look has seen.
+        let known = |id, began| self.since.get(&id).copied().filter(|at| Some(*at) >= began);
+        let since = |(id, (_, began))| (id, known(id, began).unwrap_or(look.at));
+        self.since = idle.map(since).collect();
         let limited: BTreeMap<_, _> = self
             .since
             .iter()
@@ -44,8 +55,8 @@ impl Idle {
             .map(|(id, at)| (*id, *at))
             .collect();
         self.told.send_if_modified(|told| {
-            let news = **told != limited;
-            *told = Arc::new(limited);
+            let news = *told.since != limited;
+            *told = IdleSince { looked_at: look.at, since: Arc::new(limited) };
             news
         });
     }

@@ -189,6 +189,23 @@ async fn any_use_begins_idle_time_anew() {
 }
 
 #[tokio::test]
+async fn a_new_start_begins_idle_time_anew_though_no_look_saw_it() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    idle_limits(&w, [200, 999, 999]).await;
+    w.submit(1, training("a1", 1)).await;
+    w.becomes("a1 Running 1/1").await;
+    looks(&w, 11, &[Some(0)]).await;
+    w.handle.suspend("alice", w.id("a1")).await.unwrap();
+    w.becomes("a1 Stopped 0/1").await;
+    w.handle.resume("alice", w.id("a1")).await.unwrap();
+    w.becomes("a1 Running 1/1").await;
+    looks(&w, 9, &[Some(0)]).await;
+    assert_eq!(w.get("a1").unwrap().phase, Phase::Running);
+    looks(&w, 10, &[Some(0)]).await;
+    w.becomes("a1 Stopped 0/1").await;
+}
+
+#[tokio::test]
 async fn limits_on_idle_gpus_go_by_kind_and_what_is_not_measured_is_not_idle() {
     let w = World::new(nodes(1, 4), &[4]).await;
     idle_limits(&w, [9000, 900, 60]).await;
