@@ -28,6 +28,13 @@ pub(super) struct Rule {
     default_from: Option<DefaultFrom>,
 }
 
+/// What a value is between, in thousandths or bytes.
+struct Bounds {
+    min: Option<u64>,
+    max: Option<u64>,
+    step: Option<u64>,
+}
+
 /// A default that is another value, times a factor.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +68,12 @@ fn amount(holds: Holds, value: &Value) -> Result<u64, String> {
     }
 }
 
+/// An amount that is no limit, whatever the field holds: 0 is 0.
+fn plain(holds: Holds, value: &Value) -> Result<u64, String> {
+    let holds = if matches!(holds, Holds::Limit) { Holds::Number } else { holds };
+    amount(holds, value)
+}
+
 impl Rule {
     pub(super) fn read(holds: Holds, at: &str, value: &Value) -> Result<Self, Fault> {
         let rule: Self = read_part(at, value.clone())?;
@@ -69,19 +82,11 @@ impl Rule {
     }
 
     fn check(&self, holds: Holds) -> Result<(), String> {
-        let limits = [("min", &self.min), ("max", &self.max), ("step", &self.step)];
-        for (name, value) in limits {
-            if let Some(value) = value {
-                let amount = amount(holds, value).map_err(|why| format!("{name}: {why}"))?;
-                if name == "step" && amount == 0 {
-                    return Err("step: must be more than 0".to_owned());
-                }
-            }
+        let Bounds { min, max, step } = self.bounds(holds)?;
+        if step == Some(0) {
+            return Err("step: must be more than 0".to_owned());
         }
-        let limit = |value: &Option<Value>| value.as_ref().and_then(|v| amount(holds, v).ok());
-        if let (Some(min), Some(max)) = (limit(&self.min), limit(&self.max))
-            && min > max
-        {
+        if min.zip(max).is_some_and(|(min, max)| min > max) {
             return Err("min is more than max".to_owned());
         }
         if self.options.as_ref().is_some_and(Vec::is_empty) {
@@ -98,6 +103,20 @@ impl Rule {
             },
             _ => Ok(()),
         }
+    }
+
+    fn bounds(&self, holds: Holds) -> Result<Bounds, String> {
+        type Read = fn(Holds, &Value) -> Result<u64, String>;
+        let of = |name, value: &Option<Value>, read: Read| {
+            let read = value.as_ref().map(|value| read(holds, value)).transpose();
+            read.map_err(|why| format!("{name}: {why}"))
+        };
+        Ok(Bounds {
+            min: of("min", &self.min, plain)?,
+            // At most no limit is whatever one likes.
+            max: of("max", &self.max, amount)?,
+            step: of("step", &self.step, plain)?,
+        })
     }
 
     /// Refuses a default from a field that holds something else, or is not there.
@@ -124,7 +143,7 @@ impl Rule {
         let DefaultFrom { field, factor } = self.default_from.as_ref()?;
         let factor =
             factor.as_ref().map_or(Ok(1000), |factor| amount(Holds::Number, factor)).ok()?;
-        let from = u128::from(amount(holds, at(spec, field)?).ok()?);
+        let from = u128::from(plain(holds, at(spec, field)?).ok()?);
         let default = u64::try_from(from * u128::from(factor) / 1000).ok()?;
         Some(match holds {
             Holds::Bytes => convert::quantity(default).into(),
@@ -172,8 +191,7 @@ impl Rule {
     fn out_of_range(&self, holds: Holds, value: &Value) -> Option<String> {
         // Values that are no amounts are refused where they are read.
         let own = amount(holds, value).ok()?;
-        let limit = |of: &Option<Value>| of.as_ref().and_then(|of| amount(holds, of).ok());
-        let (min, max, step) = (limit(&self.min), limit(&self.max), limit(&self.step));
+        let Bounds { min, max, step } = self.bounds(holds).ok()?;
         let said = |of: &Option<Value>| of.as_ref().map(Value::to_string).unwrap_or_default();
         if min.is_some_and(|min| own < min) {
             return Some(format!("{value} is not allowed; min is {}", said(&self.min)));
@@ -181,7 +199,7 @@ impl Rule {
         if max.is_some_and(|max| own > max) {
             return Some(format!("{value} is not allowed; max is {}", said(&self.max)));
         }
-        let off = |step: u64| !(own - min.unwrap_or(0)).is_multiple_of(step);
+        let off = |step: u64| own < u64::MAX && !(own - min.unwrap_or(0)).is_multiple_of(step);
         step.is_some_and(off)
             .then(|| format!("{value} is not allowed; step is {}", said(&self.step)))
     }

@@ -154,6 +154,11 @@ async fn an_inference_is_judged_by_what_it_will_do() {
             format!("spec.autoscaling.concurrencyHardLimit: 0 is not allowed; max is 9 {BY}"),
         ),
         (
+            // 0 is a bound like any other; only as a value it is no limit.
+            json!({"autoscaling": {"concurrencyHardLimit": {"min": 0, "max": 9, "step": 3}}}),
+            format!("spec.autoscaling.concurrencyHardLimit: 0 is not allowed; max is 9 {BY}"),
+        ),
+        (
             json!({"servingPort": {"authorizationType": public}}),
             format!(
                 "spec.servingPort.authorizationType: \"public\" is not allowed; options are \"authenticatedUsers\" {BY}"
