@@ -205,7 +205,8 @@ impl Caller {
 
     /// The projects in which the caller may read this.
     pub(crate) fn sight(&self, resource: Resource, view: &View) -> Sight {
-        if self.may(Action::Read, resource, Scope::Tenant) {
+        // The cluster is everything there is, also what was in projects that are gone.
+        if self.may(Action::Read, resource, Scope::Cluster) {
             return Sight::All;
         }
         let seen = |id: &&u64| self.may(Action::Read, resource, Scope::Project(**id));

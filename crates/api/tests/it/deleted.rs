@@ -89,3 +89,14 @@ async fn only_who_could_see_it_sees_it_deleted() {
         assert_eq!(status, if sees { 200 } else { 403 });
     }
 }
+
+#[tokio::test]
+async fn who_sees_the_cluster_sees_what_was_deleted_with_its_project() {
+    let (server, _) = after(&["a1"]).await;
+    let (reader, _, token) = program(&server, "reader").await;
+    give(&server, &reader, 9, ("cluster", &server.cluster_id())).await;
+    let (status, said) = server.raw("DELETE", "/api/v1/org-unit/projects/1", "").await;
+    assert!(status.is_success(), "{said}");
+    let (_, list) = get(&server, &token, DELETED).await;
+    assert_eq!(names(&list), ["a1"]);
+}
