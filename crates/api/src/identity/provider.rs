@@ -143,11 +143,16 @@ async fn user_of(
     account: Account,
     origin: &Origin,
 ) -> Result<Item<User>, Fault> {
-    let name = email(&person.name)?;
     let same = |own: &Account| own.issuer == account.issuer && own.subject == account.subject;
     let known = server.all::<User>()?;
     let known = known.into_iter().find(|user| user.body.account.as_ref().is_some_and(same));
-    let Some(user) = known.map_or_else(|| server.user_named(&name), |user| Ok(Some(user)))? else {
+    let user = match known {
+        // Whatever its address has become.
+        Some(user) => Some(user),
+        None => server.user_named(&email(&person.name)?)?,
+    };
+    let Some(user) = user else {
+        let name = email(&person.name)?;
         if !login.creates_users || server.authority.is_built_in_name(&name) {
             let why = format!("there is no user {name} here; ask an administrator to create it");
             return Err(Fault::forbidden(why));
