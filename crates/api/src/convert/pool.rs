@@ -59,7 +59,7 @@ fn fill(
 
 /// A span such as `1h30m`; none for nothing.
 fn span(text: &str) -> Result<Option<u64>, Fault> {
-    const UNITS: [(&str, u128); 9] = [
+    const UNITS: [(&str, u128); 10] = [
         ("ns", 1),
         ("us", 1_000),
         ("µs", 1_000),
@@ -69,6 +69,7 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
         ("m", 60_000_000_000),
         ("h", 3_600_000_000_000),
         ("d", 86_400_000_000_000),
+        ("w", 604_800_000_000_000),
     ];
     let wrong = || {
         let why = format!("`{}` is no span; write one like 30s, 10m or 1h30m", units::shown(text));
@@ -78,23 +79,19 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
     if rest == "0" {
         return Ok(None);
     }
+    if rest.is_empty() {
+        return Err(wrong());
+    }
     let mut sum_ns: u128 = 0;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
         let (number, after) = rest.split_at(end);
         let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
-        let each = match UNITS.iter().find(|(name, _)| *name == unit) {
-            Some((_, each)) => *each,
-            None if unit == "w" => 7 * 86_400_000_000_000,
-            None => return Err(wrong()),
-        };
+        let (_, each) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
         let millis = units::parse_cpu_millis(number).map_err(|_| wrong())?;
-        sum_ns = sum_ns.saturating_add(u128::from(millis).saturating_mul(each) / 1000);
+        sum_ns = sum_ns.saturating_add(u128::from(millis).saturating_mul(*each) / 1000);
         rest = next;
-    }
-    if text.is_empty() {
-        return Err(wrong());
     }
     let ms = u64::try_from(sum_ns / 1_000_000).unwrap_or(u64::MAX);
     Ok((ms > 0).then_some(ms))

@@ -126,7 +126,7 @@ pub(super) struct Resources {
 }
 
 /// A number, or one with a unit.
-#[derive(PartialEq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Amount {
     Number(serde_json::Number),

@@ -256,7 +256,7 @@ fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Comput
                 compute.cpu_core_request = Some(number_from_millis(millis));
             }
             "memory" => compute.cpu_memory_request = Some(text),
-            _ if all.limits.get(name) == Some(amount) => {}
+            _ if all.limits.get(name).is_some_and(|limit| limit.text() == text) => {}
             _ => return Err(Fault::field(&field, "must be the same under limits")),
         }
     }
