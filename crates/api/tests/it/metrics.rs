@@ -185,7 +185,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_is_allowed() {
         (
             format!("/api/v1/workloads/inferences/{id}/metrics?metricType=LATENCY&{SPAN}"),
             404,
-            "no inference",
+            "inference",
         ),
         ("/api/v1/nodes/telemetry".to_owned(), 400, "telemetryType: is required"),
         ("/api/v1/nodes/telemetry?telemetryType=GPUS".to_owned(), 400, "READY_GPUS"),
