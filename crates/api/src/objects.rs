@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use control::{Edit, NewId, NewObject, Object, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -151,6 +152,33 @@ impl State {
             Ok((name, document(&body)?))
         });
         Ok(Item::of(&self.asked_by(by).update_object(&by.subject, F::KIND, id, edit).await?)?)
+    }
+
+    /// Gives the one of this name and scope its body; where there is none it is made.
+    pub(crate) async fn put<F: Family + Clone>(
+        &self,
+        by: &Caller,
+        scope: Scope,
+        name: &str,
+        body: F,
+    ) -> Result<Item<F>, Fault> {
+        let found = || {
+            let mut all = self.all::<F>()?.into_iter();
+            Ok::<_, Fault>(all.find(|one| one.object.scope == scope && one.object.name == name))
+        };
+        let there = match found()? {
+            Some(there) => there,
+            None => match self.make(by, scope, name, &body).await {
+                // Somebody else has just made one: this one comes after it.
+                Err(fault) if fault.status == StatusCode::CONFLICT => found()?.ok_or(fault)?,
+                made => return made,
+            },
+        };
+        let edit = move |_: &mut String, kept: &mut F| {
+            kept.clone_from(&body);
+            Ok(())
+        };
+        self.change(by, &there.object.id, edit).await
     }
 
     /// Deletes one and what ends with it; answers what it was.

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use api_types::{PAGE_ITEMS_DEFAULT, Time};
+use api_types::{CountResponse, PAGE_ITEMS_DEFAULT, Time};
+use axum::Json;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -187,6 +188,15 @@ impl ListQuery {
             None => {}
         }
         Ok(rows)
+    }
+
+    /// How many rows match.
+    pub(crate) fn count<'a, T: Row + 'a>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+    ) -> Result<Json<CountResponse>, Fault> {
+        Ok(Json(CountResponse { count: self.matching(rows, now)?.len() as u64 }))
     }
 
     /// The page, from rows that begin with it, and the offset of the next one if there is one.

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_types::{
-    CountResponse, DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest,
-    DepartmentsPage,
+    DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, DepartmentsPage,
+    ShareRequest,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope};
+use control::{Handle, OrgChange, Scope, ShareChange};
 
 use super::Shared;
 use super::units::{self, Unit};
@@ -34,8 +34,13 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let routes = [
         get(all, "get_departments", "The departments", list).needs(Read, of, anywhere),
         post(all, "create_department", about, create).needs(Create, of, anywhere),
-        get(count_all, "count_departments", "How many departments there are", count)
-            .needs(Read, of, anywhere),
+        get(
+            count_all,
+            "count_departments",
+            "How many departments there are",
+            units::count::<OrgUnit>,
+        )
+        .needs(Read, of, anywhere),
         get(one, "get_department", "A department", units::read::<OrgUnit>).needs(Read, of, here),
         put(one, "update_department", "Changes a department", units::update::<OrgUnit>)
             .needs(Update, of, here),
@@ -54,33 +59,17 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("Departments"))
 }
 
-/// The departments that the caller may see.
-fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a OrgUnit> {
-    let seen = |id| caller.may(Read, Resource::Department, Scope::Department(id));
-    view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
-}
-
 async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<DepartmentsPage>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(seen(&view, &caller), context.now)?;
+    let rows = query.matching(OrgUnit::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
     let departments =
         page.into_iter().map(|row| convert::department(row, &view, &context)).collect();
     Ok(Json(DepartmentsPage { departments, next }))
-}
-
-async fn count(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
-    let view = state.control.view();
-    let rows = query.matching(seen(&view, &caller), state.now())?;
-    Ok(Json(CountResponse { count: rows.len() as u64 }))
 }
 
 async fn create(
@@ -115,6 +104,16 @@ impl Unit for OrgUnit {
 
     fn shown(&self, view: &View, context: &Context) -> DepartmentForList {
         convert::department(self, view, context)
+    }
+
+    fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
+        let seen = |id| caller.may(Read, Resource::Department, Scope::Department(id));
+        view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
+    }
+
+    /// An empty list is the way back to having been given nothing.
+    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+        convert::shares(asked)
     }
 
     fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {

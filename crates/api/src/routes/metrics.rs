@@ -10,12 +10,13 @@ use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::{PoolView, View, WorkloadKind};
-use control::{Scope, Subject};
+use control::Subject;
+use control::view::{OrgUnit, PoolView, ProjectView, View, WorkloadKind};
 
 use super::Shared;
 use super::org::is_own;
 use super::typed;
+use super::units::Unit as _;
 use super::workloads::find;
 use crate::access::Where;
 use crate::convert;
@@ -177,7 +178,6 @@ fn department_in(id: u64, pool: Option<&PoolView>) -> Subject {
 
 /// The groups that the caller may see.
 fn groups(view: &View, caller: &Caller, key: &str, pool: Option<&PoolView>) -> Vec<Group> {
-    let sees = |resource, scope| caller.may(Read, resource, scope);
     match key {
         "Category" => {
             let mut all: BTreeMap<String, Vec<Subject>> = BTreeMap::new();
@@ -188,13 +188,11 @@ fn groups(view: &View, caller: &Caller, key: &str, pool: Option<&PoolView>) -> V
             all.into_iter().collect()
         }
         "Project" => {
-            let all = view.projects.values();
-            let seen = all.filter(|one| sees(Resource::Project, Scope::Project(one.unit.id)));
+            let seen = ProjectView::seen(view, caller);
             seen.map(|one| (one.unit.name.clone(), vec![project_in(one.unit.id, pool)])).collect()
         }
         "Department" => {
-            let all = view.departments.values();
-            let seen = all.filter(|one| sees(Resource::Department, Scope::Department(one.id)));
+            let seen = OrgUnit::seen(view, caller);
             seen.map(|one| (one.name.clone(), vec![department_in(one.id, pool)])).collect()
         }
         _ => {

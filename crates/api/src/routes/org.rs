@@ -93,8 +93,7 @@ pub(super) async fn count_nodes(
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
     let view = state.control.view();
-    let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), state.now())?;
-    Ok(Json(CountResponse { count: rows.len() as u64 }))
+    query.count(view.nodes.iter().map(AsRef::as_ref), state.now())
 }
 
 pub(super) async fn count_nodes_of(

@@ -65,6 +65,9 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     [all].into_iter().chain(kinds.into_iter().flatten())
 }
 
+/// So often a change is made over that of somebody else.
+const TRIES: u32 = 3;
+
 const PARAMETERS: [(&str, Type, &str); 8] = [
     (
         "workloadType",
@@ -211,19 +214,7 @@ async fn write(
         return Ok(Json(PolicyV2 { meta: None, policy: request.policy }));
     }
     let policy = Policy { name: request.meta.name, body: request.policy, names };
-    if found(&state, kind, scope)?.is_none() {
-        match state.make(&caller, scope, type_word(kind), &policy).await {
-            // Somebody else has just set one: this one comes after it.
-            Err(fault) if fault.status == StatusCode::CONFLICT => {}
-            made => return made.map(|made| Json(shown(&state, &made))),
-        }
-    }
-    let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
-    let edit = move |_: &mut String, kept: &mut Policy| {
-        kept.clone_from(&policy);
-        Ok(())
-    };
-    let made = state.change(&caller, &before.object.id, edit).await?;
+    let made = state.put(&caller, scope, type_word(kind), policy).await?;
     Ok(Json(shown(&state, &made)))
 }
 
@@ -236,26 +227,32 @@ async fn change(
     Body(request): Body<PolicyChangeRequest>,
 ) -> Result<Json<PolicyV2>, Fault> {
     let scope = scope_of(&state, &caller, &request.meta)?;
-    let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
     let reset = request.reset.unwrap_or_default();
     let said = request.policy.unwrap_or_default();
-    let after = merge(before.body.body.clone(), &said, &reset)?;
-    check(&state, kind, scope, &after)?;
-    if query.validate_only {
-        return Ok(Json(PolicyV2 { meta: None, policy: after }));
-    }
-    let (checked, name) = (state.clone(), request.meta.name);
-    let edit = move |_: &mut String, kept: &mut Policy| {
-        // Over what somebody else has made of it at this moment, and together with that.
-        let merged = || {
-            let body = merge(kept.body.clone(), &said, &reset)?;
-            let names = check(&checked, kind, scope, &body)?;
-            Ok(Policy { name: name.clone(), body, names })
+    let mut tries = 0..TRIES;
+    loop {
+        let before = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
+        let after = merge(before.body.body.clone(), &said, &reset)?;
+        let names = check(&state, kind, scope, &after)?;
+        if query.validate_only {
+            return Ok(Json(PolicyV2 { meta: None, policy: after }));
+        }
+        let policy = Policy { name: request.meta.name.clone(), body: after, names };
+        let was = before.body.body;
+        // What was checked is what is kept; over what somebody else has just made of it, once more.
+        let edit = move |_: &mut String, kept: &mut Policy| {
+            if kept.body != was {
+                let message = "the policy is being changed by somebody else; send it again";
+                return Err(control::Error::Conflict { message: message.to_owned() });
+            }
+            kept.clone_from(&policy);
+            Ok(())
         };
-        *kept = merged().map_err(Fault::into_refusal)?;
-        Ok(())
-    };
-    Ok(Json(shown(&state, &state.change(&caller, &before.object.id, edit).await?)))
+        match state.change(&caller, &before.object.id, edit).await {
+            Err(fault) if fault.status == StatusCode::CONFLICT && tries.next().is_some() => {}
+            made => return Ok(Json(shown(&state, &made?))),
+        }
+    }
 }
 
 async fn delete(

@@ -53,9 +53,7 @@ async fn count(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    let all = all(&state);
-    let count = query.matching(all.iter(), state.now())?.len() as u64;
-    Ok(Json(CountResponse { count }))
+    query.count(all(&state).iter(), state.now())
 }
 
 fn find(view: &View, id: &str) -> Result<Arc<PoolView>, Fault> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_types::{
-    CountResponse, Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage,
+    Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage, ShareRequest,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, ProjectView, View};
-use control::{Handle, OrgChange, Scope};
+use control::{Handle, OrgChange, Scope, ShareChange};
 
 use super::Shared;
 use super::units::{self, Unit};
@@ -31,11 +31,13 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let routes = [
         get(all, "get_projects", "The projects", list).needs(Read, of, Where::Anywhere),
         post(all, "create_project", "Creates a project", create).needs(Create, of, Where::Anywhere),
-        get(count_all, "count_projects", "How many projects there are", count).needs(
-            Read,
-            of,
-            Where::Anywhere,
-        ),
+        get(
+            count_all,
+            "count_projects",
+            "How many projects there are",
+            units::count::<ProjectView>,
+        )
+        .needs(Read, of, Where::Anywhere),
         get(one, "get_project", "A project", units::read::<ProjectView>).needs(
             Read,
             of,
@@ -61,32 +63,16 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("Projects"))
 }
 
-/// The projects that the caller may see.
-fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a ProjectView> {
-    let sight = caller.sight(Resource::Project, view);
-    view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
-}
-
 async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<ProjectsPage>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(seen(&view, &caller), context.now)?;
+    let rows = query.matching(ProjectView::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
     let projects = page.into_iter().map(|row| convert::project(row, &view, &context)).collect();
     Ok(Json(ProjectsPage { projects, next }))
-}
-
-async fn count(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
-    let view = state.control.view();
-    let rows = query.matching(seen(&view, &caller), state.now())?;
-    Ok(Json(CountResponse { count: rows.len() as u64 }))
 }
 
 async fn create(
@@ -122,6 +108,15 @@ impl Unit for ProjectView {
 
     fn shown(&self, view: &View, context: &Context) -> Project {
         convert::project(self, view, context)
+    }
+
+    fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
+        let sight = caller.sight(Resource::Project, view);
+        view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
+    }
+
+    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+        convert::some_shares(asked)
     }
 
     fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {

@@ -254,10 +254,6 @@ fn page(
     Ok(GetAccessRules200Response { total_records: all.len() as u64, display_records, access_rules })
 }
 
-fn counted(server: &Shared, all: &[Wire], query: &ListQuery) -> Result<Json<CountResponse>, Fault> {
-    Ok(Json(CountResponse { count: query.matching(all.iter(), server.now())?.len() as u64 }))
-}
-
 async fn list(
     FromState(server): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -271,7 +267,7 @@ async fn count(
     Extension(caller): Extension<Caller>,
     RulesQuery(query): RulesQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    counted(&server, &seen(&server, &caller)?, &query)
+    query.count(seen(&server, &caller)?.iter(), server.now())
 }
 
 async fn own(
@@ -288,7 +284,7 @@ async fn count_own(
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    counted(&server, &of_caller(&server, &caller)?, &query)
+    query.count(of_caller(&server, &caller)?.iter(), server.now())
 }
 
 /// The rule with this id, if the caller may do this to it.

@@ -10,11 +10,12 @@ use auth::Action::Read;
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
-use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
-use control::{Look, Scope, Subject, of};
+use control::view::{NodeView, OrgUnit, Phase, ProjectView, Share, Standing, View, WorkloadView};
+use control::{Look, Subject, of};
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;
+use super::units::Unit as _;
 use crate::access::Where;
 use crate::convert::{self, Context};
 use crate::edge::{Caller, Fault, unknown_word};
@@ -338,10 +339,8 @@ async fn projects(
     let (view, context) = (state.control.view(), state.context());
     check_filters(&query, &view, &context)?;
     let department = department_filter(&query)?;
-    let sight = caller.sight(Resource::Project, &view);
-    let counted = view.projects.values().filter(|project| {
-        sight.has(project.unit.id) && department.is_none_or(|id| project.department_id == id)
-    });
+    let counted = ProjectView::seen(&view, &caller)
+        .filter(|project| department.is_none_or(|id| project.department_id == id));
     let in_pools =
         counted.flat_map(|project| project.unit.pools.iter().map(move |pool| (project, pool)));
     let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
@@ -377,10 +376,8 @@ async fn departments(
     let (view, context) = (state.control.view(), state.context());
     check_filters(&query, &view, &context)?;
     let only = department_filter(&query)?;
-    let counted = view.departments.values().filter(|department| {
-        let scope = Scope::Department(department.id);
-        caller.may(Read, Resource::Department, scope) && only.is_none_or(|id| department.id == id)
-    });
+    let counted = OrgUnit::seen(&view, &caller)
+        .filter(|department| only.is_none_or(|id| department.id == id));
     let in_pools =
         counted.flat_map(|department| department.pools.iter().map(move |pool| (department, pool)));
     let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));

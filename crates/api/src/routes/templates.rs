@@ -154,8 +154,7 @@ async fn count(
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    let all = seen(&state, &caller)?;
-    Ok(Json(CountResponse { count: query.matching(all.iter(), state.now())?.len() as u64 }))
+    query.count(seen(&state, &caller)?.iter(), state.now())
 }
 
 /// The template with this id, if the caller may see it.

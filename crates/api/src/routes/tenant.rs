@@ -84,18 +84,7 @@ async fn set(
     Body(request): Body<TenantSettingCreationRequest>,
 ) -> Result<Json<TenantSettingCreationResponse>, Fault> {
     let TenantSettingCreationRequest { key, value } = request;
-    match find(&state, &key)? {
-        None => {
-            state.make(&caller, Scope::Tenant, &key, &Kept { value }).await?;
-        }
-        Some(kept) => {
-            let change = move |_: &mut String, kept: &mut Kept| {
-                kept.value.clone_from(&value);
-                Ok(())
-            };
-            state.change(&caller, &kept.object.id, change).await?;
-        }
-    }
+    state.put(&caller, Scope::Tenant, &key, Kept { value }).await?;
     Ok(Json(TenantSettingCreationResponse { msg: "done".to_owned() }))
 }
 

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api_types::ShareRequest;
+use api_types::{CountResponse, ShareRequest};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope};
+use control::{Handle, OrgChange, Scope, ShareChange};
 
 use super::Shared;
 use crate::access::check_bounds;
-use crate::convert::{Context, shares, some_shares};
-use crate::edge::{Body, Caller, Fault, NoContent};
+use crate::convert::{Context, some_shares};
+use crate::edge::{Body, Caller, Fault, ListQuery, NoContent, Row};
 
 /// Departments or projects.
-pub(super) trait Unit: Sized + Send + Sync {
+pub(super) trait Unit: Sized + Send + Sync + 'static {
     /// What one is called.
     const NAME: &'static str;
     /// What roles call them.
@@ -34,6 +34,10 @@ pub(super) trait Unit: Sized + Send + Sync {
     fn around(&self) -> Scope;
     /// As the wire shows it.
     fn shown(&self, view: &View, context: &Context) -> Self::Shown;
+    /// Those that the caller may see.
+    fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self>;
+    /// What it is given in place of everything it had.
+    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault>;
     /// What an update asks for.
     fn asked(request: Self::Update) -> Result<OrgChange, Fault>;
     /// Changes one.
@@ -68,6 +72,14 @@ pub(super) async fn read<U: Unit>(
     Ok(Json(shown(&state, &*find::<U>(&state, &id)?)))
 }
 
+pub(super) async fn count<U: Unit + Row>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    query.count(U::seen(&state.control.view(), &caller), state.now())
+}
+
 /// `PUT`: what is left out keeps its value.
 pub(super) async fn update<U: Unit>(
     FromState(state): FromState<Shared>,
@@ -86,8 +98,8 @@ pub(super) async fn replace_shares<U: Unit>(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<U::Shown>, Fault> {
     let now = find::<U>(&state, &id)?;
-    let shares = shares(&request)?;
-    let change = OrgChange { shares, shares_anew: true, ..OrgChange::default() };
+    let change =
+        OrgChange { shares: U::anew(&request)?, shares_anew: true, ..OrgChange::default() };
     save(&state, &caller, &*now, change).await
 }
 

@@ -205,18 +205,7 @@ async fn set_prices(
     Body(request): Body<GpuPrices>,
 ) -> Result<Json<GpuPrices>, Fault> {
     check(&request)?;
-    let kept = Kept(request);
-    let saved = match prices(&state)? {
-        None => state.make(&caller, Scope::Tenant, "prices", &kept).await?,
-        Some(item) => {
-            let change = move |_: &mut String, body: &mut Kept| {
-                *body = kept.clone();
-                Ok(())
-            };
-            state.change(&caller, &item.object.id, change).await?
-        }
-    };
-    Ok(Json(saved.body.0))
+    Ok(Json(state.put(&caller, Scope::Tenant, "prices", Kept(request)).await?.body.0))
 }
 
 fn check(prices: &GpuPrices) -> Result<(), Fault> {

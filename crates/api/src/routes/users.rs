@@ -113,8 +113,7 @@ async fn count(
     FromState(server): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    let all = users(&server)?;
-    Ok(Json(CountResponse { count: query.matching(all.iter(), server.now())?.len() as u64 }))
+    query.count(users(&server)?.iter(), server.now())
 }
 
 async fn read(

@@ -149,8 +149,7 @@ async fn count(
     let view = state.control.view();
     let workloads = listed(&state, &view, &query).await?;
     let all = in_order(&workloads, &view, &caller).into_iter().map(AsRef::as_ref);
-    let count = query.matching(all, state.now())?.len() as u64;
-    Ok(Json(CountResponse { count }))
+    query.count(all, state.now())
 }
 
 /// The living workload with this id.
@@ -242,8 +241,7 @@ async fn count_pods(
 ) -> Result<Json<CountResponse>, Fault> {
     let view = state.control.view();
     let rows = every_pod(&state, &view, &caller, &query).await?;
-    let count = query.matching(rows.iter(), state.now())?.len() as u64;
-    Ok(Json(CountResponse { count }))
+    query.count(rows.iter(), state.now())
 }
 
 async fn pods(

@@ -72,6 +72,7 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
         (("POST", all, &server.team("Team")), 400, "name `Team` is not allowed"),
         (("POST", all, &empty), 400, "resources: has no entry"),
         (("POST", all, &json!({"name": "x"})), 400, "resources: has no entry"),
+        (("PUT", &shares, &json!([])), 400, "resources: has no entry"),
         (("POST", all, &json!({"name": "Bad_Name"})), 400, "name `Bad_Name` is not allowed"),
         (
             ("PUT", missing, &json!({"resources": [{}]})),
