@@ -61,8 +61,7 @@ impl State {
         state.add_topologies()?;
         state.add_nodes(nodes)?;
         state.add_org(&snapshot)?;
-        let held = std::mem::take(&mut snapshot.allocations).into_iter();
-        state.allocations = held.map(|row| (row.pod_id, row)).collect();
+        state.allocations = snapshot.allocations.into_iter().map(|row| (row.pod_id, row)).collect();
         let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
         for pod in snapshot.pods {
             pods.entry(pod.workload_id).or_default().push(pod);
