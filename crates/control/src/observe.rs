@@ -33,6 +33,10 @@ impl State {
         }
         match &seen.state {
             RunState::Starting => {}
+            RunState::Preparing(what) => {
+                let news = News::new("Preparing", what.clone()).pod(number);
+                self.say(id, news);
+            }
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
         }
@@ -220,6 +224,7 @@ pub(crate) fn in_words(exit: &Exit) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
+        Exit::OutOfMemory => "out of memory: killed because it had more than its limit".to_owned(),
         Exit::Lost => {
             "lost: its supervisor is gone (a crash or a reboot of the machine)".to_owned()
         }

@@ -1,4 +1,4 @@
-//! What a run sees in its environment. Owns: every variable the platform sets, and who wins.
+//! What a process sees in its environment. Owns: which variables are whose, and who wins.
 //!
 //! Three layers, later ones win: a few variables of the server's own environment (`INHERITED`;
 //! nothing else of it leaks), the user's variables, the platform's. The platform wins because
@@ -8,41 +8,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Device, Error, Framework, Gang, Member, RunSpec, Secret, SecretPlace};
-use serde::{Deserialize, Serialize};
-use units::{GPU_MILLIS, format_millis};
+use engine::{Error, Framework, Gang, Member, RunSpec, Secret, SecretPlace};
 
 use crate::container;
-use crate::process::RUN_VARIABLE;
 use crate::secrets::FOLDER_VARIABLE;
 
-/// The granted devices as JSON, for tools that run inside.
-pub(crate) const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
 /// What of the server's environment a run may see.
 const INHERITED: [&str; 9] =
     ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "HOME"];
 /// Where programs are looked for if the server was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// A granted device, as told to the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GrantedDevice {
-    /// Index on the node.
-    pub(crate) index: u32,
-    /// UUID.
-    pub(crate) uuid: String,
-    /// Whether it is only in the books.
-    pub(crate) simulated: bool,
-    /// Bytes granted.
-    pub(crate) memory_bytes: u64,
-}
-
-impl From<&Device> for GrantedDevice {
-    fn from(device: &Device) -> Self {
-        let Device { index, simulated, .. } = *device;
-        Self { index, uuid: device.uuid.clone(), simulated, memory_bytes: granted_bytes(device) }
-    }
-}
 
 /// The folders a run is told about.
 #[derive(Debug, Clone)]
@@ -73,22 +48,7 @@ pub(crate) fn inherited() -> BTreeMap<String, String> {
 /// Names the variable, the argument or the field.
 pub(crate) fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
     container::check(&spec.container)?;
-    for name in spec.env.keys() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(Error::Invalid(format!(
-                "environment variable name `{}` is not allowed; it must not be empty nor hold `=`",
-                name.escape_debug()
-            )));
-        }
-    }
-    let mut words = argv.iter().chain(spec.env.values());
-    match words.find(|word| word.contains('\0')) {
-        None => Ok(()),
-        Some(word) => Err(Error::Invalid(format!(
-            "`{}` holds a zero byte, which no command line or variable can",
-            word.escape_debug()
-        ))),
-    }
+    engine::environment::check(spec, argv)
 }
 
 /// The complete environment of a run.
@@ -99,9 +59,7 @@ pub(crate) fn environment(
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut env = inherited.clone();
     env.extend(spec.env.clone());
-    for (name, value) in identity(spec) {
-        env.insert(name.to_owned(), value);
-    }
+    engine::environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), folders.checkpoint.display().to_string());
     let in_file = |secret: &Secret| matches!(secret.to, SecretPlace::File { .. });
     if spec.secrets.iter().any(in_file) {
@@ -115,14 +73,10 @@ pub(crate) fn environment(
             env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), path.clone())));
         }
     }
-    devices(&mut env, spec)?;
     if spec.devices.iter().any(|device| device.simulated) {
         let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
         let path = format!("{}:{path}", folders.shims.display());
         env.insert("PATH".into(), path);
-        env.insert("ELASTANE_SIMULATED_GPUS".into(), "1".into());
-    } else {
-        env.remove("ELASTANE_SIMULATED_GPUS");
     }
     Ok(env)
 }
@@ -132,65 +86,10 @@ pub(crate) fn address(_: &Member) -> String {
     "127.0.0.1".to_owned()
 }
 
-/// Reference E.1. `POD_UUID` is the pod's id in the API, the same for all its runs; what changes
-/// with each run is `ELASTANE_RUN`.
-fn identity(spec: &RunSpec) -> [(&'static str, String); 15] {
-    let workload_id = spec.workload_id.to_string();
-    let pod_id = spec.key.pod.to_string();
-    [
-        (RUN_VARIABLE, spec.key.to_string()),
-        ("JOB_NAME", spec.workload_name.clone()),
-        ("JOB_UUID", workload_id.clone()),
-        ("jobUUID", workload_id.clone()),
-        ("POD_INDEX", spec.pod_index.to_string()),
-        ("POD_NAME", spec.pod_name.clone()),
-        ("POD_UUID", pod_id.clone()),
-        ("podUUID", pod_id),
-        ("NODE_NAME", spec.node_name.clone()),
-        ("RUNAI_PROJECT", spec.project_name.clone()),
-        ("RUNAI_JOB_NAME", spec.workload_name.clone()),
-        ("RUNAI_JOB_UUID", workload_id.clone()),
-        ("RUNAI_JOB_ID", workload_id),
-        ("RUNAI_NUM_OF_GPUS", format_millis(spec.devices.iter().map(|d| d.millis).sum())),
-        ("GPU_PORTION", format_millis(spec.devices.first().map_or(0, |d| d.millis))),
-    ]
-}
-
-fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
-    let list = |each: &dyn Fn(&Device) -> String, none: &str| {
-        let all: Vec<String> = spec.devices.iter().map(each).collect();
-        if all.is_empty() { none.to_owned() } else { all.join(",") }
-    };
-    // NVML counts GPUs in bus order; CUDA does so only when told to.
-    env.insert("CUDA_DEVICE_ORDER".into(), "PCI_BUS_ID".into());
-    env.insert("CUDA_VISIBLE_DEVICES".into(), list(&|d| d.index.to_string(), ""));
-    // `void` is how the container toolkit spells "no GPU, and do not look for one".
-    env.insert("NVIDIA_VISIBLE_DEVICES".into(), list(&|d| d.uuid.clone(), "void"));
-    let granted: Vec<GrantedDevice> = spec.devices.iter().map(Into::into).collect();
-    let granted = serde_json::to_string(&granted)
-        .map_err(|error| Error::Invalid(format!("the devices cannot be written down: {error}")))?;
-    env.insert(DEVICES_VARIABLE.into(), granted);
-    // Shares are the same on every device of a run, and so is the memory of the devices.
-    let shared = spec.devices.first().filter(|device| device.millis < GPU_MILLIS);
-    for name in ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"] {
-        match shared {
-            Some(device) => env.insert(name.into(), granted_bytes(device).to_string()),
-            None => env.remove(name),
-        };
-    }
-    Ok(())
-}
-
-/// The share in bytes, rounded down.
-fn granted_bytes(device: &Device) -> u64 {
-    let bytes = u128::from(device.memory_bytes) * u128::from(device.millis.min(GPU_MILLIS));
-    u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(device.memory_bytes)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use engine::RunKey;
+    use engine::{Device, RunKey};
     use uuid::Uuid;
 
     pub(crate) fn spec() -> RunSpec {

@@ -47,17 +47,11 @@ fn supervisors(shared: &Shared) -> BTreeMap<i32, RunKey> {
 /// What a run's processes do on a GPU; none if the driver knows none of them there.
 fn part_of(gpu: &Activity, family: &Family) -> Option<GpuUse> {
     let own: BTreeSet<u32> = family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect();
-    let own = gpu.processes.iter().filter(|(pid, _)| own.contains(pid));
-    let own: Vec<_> = own.map(|(_, process)| process).collect();
-    if own.is_empty() {
-        return None;
-    }
-    let sum = |parts: Vec<u64>| (!parts.is_empty()).then(|| parts.iter().sum::<u64>());
+    let part = gpu.of(|pid| own.contains(&pid))?;
     Some(GpuUse {
         uuid: gpu.uuid.clone(),
-        busy_millis: sum(own.iter().filter_map(|one| one.busy_millis).collect())
-            .map(|busy| busy.min(1000)),
-        memory_bytes: sum(own.iter().filter_map(|one| one.memory_bytes).collect()),
+        busy_millis: part.busy_millis,
+        memory_bytes: part.memory_bytes,
     })
 }
 

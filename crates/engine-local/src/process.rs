@@ -6,13 +6,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use engine::environment::RUN_VARIABLE;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getuid, kill_process_group, pidfd_open, pidfd_send_signal,
 };
-
-/// Names the run in the environment of each of its processes.
-pub(crate) const RUN_VARIABLE: &str = "ELASTANE_RUN";
 
 /// How often leftovers are killed again, 10 ms apart, before they are given up as unkillable.
 const LEFTOVER_ROUNDS_MAX: u32 = 300;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use engine::Error;
 
-use crate::environment::{DEVICES_VARIABLE, GrantedDevice};
+use engine::environment::{DEVICES_VARIABLE, GrantedDevice};
 
 const MIB: u64 = 1 << 20;
 const WIDTH: usize = 77;

@@ -32,6 +32,11 @@ pub trait Fixture: Send {
     /// Makes the run's supervisor vanish, as the out-of-memory killer would. False: this engine
     /// has nothing of the kind.
     fn kill_supervisor(&self, key: RunKey) -> bool;
+
+    /// Whether both streams of a run come out in the order in which it wrote, however fast it wrote.
+    fn orders_streams(&self) -> bool {
+        true
+    }
 }
 
 /// Declares one test for each scenario. The expression makes a fresh fixture.
@@ -96,7 +101,7 @@ impl Stage {
         self.wait(key, |state| match state {
             RunState::Running { pid, .. } => Some(pid),
             RunState::Exited { exit, .. } => panic!("{key} was to run, but ended: {exit:?}"),
-            RunState::Starting => None,
+            RunState::Starting | RunState::Preparing(_) => None,
         })
         .await
     }
@@ -357,7 +362,9 @@ pub async fn loses_a_run_whose_supervisor_vanished(fixture: &mut dyn Fixture) {
 /// A tail is the last so many lines; stderr is part of the output, in order.
 pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
-    let key = stage.start(fixture.script("echo a; echo b >&2; echo c; echo d >&2")).await;
+    let pause = if fixture.orders_streams() { "" } else { "sleep 0.2;" };
+    let script = format!("echo a; {pause} echo b >&2; {pause} echo c; {pause} echo d >&2");
+    let key = stage.start(fixture.script(&script)).await;
     stage.exit(key).await;
     assert_eq!(stage.output(key, ALL).await, "a\nb\nc\nd\n");
     let range = LogRange { tail_lines: Some(2), follow: false };

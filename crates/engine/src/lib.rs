@@ -1,11 +1,13 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
 //! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
-//! needs around it ([`Container`]) and what pods that work together are told of each other ([`Gang`]).
+//! needs around it ([`Container`]) and what pods are told of themselves ([`environment`]) and of those they
+//! work together with ([`Gang`]).
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 pub mod conformance;
 mod container;
+pub mod environment;
 mod gang;
 mod session;
 
@@ -156,6 +158,8 @@ pub enum Exit {
     Signal(i32),
     /// The run could not be started; the text says why.
     CannotRun(String),
+    /// The kernel killed its main process because the run had more memory than it may.
+    OutOfMemory,
     /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).
     Lost,
 }
@@ -173,6 +177,8 @@ impl Exit {
 pub enum RunState {
     /// Accepted, no main process yet.
     Starting,
+    /// Accepted, and what it needs is being fetched: what, and how far, for people.
+    Preparing(String),
     /// The main process runs.
     Running {
         /// Process id of the main process on this machine, if there is one.

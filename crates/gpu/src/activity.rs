@@ -28,6 +28,24 @@ pub struct ProcessActivity {
     pub memory_bytes: Option<u64>,
 }
 
+impl Activity {
+    /// What some of the processes on it do together; none if the driver knows none of them there.
+    #[must_use]
+    pub fn of(&self, are: impl Fn(u32) -> bool) -> Option<ProcessActivity> {
+        let own = self.processes.iter().filter(|(pid, _)| are(**pid));
+        let own: Vec<_> = own.map(|(_, process)| process).collect();
+        if own.is_empty() {
+            return None;
+        }
+        let sum = |parts: Vec<u64>| (!parts.is_empty()).then(|| parts.iter().sum::<u64>());
+        Some(ProcessActivity {
+            busy_millis: sum(own.iter().filter_map(|one| one.busy_millis).collect())
+                .map(|busy| busy.min(1000)),
+            memory_bytes: sum(own.iter().filter_map(|one| one.memory_bytes).collect()),
+        })
+    }
+}
+
 /// An open connection to the driver.
 #[derive(Debug)]
 pub struct Sampler {

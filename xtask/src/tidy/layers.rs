@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("units", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
@@ -23,6 +23,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("store", &["units", "model"]),
     ("engine", &["units", "model"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
+    ("engine-docker", &["units", "gpu", "engine"]),
     ("quickstart", &[]),
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
@@ -56,6 +57,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "store",
             "engine",
             "engine-local",
+            "engine-docker",
             "quickstart",
             "control",
             "auth",

@@ -72,6 +72,9 @@ pub(crate) struct Up {
     /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
     #[arg(long, value_name = "NODESxCOUNTxSIZE")]
     pub(crate) nodes: Option<String>,
+    /// What workloads run as: process, docker, or auto for docker where it answers [default: process]
+    #[arg(long, value_name = "RUNTIME")]
+    pub(crate) runtime: Option<String>,
     /// Where to listen [default: 127.0.0.1:7070]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,

@@ -13,12 +13,13 @@ use tracing::level_filters::LevelFilter;
 
 use super::args::Up;
 use super::login::{self, Login};
+use super::runtime::{self, Choice};
 use crate::settings::Env;
 
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 23] = [
+pub(super) const KEYS: [&str; 24] = [
     "audit_kept",
     "cluster_name",
     "credentials_key_file",
@@ -37,6 +38,7 @@ pub(super) const KEYS: [&str; 23] = [
     "oidc_issuer",
     "oidc_scopes",
     "oidc_user_claim",
+    "runtime",
     "state_dir",
     "tls_cert",
     "tls_key",
@@ -99,6 +101,7 @@ pub(crate) struct Config {
     /// Who else vouches for people.
     pub(crate) login: Option<Login>,
     pub(crate) machines: Machines,
+    pub(crate) runtime: Choice,
     /// Which past counts in fair shares.
     pub(crate) usage: Option<UsageWindow>,
     /// How long the logs are kept.
@@ -172,6 +175,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         })?,
         login: login::login(&find)?,
         machines: machines(&layers)?,
+        runtime: runtime::choice(find("runtime"))?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
         kept: kept(find("events_kept"), find("audit_kept"))?,
     })
@@ -208,6 +212,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("oidc_issuer", "--oidc-issuer", text(&login.oidc_issuer)),
         ("oidc_scopes", "--oidc-scopes", text(&login.oidc_scopes)),
         ("oidc_user_claim", "--oidc-user-claim", text(&login.oidc_user_claim)),
+        ("runtime", "--runtime", text(&flags.runtime)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
         ("tls_cert", "--tls-cert", text(&flags.tls_cert)),
         ("tls_key", "--tls-key", text(&flags.tls_key)),

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{Engine as _, RunKey, RunState};
+use engine::{Engine, Observation, RunState};
 use tokio::time::{Instant, sleep};
 
-use super::up;
+use super::{runtime, up};
 use crate::exit::Error;
 
 /// Between SIGTERM and SIGKILL for runs without a server.
@@ -50,56 +50,50 @@ fn lives(pid: u32) -> bool {
 
 async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     let mut out = std::io::stdout();
-    if !state_dir.join("runs").is_dir() {
-        writeln!(out, "no server is running at {url}, and nothing was left running")?;
+    let nothing = format!("no server is running at {url}, and nothing was left running");
+    let Ok(state_dir) = std::fs::canonicalize(state_dir) else {
+        writeln!(out, "{nothing}")?;
         return Ok(());
-    }
-    let state_dir = std::fs::canonicalize(state_dir)?;
+    };
     up::check_private(&state_dir)?;
     // Held until the end: no server may start while its runs are being stopped.
     let _lock = store::Lock::take(&state_dir).map_err(|error| Error::Failed(up::chain(&error)))?;
-    let engine = up::engine(&state_dir, None)?;
-    let living = living(&engine).await?;
-    for (key, _) in &living {
-        engine.stop(*key, GRACE_MS).await.map_err(|error| Error::Failed(up::chain(&error)))?;
+    let Some(runtime::Opened { engine, .. }) = runtime::open_last(&state_dir).await? else {
+        writeln!(out, "{nothing}")?;
+        return Ok(());
+    };
+    let living = runtime::living(&*engine).await?;
+    for run in &living {
+        let stopped = engine.stop(run.key, GRACE_MS).await;
+        stopped.map_err(|error| Error::Failed(up::chain(&error)))?;
     }
     let deadline = Instant::now() + GONE_WAIT_MAX;
     loop {
-        let left = self::living(&engine).await?;
+        let left = runtime::living(&*engine).await?;
         if left.is_empty() {
             break;
         }
         if Instant::now() >= deadline {
-            return Err(Error::Failed(still_there(&engine, &left).await));
+            return Err(Error::Failed(still_there(&*engine, &left).await));
         }
         sleep(LOOK_EVERY).await;
     }
     match living.len() {
-        0 => writeln!(out, "no server is running at {url}, and nothing was left running")?,
+        0 => writeln!(out, "{nothing}")?,
         count => writeln!(out, "no server was running at {url}; stopped {count} left running")?,
     }
     Ok(())
 }
 
-/// The runs that have not ended, with the process of each that has one.
-async fn living(engine: &engine_local::LocalEngine) -> Result<Vec<(RunKey, Option<u32>)>, Error> {
-    let runs = engine.list().await.map_err(|error| Error::Failed(up::chain(&error)))?;
-    let lives = |run: engine::Observation| match run.state {
-        RunState::Exited { .. } => None,
-        RunState::Starting => Some((run.key, None)),
-        RunState::Running { pid, .. } => Some((run.key, pid)),
-    };
-    Ok(runs.into_iter().filter_map(lives).collect())
-}
-
 /// Which workloads do not end, by name and process, and what to do.
-async fn still_there(engine: &engine_local::LocalEngine, left: &[(RunKey, Option<u32>)]) -> String {
+async fn still_there(engine: &dyn Engine, left: &[Observation]) -> String {
     let mut named = Vec::new();
-    for (key, pid) in left {
+    for Observation { key, state } in left {
         // The name is a help only; a run whose files are gone has its key.
         let env = engine.shell(*key).await.map(|shell| shell.env).unwrap_or_default();
         let name = env.get("POD_NAME").cloned().unwrap_or_else(|| format!("run {key}"));
-        named.push(describe(&name, *pid));
+        let pid = if let RunState::Running { pid, .. } = state { *pid } else { None };
+        named.push(describe(&name, pid));
     }
     format!(
         "these workloads do not end: {}; look at them with `ps -fp <process>`, end what holds \

@@ -10,6 +10,7 @@ mod login;
 mod machines;
 mod people;
 mod project;
+mod runtime;
 mod simulate;
 mod status;
 mod up;

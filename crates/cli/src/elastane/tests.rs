@@ -10,6 +10,7 @@ use tracing::level_filters::LevelFilter;
 use super::args::{Cli, Command, Place, Up};
 use super::config::{Config, Error, Given, Machines, resolve};
 use super::machines::announce;
+use super::runtime::{Choice, Runtime};
 
 fn with(flags: &Up, env: &[(&str, &str)]) -> Result<Config, Error> {
     let lookup = |name: &str| {
@@ -38,6 +39,7 @@ fn without_a_word_everything_has_a_value() {
         log: LevelFilter::WARN,
         login: None,
         machines: Machines::Found,
+        runtime: Choice::Only(Runtime::Process),
         usage: None,
         kept: control::Kept::default(),
     };

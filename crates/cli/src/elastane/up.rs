@@ -22,7 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::Up;
 use super::config::{self, Config};
-use super::{certificate, login, machines};
+use super::{certificate, login, machines, runtime};
 use crate::exit::Error;
 
 /// Threads that serve; the rest of the machine belongs to the workloads.
@@ -69,6 +69,8 @@ struct Server {
     tls: Option<api::Tls>,
     service: control::Service,
     state: api::State,
+    /// What workloads run as, for people.
+    runtime: String,
 }
 
 /// Serves until it is told to stop; the text is what to say at the end.
@@ -79,9 +81,10 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let url = server.state.url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
-    say(&banner(&url, &config.state_dir, &nodes, &server.state.control))?;
+    let runtime = &server.runtime;
+    say(&banner(&url, &config.state_dir, runtime, &nodes, &server.state.control))?;
 
-    let Server { listener, tls, service, state } = server;
+    let Server { listener, tls, service, state, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
     let serving = tokio::spawn(state.serving.clone().run());
     let control = state.control.clone();
@@ -142,12 +145,13 @@ async fn open(
     let authority = authority.map_err(|error| failed(&error))?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
-    let engine = engine(dir, Some(umask))?;
+    let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
+    let opened = runtime::open(config.runtime, dir, Some(umask), real_gpus).await?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes,
-        engine: Arc::new(engine),
+        engine: opened.engine,
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
@@ -170,7 +174,7 @@ async fn open(
         client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };
-    Ok(Server { listener, tls, service, state })
+    Ok(Server { listener, tls, service, state, runtime: opened.said })
 }
 
 /// The program `runai` that was installed with this one, to be handed out.
@@ -201,20 +205,6 @@ pub(super) fn check_private(state_dir: &Path) -> Result<(), Error> {
          as this one; look through it, then `chmod go-w {dir}`, or name another with --state-dir",
         mode & 0o777
     )))
-}
-
-/// The engine of a state directory; whoever opens it must hold the store's lock. `umask` is that
-/// of the workloads, none for this process's.
-pub(super) fn engine(
-    state_dir: &Path,
-    umask: Option<u32>,
-) -> Result<engine_local::LocalEngine, Error> {
-    let program = std::env::current_exe()
-        .map_err(|error| Error::Failed(format!("cannot find this program's file: {error}")))?;
-    let images = engine_local::ImageTable::new(&program);
-    let state_dir = state_dir.to_owned();
-    let options = engine_local::Options { state_dir, supervisor: program, images, umask };
-    engine_local::LocalEngine::open(options).map_err(|error| Error::Failed(chain(&error)))
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
@@ -283,7 +273,13 @@ fn stop_on_signals(shutdown: api::Shutdown) -> Result<Arc<AtomicBool>, Error> {
     Ok(by_signal)
 }
 
-fn banner(url: &str, state_dir: &Path, nodes: &[NodeSpec], control: &control::Handle) -> String {
+fn banner(
+    url: &str,
+    state_dir: &Path,
+    runtime: &str,
+    nodes: &[NodeSpec],
+    control: &control::Handle,
+) -> String {
     let view = control.view();
     let workloads = match view.workloads.len() {
         0 => String::new(),
@@ -296,7 +292,8 @@ fn banner(url: &str, state_dir: &Path, nodes: &[NodeSpec], control: &control::Ha
     let project =
         view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
     format!(
-        "elastane {version} is running\n  URL        {url}\n  Token      {token}\n{nodes}{workloads}\
+        "elastane {version} is running\n  URL        {url}\n  Token      {token}\n  \
+         Runtime    {runtime}\n{nodes}{workloads}\
          \nNext, in a second terminal:\n  {first}\n  runai config project {project}\n  \
          runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",

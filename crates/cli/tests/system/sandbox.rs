@@ -73,6 +73,8 @@ impl Sandbox {
             .env("USER", "researcher")
             .env("LANG", "C.UTF-8")
             .env("ELASTANE_STATE_DIR", self.state_dir())
+            // Whatever else this machine could do.
+            .env("ELASTANE_RUNTIME", "process")
             .current_dir(self.root.path().join("home"))
             .stdin(Stdio::null());
         command

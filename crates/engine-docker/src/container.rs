@@ -1,0 +1,368 @@
+//! What a run is as a container. Owns: its name, labels, environment, devices, mounts and limits. Pure.
+//! Refuses to know: when it is made and started.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bollard::models::{
+    ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig,
+    HostConfigLogConfig, Mount, MountType, MountVolumeOptions, NetworkingConfig,
+};
+use engine::{Container, Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, environment};
+use uuid::Uuid;
+
+use crate::daemon::{Facts, Gpus};
+
+/// Whose container, network or volume it is: the state directory of the server.
+pub(crate) const OWNER_LABEL: &str = "elastane.state-dir";
+/// The key of the run.
+pub(crate) const RUN_LABEL: &str = "elastane.run";
+const POD_LABEL: &str = "elastane.pod";
+const WORKLOAD_LABEL: &str = "elastane.workload";
+const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
+const PROJECT_LABEL: &str = "elastane.project";
+
+/// Where a pod leaves what its later runs should find.
+pub(crate) const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
+/// The hostfile of MPI.
+pub(crate) const HOSTFILE: &str = "/elastane/hostfile";
+/// Where secret files are for processes; containers have them at their own paths.
+const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
+
+/// The daemon takes no less as the memory that is aimed at.
+const MEMORY_BYTES_MIN: u64 = 6 << 20;
+/// What the daemon calls all of a core, in CPU shares, and the fewest it takes.
+const SHARES_PER_CORE: u64 = 1024;
+const SHARES_MIN: u64 = 2;
+/// Longest name of a machine, in bytes.
+const HOST_NAME_BYTES_MAX: usize = 63;
+
+/// The name of a run's container.
+pub(crate) fn name(key: RunKey) -> String {
+    format!("elastane-{key}")
+}
+
+/// The run of a container, by its labels.
+pub(crate) fn key(labels: &HashMap<String, String>) -> Option<RunKey> {
+    labels.get(RUN_LABEL)?.parse().ok()
+}
+
+/// The volume that a pod keeps from one run to the next.
+pub(crate) fn volume(pod: Uuid) -> String {
+    format!("elastane-{pod}")
+}
+
+/// The name under which a pod of a gang is reached in the network of its workload; it is the pod's.
+pub(crate) fn address(workload: &str, member: &Member) -> String {
+    format!("{workload}-{}-{}", member.role, member.index)
+}
+
+/// The program and arguments that replace the image's, either of them none if the image's stay.
+pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String>>) {
+    let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
+    (given(spec.command.as_deref().unwrap_or_default()), given(&spec.args))
+}
+
+/// Checks what no container can be made of.
+pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
+    let (command, args) = command(spec);
+    let words = [command.unwrap_or_default(), args.unwrap_or_default()].concat();
+    environment::check(spec, &words)?;
+    if spec.image.trim().is_empty() {
+        return Err(Error::Invalid("the image is empty; name one with --image".to_owned()));
+    }
+    if spec.command.as_ref().is_some_and(|words| words.first().is_some_and(String::is_empty)) {
+        let message = "the command is empty; its first word must name a program";
+        return Err(Error::Invalid(message.to_owned()));
+    }
+    if spec.container != Container::default() || spec.registry.is_some() {
+        let why = "containers do not heed it yet; leave it out".to_owned();
+        return Err(Error::NotHere { field: "what it needs around it", why });
+    }
+    let real = spec.devices.iter().any(|device| !device.simulated);
+    if real && facts.gpus == Gpus::None {
+        return Err(Error::Invalid(format!(
+            "{} cannot hand GPUs to containers; install the NVIDIA container toolkit and restart it, \
+             or use `elastane up --runtime process`",
+            facts.name
+        )));
+    }
+    Ok(())
+}
+
+/// The container of a run in a network.
+pub(crate) fn body(
+    spec: &RunSpec,
+    owner: &str,
+    network: &str,
+    facts: &Facts,
+) -> Result<ContainerCreateBody, Error> {
+    let (entrypoint, cmd) = command(spec);
+    let env = variables(spec)?;
+    let mut host_name = spec.pod_name.clone();
+    host_name.truncate(HOST_NAME_BYTES_MAX);
+    let endpoint = EndpointSettings {
+        aliases: Some(vec![spec.pod_name.clone()]),
+        ..EndpointSettings::default()
+    };
+    Ok(ContainerCreateBody {
+        image: Some(spec.image.clone()),
+        entrypoint,
+        cmd,
+        hostname: Some(host_name.trim_end_matches('-').to_owned()),
+        env: Some(env.into_iter().map(|(name, value)| format!("{name}={value}")).collect()),
+        working_dir: spec.working_dir.as_ref().map(|dir| dir.display().to_string()),
+        labels: Some(labels(spec, owner)),
+        open_stdin: Some(spec.stdin),
+        tty: Some(spec.tty),
+        host_config: Some(host(spec, owner, network, facts)),
+        networking_config: Some(NetworkingConfig {
+            endpoints_config: Some([(network.to_owned(), endpoint)].into()),
+        }),
+        ..ContainerCreateBody::default()
+    })
+}
+
+fn labels(spec: &RunSpec, owner: &str) -> HashMap<String, String> {
+    let all = [
+        (OWNER_LABEL, owner.to_owned()),
+        (RUN_LABEL, spec.key.to_string()),
+        (POD_LABEL, spec.pod_name.clone()),
+        (WORKLOAD_LABEL, spec.workload_name.clone()),
+        (WORKLOAD_ID_LABEL, spec.workload_id.to_string()),
+        (PROJECT_LABEL, spec.project_name.clone()),
+    ];
+    all.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// The user's variables, what an image of theirs does not set, and the platform's, which win.
+fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
+    let mut env = spec.env.clone();
+    for secret in &spec.secrets {
+        match &secret.to {
+            SecretPlace::Variable(name) => drop(env.insert(name.clone(), secret.value.clone())),
+            // What is `$ELASTANE_SECRETS_DIR/etc/x` in a process is found so here, too.
+            SecretPlace::File { .. } => drop(env.insert(SECRETS_VARIABLE.into(), String::new())),
+        }
+    }
+    environment::complete(&mut env, spec)?;
+    env.insert("ELASTANE_CHECKPOINT_DIR".into(), CHECKPOINT_DIR.into());
+    if spec.devices.iter().any(|device| !device.simulated) {
+        // A container sees its own GPUs only, and counts them from 0.
+        let own: Vec<_> = (0..spec.devices.len()).map(|at| at.to_string()).collect();
+        env.insert("CUDA_VISIBLE_DEVICES".into(), own.join(","));
+    }
+    if let Some(gang) = &spec.gang {
+        let address = |member: &Member| address(&spec.workload_name, member);
+        let told = gang.environment(&address, spec.devices.len());
+        env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        if gang.framework == Framework::Mpi {
+            env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), HOSTFILE.to_owned())));
+        }
+    }
+    Ok(env)
+}
+
+fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig {
+    let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
+    let reserved = Some(spec.memory_bytes).filter(|bytes| *bytes >= MEMORY_BYTES_MIN);
+    let volume = Mount {
+        typ: Some(MountType::VOLUME),
+        source: Some(volume(spec.key.pod)),
+        target: Some(CHECKPOINT_DIR.to_owned()),
+        volume_options: Some(MountVolumeOptions {
+            labels: Some([(OWNER_LABEL.to_owned(), owner.to_owned())].into()),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    };
+    let (device_requests, devices) = gpus(spec, facts);
+    HostConfig {
+        // Reaps what is orphaned, and lets signals do what they do to any process.
+        init: Some(true),
+        network_mode: Some(network.to_owned()),
+        cpu_shares: i64::try_from(shares).ok(),
+        memory_reservation: reserved.and_then(|bytes| i64::try_from(bytes).ok()),
+        mounts: Some(vec![volume]),
+        device_requests,
+        devices,
+        // Of the drivers that can be read again, the one everybody has.
+        log_config: (!facts.podman)
+            .then(|| HostConfigLogConfig { typ: Some("json-file".to_owned()), config: None }),
+        ..HostConfig::default()
+    }
+}
+
+/// GPUs by the names the driver has for them. Simulated ones are only told.
+fn gpus(spec: &RunSpec, facts: &Facts) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
+    let uuids = spec.devices.iter().filter(|device| !device.simulated);
+    let uuids: Vec<String> = uuids.map(|device| device.uuid.clone()).collect();
+    let by_name = |uuid: &String| format!("nvidia.com/gpu={uuid}");
+    let request = |driver: &str, ids, capabilities| DeviceRequest {
+        driver: Some(driver.to_owned()),
+        device_ids: Some(ids),
+        capabilities,
+        ..DeviceRequest::default()
+    };
+    match (uuids.is_empty(), facts.gpus) {
+        (true, _) | (_, Gpus::None) => (None, None),
+        (_, Gpus::Requests) => {
+            let gpu = Some(vec![vec!["gpu".to_owned()]]);
+            (Some(vec![request("nvidia", uuids, gpu)]), None)
+        }
+        (_, Gpus::Cdi) if facts.podman => {
+            let device = |uuid| DeviceMapping {
+                path_on_host: Some(by_name(uuid)),
+                ..DeviceMapping::default()
+            };
+            (None, Some(uuids.iter().map(device).collect()))
+        }
+        (_, Gpus::Cdi) => {
+            (Some(vec![request("cdi", uuids.iter().map(by_name).collect(), None)]), None)
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use engine::{Device, MASTER, Secret, WORKER};
+
+    use super::*;
+
+    pub(crate) fn spec() -> RunSpec {
+        RunSpec {
+            key: RunKey { pod: Uuid::from_u128(7), generation: 2 },
+            pod_name: "train-0-2".into(),
+            workload_name: "train".into(),
+            workload_id: Uuid::from_u128(3),
+            project_name: "team-a".into(),
+            pod_index: 0,
+            node_name: "node-1".into(),
+            devices: vec![],
+            image: "ubuntu".into(),
+            command: None,
+            args: vec![],
+            env: BTreeMap::new(),
+            secrets: vec![],
+            working_dir: None,
+            grace_ms: 1000,
+            cpu_millis: 100,
+            memory_bytes: 1 << 20,
+            gang: None,
+            stdin: false,
+            tty: false,
+            container: engine::Container::default(),
+            registry: None,
+        }
+    }
+
+    fn facts(gpus: Gpus, podman: bool) -> Facts {
+        Facts { name: "Docker 1".into(), gpus, podman, ..Facts::default() }
+    }
+
+    fn made(spec: &RunSpec, facts: &Facts) -> (ContainerCreateBody, HostConfig) {
+        let mut body = body(spec, "/state", "net", facts).expect("a container");
+        let host = body.host_config.take().expect("always there");
+        (body, host)
+    }
+
+    fn with_gpu(simulated: bool) -> RunSpec {
+        let uuid = "GPU-1".to_owned();
+        let device = Device { index: 3, uuid, simulated, millis: 500, memory_bytes: 16 << 30 };
+        RunSpec { devices: vec![device], ..spec() }
+    }
+
+    #[test]
+    fn a_command_replaces_the_entrypoint_and_arguments_what_follows_it() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let none = facts(Gpus::None, false);
+        let (body, _) = made(&spec(), &none);
+        assert_eq!((body.entrypoint, body.cmd), (None, None));
+        let args = RunSpec { args: words(&["--fast"]), ..spec() };
+        let (body, _) = made(&args, &none);
+        assert_eq!((body.entrypoint, body.cmd), (None, Some(words(&["--fast"]))));
+        let both = RunSpec { command: Some(words(&["python", "-u"])), ..args };
+        let (body, _) = made(&both, &none);
+        assert_eq!(body.entrypoint, Some(words(&["python", "-u"])));
+        assert_eq!(body.cmd, Some(words(&["--fast"])));
+    }
+
+    #[test]
+    fn a_gpu_is_handed_over_as_the_daemon_knows_it_and_counted_from_zero() {
+        let visible = "CUDA_VISIBLE_DEVICES=0".to_owned();
+        for (facts, driver, id) in [
+            (facts(Gpus::Requests, false), "nvidia", "GPU-1"),
+            (facts(Gpus::Cdi, false), "cdi", "nvidia.com/gpu=GPU-1"),
+        ] {
+            let (body, host) = made(&with_gpu(false), &facts);
+            let requests = host.device_requests.expect("a request");
+            assert_eq!(requests[0].driver.as_deref(), Some(driver));
+            assert_eq!(requests[0].device_ids, Some(vec![id.to_owned()]));
+            assert!(body.env.expect("variables").contains(&visible));
+        }
+        let (_, host) = made(&with_gpu(false), &facts(Gpus::Cdi, true));
+        let path = host.devices.expect("a device")[0].path_on_host.clone();
+        assert_eq!((path.as_deref(), host.device_requests), (Some("nvidia.com/gpu=GPU-1"), None));
+    }
+
+    #[test]
+    fn a_simulated_gpu_is_told_and_not_asked_for() {
+        let none = facts(Gpus::None, false);
+        check(&with_gpu(true), &none).expect("needs no toolkit");
+        let (body, host) = made(&with_gpu(true), &none);
+        assert_eq!((host.device_requests, host.devices), (None, None));
+        let env = body.env.expect("variables");
+        for told in ["ELASTANE_SIMULATED_GPUS=1", "CUDA_VISIBLE_DEVICES=3", "GPU_PORTION=0.5"] {
+            assert!(env.contains(&told.to_owned()), "{told}: {env:?}");
+        }
+        let refused = check(&with_gpu(false), &none).expect_err("no toolkit").to_string();
+        assert!(refused.contains("toolkit") && refused.contains("--runtime process"), "{refused}");
+    }
+
+    #[test]
+    fn pods_of_a_gang_are_reached_by_the_names_they_have_in_their_network() {
+        let member = |role: &str, index| Member {
+            role: role.to_owned(),
+            index,
+            node: String::new(),
+            port: 7000,
+        };
+        let gang = Gang {
+            framework: Framework::PyTorch,
+            members: vec![member(MASTER, 0), member(WORKER, 0)],
+            rank: 1,
+            members_min: 2,
+            slots_per_worker: 1,
+        };
+        let worker = RunSpec { pod_name: "train-worker-0".into(), gang: Some(gang), ..spec() };
+        let (body, host) = made(&worker, &facts(Gpus::None, false));
+        assert!(body.env.expect("variables").contains(&"MASTER_ADDR=train-master-0".to_owned()));
+        let networks = body.networking_config.and_then(|all| all.endpoints_config);
+        let aliases = networks.expect("networks")["net"].aliases.clone();
+        assert_eq!(aliases, Some(vec!["train-worker-0".to_owned()]));
+        assert_eq!(host.network_mode.as_deref(), Some("net"));
+    }
+
+    #[test]
+    fn the_platform_wins_over_the_user_and_secrets_are_variables_too() {
+        let mut spec = spec();
+        spec.env = [("ELASTANE_RUN".to_owned(), "x".to_owned())].into();
+        let place = SecretPlace::Variable("TOKEN".to_owned());
+        spec.secrets = vec![Secret { to: place, value: "hush".to_owned() }];
+        let (body, _) = made(&spec, &facts(Gpus::None, false));
+        let env = body.env.expect("variables");
+        assert!(env.contains(&format!("ELASTANE_RUN={}", spec.key)), "{env:?}");
+        assert!(env.contains(&"TOKEN=hush".to_owned()), "{env:?}");
+        let labels = body.labels.expect("labels");
+        assert_eq!(key(&labels), Some(spec.key));
+    }
+
+    #[test]
+    fn what_no_container_can_be_made_of_is_refused() {
+        let none = facts(Gpus::None, false);
+        let no_image = RunSpec { image: " ".into(), ..spec() };
+        assert!(check(&no_image, &none).expect_err("no image").to_string().contains("--image"));
+        let no_program = RunSpec { command: Some(vec![String::new()]), ..spec() };
+        assert!(check(&no_program, &none).is_err());
+        check(&spec(), &none).expect("the image's own command");
+    }
+}

@@ -1,0 +1,196 @@
+//! The daemon. Owns: finding its socket, and what has to be known of it. Refuses to know: containers.
+
+use std::path::{Path, PathBuf};
+
+use bollard::{API_DEFAULT_VERSION, Docker};
+use engine::Error;
+use units::Instant;
+
+use crate::failed;
+
+/// A request is answered in so many seconds, or not at all.
+const ANSWER_S_MAX: u64 = 60;
+/// Where Docker and Podman listen, the machine's first.
+const DOCKER: &str = "/var/run/docker.sock";
+const PODMAN: &str = "/run/podman/podman.sock";
+
+/// A daemon that answered.
+#[derive(Debug, Clone)]
+pub struct Daemon {
+    pub(crate) docker: Docker,
+    pub(crate) socket: PathBuf,
+    pub(crate) facts: Facts,
+}
+
+/// What matters of a daemon.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Product and version, for people.
+    pub(crate) name: String,
+    /// Podman speaks the same language with a few words missing.
+    pub(crate) podman: bool,
+    /// How it hands out NVIDIA's GPUs.
+    pub(crate) gpus: Gpus,
+    /// The moment since when containers cannot have lived on: a daemon that starts ends those of the one
+    /// before it, unless it was told to keep them.
+    pub(crate) ends_all_before: Option<Instant>,
+}
+
+/// How a daemon hands out NVIDIA's GPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Gpus {
+    /// Not at all: the container toolkit is not installed, or was not told of this daemon.
+    #[default]
+    None,
+    /// By device requests.
+    Requests,
+    /// By their names in the Container Device Interface.
+    Cdi,
+}
+
+impl Daemon {
+    /// The first daemon that answers where `variable` (an environment) and custom say.
+    ///
+    /// # Errors
+    /// None answers; the text says where it was looked for.
+    pub async fn find(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let mut tried = Vec::new();
+        for socket in sockets(variable)? {
+            match Self::at(&socket).await {
+                Ok(daemon) => return Ok(daemon),
+                Err(error) => tried.push(format!("{}: {}", socket.display(), cause(&error))),
+            }
+        }
+        Err(Error::Invalid(format!("no Docker or Podman answers ({})", tried.join("; "))))
+    }
+
+    /// The daemon at a socket.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn at(socket: &Path) -> Result<Self, Error> {
+        let path = socket.to_string_lossy();
+        let docker = Docker::connect_with_unix(&path, ANSWER_S_MAX, API_DEFAULT_VERSION)
+            .map_err(|error| failed("connect to Docker", error))?;
+        let docker = docker
+            .negotiate_version()
+            .await
+            .map_err(|error| failed("ask Docker for its version", error))?;
+        let facts = facts(&docker, socket).await?;
+        Ok(Self { docker, socket: socket.to_owned(), facts })
+    }
+
+    /// Whether it can hand GPUs to containers.
+    #[must_use]
+    pub fn has_gpus(&self) -> bool {
+        self.facts.gpus != Gpus::None
+    }
+}
+
+/// Name, version and socket.
+impl std::fmt::Display for Daemon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.facts.name, self.socket.display())
+    }
+}
+
+fn cause(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => cause.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Where a daemon may listen. `DOCKER_HOST` decides alone.
+fn sockets(variable: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf>, Error> {
+    if let Some(host) = variable("DOCKER_HOST").filter(|host| !host.is_empty()) {
+        return match host.strip_prefix("unix://") {
+            Some(path) => Ok(vec![path.into()]),
+            None => Err(Error::Invalid(format!(
+                "DOCKER_HOST is `{host}`, but containers are started on this machine only; \
+                 write unix:// and the path of a socket, or unset it"
+            ))),
+        };
+    }
+    let own = variable("XDG_RUNTIME_DIR").map(|dir| Path::new(&dir).join("podman/podman.sock"));
+    Ok([Some(DOCKER.into()), own, Some(PODMAN.into())].into_iter().flatten().collect())
+}
+
+/// Asks a daemon about itself.
+pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error> {
+    let version = docker.version().await.map_err(|e| failed("ask Docker for its version", e))?;
+    let info = docker.info().await.map_err(|e| failed("ask Docker about itself", e))?;
+    let components = version.components.unwrap_or_default();
+    let podman = components.iter().any(|component| component.name.contains("Podman"));
+    let product = if podman { "Podman" } else { "Docker" };
+    let has_runtime = info.runtimes.is_some_and(|runtimes| runtimes.contains_key("nvidia"));
+    let devices = info.discovered_devices.unwrap_or_default();
+    let is_gpu = |id: Option<String>| id.is_some_and(|id| id.starts_with("nvidia.com/gpu="));
+    let gpus = if devices.into_iter().any(|device| is_gpu(device.id)) {
+        Gpus::Cdi
+    } else if podman && Path::new("/etc/cdi/nvidia.yaml").exists() {
+        Gpus::Cdi
+    } else if has_runtime {
+        Gpus::Requests
+    } else {
+        Gpus::None
+    };
+    let keeps = podman || info.live_restore_enabled.unwrap_or(false);
+    Ok(Facts {
+        name: format!("{product} {}", version.version.unwrap_or_default()),
+        podman,
+        gpus,
+        ends_all_before: if keeps { None } else { started_at(socket).await },
+    })
+}
+
+/// When the daemon was started. None where that cannot be seen: its process is not on this machine.
+async fn started_at(socket: &Path) -> Option<Instant> {
+    let stream = tokio::net::UnixStream::connect(socket).await.ok()?;
+    let listener = stream.peer_cred().ok()?.pid()?;
+    // systemd may have opened the socket in its stead.
+    let by_file = || std::fs::read_to_string("/run/docker.pid").ok()?.trim().parse().ok();
+    let pid =
+        if is_daemon(listener) { listener } else { by_file().filter(|pid| is_daemon(*pid))? };
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in brackets and may contain anything; 20 fields after it is the start in ticks.
+    let ticks: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let up_s: f64 = uptime.split(' ').next()?.parse().ok()?;
+    let age_s = up_s - ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+    let started =
+        std::time::SystemTime::now() - std::time::Duration::try_from_secs_f64(age_s).ok()?;
+    let since = started.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Instant(u64::try_from(since.as_millis()).ok()?))
+}
+
+fn is_daemon(pid: i32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim() == "dockerd"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(variables: &[(&str, &str)]) -> Result<String, String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let paths = sockets(&variable).map_err(|error| error.to_string())?;
+        Ok(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn docker_is_looked_for_before_podman_and_docker_host_decides_alone() {
+        let both = Ok("/var/run/docker.sock /run/podman/podman.sock".to_owned());
+        assert_eq!(paths(&[]), both);
+        let own = paths(&[("XDG_RUNTIME_DIR", "/run/user/7")]).expect("paths");
+        assert!(own.contains(" /run/user/7/podman/podman.sock "), "{own}");
+        assert_eq!(paths(&[("DOCKER_HOST", "unix:///x/y")]), Ok("/x/y".to_owned()));
+        assert_eq!(paths(&[("DOCKER_HOST", "")]), both);
+        let error = paths(&[("DOCKER_HOST", "tcp://10.0.0.1:2375")]).expect_err("elsewhere");
+        assert!(error.contains("tcp://10.0.0.1:2375") && error.contains("unix://"), "{error}");
+    }
+}

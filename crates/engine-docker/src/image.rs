@@ -1,0 +1,172 @@
+//! Images. Owns: looking for one, pulling it, and saying how far that is. Refuses to know: who waits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::errors::Error as Fault;
+use bollard::models::CreateImageInfo;
+use bollard::query_parameters::CreateImageOptionsBuilder;
+use engine::Error;
+use futures_util::StreamExt as _;
+use tokio::time::Instant;
+
+use crate::{chain, failed, status};
+
+/// Progress is told no more often.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Before a registry that did not answer is asked again; after the last it is given up.
+const RETRY_PAUSES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
+const MIB: i64 = 1 << 20;
+
+/// Whether the image is here; if so, whether it runs as root.
+pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<bool>, Error> {
+    match docker.inspect_image(image).await {
+        Ok(found) => {
+            let user = found.config.and_then(|config| config.user).unwrap_or_default();
+            Ok(Some(["", "0", "root"].contains(&user.split(':').next().unwrap_or_default())))
+        }
+        Err(fault) if status(&fault) == Some(404) => Ok(None),
+        // The daemon's words for a name that is none.
+        Err(fault) if status(&fault) == Some(400) => {
+            Err(Error::Invalid(format!("`{image}` is no name of an image: {}", said(&fault))))
+        }
+        Err(fault) => Err(failed(format!("look for the image {image}"), fault)),
+    }
+}
+
+/// Pulls an image, and tells how far that is. A registry that does not answer is asked some times.
+///
+/// # Errors
+/// Why there is no such image here now, for people.
+pub(crate) async fn pull(
+    docker: &Docker,
+    image: &str,
+    tell: impl Fn(String),
+) -> Result<(), String> {
+    let mut pauses = RETRY_PAUSES.iter();
+    loop {
+        tell(format!("pulling image `{image}`"));
+        let Err(fault) = pull_once(docker, image, &tell).await else { return Ok(()) };
+        let why = said(&fault);
+        if is_final(&fault, &why) {
+            return Err(format!(
+                "image `{image}` cannot be pulled: {why}; check its name, and that it may be read"
+            ));
+        }
+        let Some(pause) = pauses.next() else {
+            return Err(format!("image `{image}` cannot be pulled: {why}"));
+        };
+        let seconds = pause.as_secs();
+        tell(format!("image `{image}` cannot be pulled: {why}; trying again in {seconds} s"));
+        tokio::time::sleep(*pause).await;
+    }
+}
+
+async fn pull_once(docker: &Docker, image: &str, tell: &impl Fn(String)) -> Result<(), Fault> {
+    let (name, tag) = reference(image);
+    let options = CreateImageOptionsBuilder::default().from_image(name).tag(tag).build();
+    let mut steps = Box::pin(docker.create_image(Some(options), None, None));
+    let mut progress = Progress::default();
+    let mut told = Instant::now();
+    while let Some(step) = steps.next().await {
+        progress.take(&step?);
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            tell(format!("pulling image `{image}`: {progress}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether asking again would change nothing.
+fn is_final(fault: &Fault, why: &str) -> bool {
+    let refused = ["not found", "does not exist", "denied", "unauthorized", "invalid reference"];
+    matches!(status(fault), Some(400 | 401 | 403 | 404))
+        || refused.iter().any(|word| why.contains(word))
+}
+
+/// What the daemon or registry said, without the client's wrapping.
+fn said(fault: &Fault) -> String {
+    match fault {
+        Fault::DockerResponseServerError { message, .. } => message.clone(),
+        Fault::DockerStreamError { error } => error.clone(),
+        other => chain(other),
+    }
+}
+
+/// Name and tag (or digest). Without a tag the daemon would pull every one there is.
+fn reference(image: &str) -> (&str, &str) {
+    let (named, digest) = match image.split_once('@') {
+        Some((named, digest)) => (named, Some(digest)),
+        None => (image, None),
+    };
+    let (name, tag) = match named.rsplit_once(':') {
+        // A colon before a slash belongs to the registry's port.
+        Some((name, tag)) if !tag.contains('/') => (name, tag),
+        _ => (named, "latest"),
+    };
+    (name, digest.unwrap_or(tag))
+}
+
+/// How much of each layer is here.
+#[derive(Debug, Default)]
+struct Progress {
+    layers: BTreeMap<String, (i64, i64)>,
+}
+
+impl Progress {
+    fn take(&mut self, step: &CreateImageInfo) {
+        let (Some(layer), Some(status)) = (&step.id, &step.status) else { return };
+        let known = self.layers.entry(layer.clone()).or_default();
+        let detail = step.progress_detail.as_ref();
+        match (status.as_str(), detail.and_then(|of| Some((of.current?, of.total?)))) {
+            ("Downloading", Some(both)) => *known = both,
+            ("Download complete" | "Pull complete" | "Already exists", _) => known.0 = known.1,
+            _ => {}
+        }
+    }
+}
+
+/// In MiB.
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (here, all) =
+            self.layers.values().fold((0, 0), |(here, all), layer| (here + layer.0, all + layer.1));
+        write!(f, "{} of {} MiB", here / MIB, all / MIB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::models::ProgressDetail;
+
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_tag_or_a_digest() {
+        assert_eq!(reference("ubuntu"), ("ubuntu", "latest"));
+        assert_eq!(reference("localhost:5000/x"), ("localhost:5000/x", "latest"));
+        assert_eq!(reference("localhost:5000/x:1"), ("localhost:5000/x", "1"));
+        assert_eq!(reference("x:1@sha256:0a"), ("x", "sha256:0a"));
+    }
+
+    #[test]
+    fn progress_is_the_sum_of_layers() {
+        let mut progress = Progress::default();
+        let mut step = |layer: &str, status: &str, current: Option<i64>, total: Option<i64>| {
+            progress.take(&CreateImageInfo {
+                id: Some(layer.to_owned()),
+                status: Some(status.to_owned()),
+                progress_detail: Some(ProgressDetail { current, total }),
+                ..CreateImageInfo::default()
+            });
+        };
+        step("a", "Downloading", Some(3 * MIB), Some(10 * MIB));
+        step("b", "Downloading", Some(MIB), Some(2 * MIB));
+        step("a", "Extracting", Some(MIB), Some(10 * MIB));
+        step("b", "Download complete", None, None);
+        assert_eq!(progress.to_string(), "5 of 12 MiB");
+    }
+}

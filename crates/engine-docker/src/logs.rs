@@ -1,0 +1,132 @@
+//! Reading a run's output while it is being written. Owns: going on where it stopped when the daemon was
+//! away, and knowing when everything has been read. Each stream is in order; between the two, lines are in
+//! the order in which the daemon got them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::query_parameters::LogsOptionsBuilder;
+use engine::{Error, LogRange, RunKey};
+use futures_util::StreamExt as _;
+use tokio::sync::mpsc;
+
+use crate::books::has_ended;
+use crate::open::Shared;
+use crate::{chain, container, status};
+
+/// Chunks a slow reader may be behind.
+const CHUNKS_AHEAD: usize = 64;
+/// Before a followed output that broke off is asked for again, or that of a run without a container.
+const FOLLOW_LOOK: Duration = Duration::from_millis(100);
+
+type Chunk = io::Result<Vec<u8>>;
+
+/// Starts reading a run's output.
+pub(crate) fn read(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    range: LogRange,
+) -> Result<mpsc::Receiver<Chunk>, Error> {
+    shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
+    let (chunks, receiver) = mpsc::channel(CHUNKS_AHEAD);
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        tokio::select! {
+            () = pump(&own, key, &range, &chunks) => {}
+            () = chunks.closed() => {}
+        }
+    });
+    Ok(receiver)
+}
+
+/// What has been read so far.
+#[derive(Debug, Default)]
+struct Mark {
+    /// Time of the last line, as the daemon writes it.
+    last: Option<jiff::Timestamp>,
+}
+
+async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
+    let mut mark = Mark::default();
+    loop {
+        // Asked before reading: what is written until then is read, and then nothing follows.
+        let ended = shared.books.state(key).is_none_or(|state| has_ended(&state));
+        if let Err(error) = copy(shared, key, range, &mut mark, chunks).await
+            && (ended || !range.follow)
+        {
+            // A reader that went away wants no error either.
+            let _gone = chunks.send(Err(error)).await;
+            return;
+        }
+        if ended || !range.follow {
+            return;
+        }
+        tokio::time::sleep(FOLLOW_LOOK).await;
+    }
+}
+
+/// Sends what there is, and while the run goes on what comes, if that is wanted.
+async fn copy(
+    shared: &Shared,
+    key: RunKey,
+    range: &LogRange,
+    mark: &mut Mark,
+    chunks: &mpsc::Sender<Chunk>,
+) -> io::Result<()> {
+    let mut options = LogsOptionsBuilder::default()
+        .stdout(true)
+        .stderr(true)
+        .timestamps(true)
+        .follow(range.follow);
+    options = match (mark.last, range.tail_lines) {
+        // To the second; what has been read of it is left out below.
+        (Some(last), _) => options.since(i32::try_from(last.as_second()).unwrap_or(i32::MAX)),
+        (None, Some(lines)) => options.tail(&lines.to_string()),
+        (None, None) => options,
+    };
+    let name = container::name(key);
+    let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options.build())));
+    let read_before = mark.last;
+    while let Some(line) = lines.next().await {
+        let line = match line {
+            Ok(line) => line.into_bytes(),
+            // No container yet, or one that never came to be.
+            Err(fault) if status(&fault) == Some(404) => return Ok(()),
+            Err(fault) => return Err(io::Error::other(chain(&fault))),
+        };
+        let (at, text) = split(&line);
+        if at.is_some() && at <= read_before {
+            continue;
+        }
+        mark.last = mark.last.max(at);
+        if !text.is_empty() && chunks.send(Ok(text.to_vec())).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Time and text of a line, or of a part of one that is long.
+fn split(line: &[u8]) -> (Option<jiff::Timestamp>, &[u8]) {
+    let Some(space) = line.iter().position(|byte| *byte == b' ') else { return (None, line) };
+    let at = std::str::from_utf8(&line[..space]).ok().and_then(|at| at.parse().ok());
+    match at {
+        Some(at) => (Some(at), &line[space + 1..]),
+        None => (None, line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_from_its_time() {
+        let (at, text) = split(b"2026-11-21T17:19:22.424963592Z  two spaces\n");
+        assert_eq!(text, b" two spaces\n");
+        assert!(at.is_some_and(|at| at.subsec_nanosecond() == 424_963_592));
+        assert_eq!(split(b"no time\n"), (None, b"no time\n".as_slice()));
+        assert_eq!(split(b"x"), (None, b"x".as_slice()));
+    }
+}

@@ -1,0 +1,189 @@
+//! What an inspected container says of its run. Owns: telling ends apart. Pure, but for the last line of
+//! a container whose program could not be started.
+
+use bollard::models::{
+    ContainerInspectResponse, ContainerState, ContainerStateStatusEnum as Status,
+};
+use engine::{Exit, RunState};
+use units::Instant;
+
+use crate::daemon::Facts;
+
+/// Exit codes above this are signals, as shells tell them.
+const SIGNALS: i64 = 128;
+const SIGNAL_MAX: i64 = 64;
+const KILL: i64 = SIGNALS + 9;
+/// What `docker-init` and shells answer where a program is not there, or is none.
+pub(crate) const NOT_EXECUTABLE: [i32; 2] = [126, 127];
+
+/// A container, as far as its run is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) state: RunState,
+    /// When its main process started, if it ever did.
+    pub(crate) started_at: Option<Instant>,
+}
+
+/// Reads what the daemon says. `now` stands in for what it does not say.
+pub(crate) fn look(container: &ContainerInspectResponse, facts: &Facts, now: Instant) -> Look {
+    let none = ContainerState::default();
+    let state = container.state.as_ref().unwrap_or(&none);
+    let started_at = state.started_at.as_deref().and_then(instant);
+    let finished_at = state.finished_at.as_deref().and_then(instant);
+    let error = state.error.clone().filter(|error| !error.is_empty());
+    let code = state.exit_code.unwrap_or_default();
+    let ended = |exit| RunState::Exited { exit, at: finished_at.unwrap_or(now) };
+    let seen = match state.status {
+        Some(Status::RUNNING | Status::PAUSED | Status::RESTARTING) => RunState::Running {
+            pid: state.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0),
+            started_at: started_at.unwrap_or(now),
+        },
+        Some(Status::CREATED) | None if started_at.is_none() => match error {
+            Some(error) => ended(Exit::CannotRun(plain(&error))),
+            None => RunState::Starting,
+        },
+        _ => match (started_at, error) {
+            (None, error) => ended(Exit::CannotRun(plain(&error.unwrap_or_default()))),
+            (Some(started), _) if by_restart(started, finished_at, facts) => ended(Exit::Lost),
+            _ if code == KILL && state.oom_killed == Some(true) => ended(Exit::OutOfMemory),
+            _ => ended(exit(code)),
+        },
+    };
+    Look { state: seen, started_at }
+}
+
+/// Whether it lived when the daemon's predecessor ended, and ended after that.
+fn by_restart(started: Instant, finished: Option<Instant>, facts: &Facts) -> bool {
+    facts.ends_all_before.is_some_and(|daemon| {
+        started < daemon && finished.is_none_or(|finished| finished >= daemon)
+    })
+}
+
+fn exit(code: i64) -> Exit {
+    match code {
+        code if code > SIGNALS && code <= SIGNALS + SIGNAL_MAX => {
+            Exit::Signal(i32::try_from(code - SIGNALS).unwrap_or_default())
+        }
+        code => Exit::Code(i32::try_from(code).unwrap_or(i32::MAX)),
+    }
+}
+
+/// A time as the daemon writes it; none for the year 1, which is how it spells "never".
+pub(crate) fn instant(text: &str) -> Option<Instant> {
+    let at: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(at.as_millisecond()).ok().map(Instant)
+}
+
+/// What the daemon says of a start that failed, without the layers it went through.
+pub(crate) fn plain(error: &str) -> String {
+    let layers = [
+        "failed to create shim task: ",
+        "failed to create task for container: ",
+        "OCI runtime create failed: ",
+        "runc create failed: ",
+        "unable to start container process: ",
+    ];
+    let inner = layers.iter().fold(error, |text, layer| text.strip_prefix(layer).unwrap_or(text));
+    inner.trim_end_matches(": unknown").to_owned()
+}
+
+/// What `docker-init` says when there is no such program, from the last line of its output.
+pub(crate) fn not_executable(line: &str) -> Option<&str> {
+    let told = line.trim_end().strip_prefix("[FATAL tini (")?;
+    told.split_once(")] ").map(|(_, fault)| fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: &str = "0001-01-01T00:00:00Z";
+    const NOW: Instant = Instant(9_000_000);
+
+    fn seen(status: Status, edit: impl FnOnce(&mut ContainerState)) -> RunState {
+        let mut state = ContainerState {
+            status: Some(status),
+            started_at: Some("1970-01-01T00:00:01.5Z".to_owned()),
+            finished_at: Some("1970-01-01T00:00:03.25Z".to_owned()),
+            ..ContainerState::default()
+        };
+        edit(&mut state);
+        let container =
+            ContainerInspectResponse { state: Some(state), ..ContainerInspectResponse::default() };
+        let facts = Facts { ends_all_before: Some(Instant(2000)), ..Facts::default() };
+        look(&container, &facts, NOW).state
+    }
+
+    fn ended(code: i64, edit: impl FnOnce(&mut ContainerState)) -> Exit {
+        let state = seen(Status::EXITED, |state| {
+            state.exit_code = Some(code);
+            state.started_at = Some("1970-01-01T00:00:02.5Z".to_owned());
+            edit(state);
+        });
+        match state {
+            RunState::Exited { exit, at } => {
+                assert_eq!(at, Instant(3250));
+                exit
+            }
+            other => panic!("has ended: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn codes_signals_and_the_memory_killer_are_told_apart() {
+        assert_eq!(ended(0, |_| {}), Exit::Code(0));
+        assert_eq!(ended(255, |_| {}), Exit::Code(255));
+        assert_eq!(ended(143, |_| {}), Exit::Signal(15));
+        assert_eq!(ended(137, |_| {}), Exit::Signal(9));
+        assert_eq!(ended(137, |state| state.oom_killed = Some(true)), Exit::OutOfMemory);
+        assert_eq!(ended(3, |state| state.oom_killed = Some(true)), Exit::Code(3), "it coped");
+    }
+
+    #[test]
+    fn what_a_restart_of_the_daemon_ended_is_lost_whatever_its_code() {
+        let before = |state: &mut ContainerState| {
+            state.started_at = Some("1970-01-01T00:00:01Z".to_owned());
+        };
+        assert_eq!(ended(0, before), Exit::Lost);
+        assert_eq!(ended(143, before), Exit::Lost);
+        let long_over = seen(Status::EXITED, |state| {
+            state.finished_at = Some("1970-01-01T00:00:01.9Z".to_owned());
+            state.exit_code = Some(3);
+        });
+        assert_eq!(long_over, RunState::Exited { exit: Exit::Code(3), at: Instant(1900) });
+    }
+
+    #[test]
+    fn what_never_started_is_starting_or_cannot_run() {
+        let never = |state: &mut ContainerState| {
+            state.started_at = Some(NEVER.to_owned());
+            state.finished_at = Some(NEVER.to_owned());
+        };
+        assert_eq!(seen(Status::CREATED, never), RunState::Starting);
+        let refused = seen(Status::CREATED, |state| {
+            never(state);
+            state.error = Some(
+                "failed to create shim task: OCI runtime create failed: runc create failed: unable \
+                 to start container process: exec: \"x\": not found: unknown"
+                    .to_owned(),
+            );
+        });
+        let exit = Exit::CannotRun("exec: \"x\": not found".to_owned());
+        assert_eq!(refused, RunState::Exited { exit, at: NOW });
+    }
+
+    #[test]
+    fn a_run_has_a_process_while_its_container_runs_or_is_paused() {
+        for status in [Status::RUNNING, Status::PAUSED] {
+            let state = seen(status, |state| state.pid = Some(7));
+            assert_eq!(state, RunState::Running { pid: Some(7), started_at: Instant(1500) });
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_by_the_init_process() {
+        let line = "[FATAL tini (8)] exec nosuch failed: No such file or directory\n";
+        assert_eq!(not_executable(line), Some("exec nosuch failed: No such file or directory"));
+        assert_eq!(not_executable("sh: nosuch: not found\n"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! What containers use, as the daemon counts it, and the driver of the GPUs. Owns: which processes on a GPU
+//! are a container's. Refuses to know: what it is measured for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::models::ContainerStatsResponse;
+use bollard::query_parameters::StatsOptionsBuilder;
+use engine::{GpuUse, Measured, RunKey, RunState, RunUse};
+use futures_util::{StreamExt as _, stream};
+use gpu::{Activity, Sampler};
+
+use crate::container;
+use crate::open::Shared;
+
+/// Containers asked about at a time.
+const AT_A_TIME: usize = 8;
+/// One that the daemon cannot tell of in this time is left out.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Pages that are only kept because nobody needs the memory (cgroup version 1, and 2).
+const CACHES: [&str; 2] = ["total_inactive_file", "inactive_file"];
+
+/// Measures everything that runs now.
+pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
+    let own = Arc::clone(shared);
+    let gpus = tokio::task::spawn_blocking(move || sample(&own)).await.unwrap_or_default();
+    let runs = shared.books.all();
+    let running = runs.into_iter().filter(|run| matches!(run.state, RunState::Running { .. }));
+    let runs: Vec<(String, RunUse)> = stream::iter(running)
+        .map(|run| run_use(shared, run.key))
+        .buffer_unordered(AT_A_TIME)
+        .filter_map(async |run| run)
+        .collect()
+        .await;
+    let part = |gpu: &(Activity, BTreeMap<u32, String>), id: &str| {
+        let (gpu, homes) = gpu;
+        let part = gpu.of(|pid| homes.get(&pid).is_some_and(|home| home == id))?;
+        let (busy_millis, memory_bytes) = (part.busy_millis, part.memory_bytes);
+        Some(GpuUse { uuid: gpu.uuid.clone(), busy_millis, memory_bytes })
+    };
+    let with_gpus = |(id, run): (String, RunUse)| RunUse {
+        gpus: gpus.iter().filter_map(|gpu| part(gpu, &id)).collect(),
+        ..run
+    };
+    let whole = |(gpu, _): &(Activity, _)| GpuUse {
+        uuid: gpu.uuid.clone(),
+        busy_millis: gpu.busy_millis,
+        memory_bytes: gpu.memory_bytes,
+    };
+    Measured {
+        runs: runs.into_iter().map(with_gpus).collect(),
+        gpus: gpus.iter().map(whole).collect(),
+    }
+}
+
+/// What GPUs do, and of each process on them in which container it is. Blocks.
+fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
+    let sampler = shared.gpus.get_or_init(Sampler::open).as_ref();
+    let homes = |gpu: Activity| {
+        let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
+        (gpu, homes)
+    };
+    sampler.map(Sampler::sample).unwrap_or_default().into_iter().map(homes).collect()
+}
+
+/// The container of a process.
+fn home(pid: u32) -> Option<String> {
+    id_in(&std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
+}
+
+/// The id of a container is 64 hexadecimal digits somewhere in the name of its group.
+fn id_in(groups: &str) -> Option<String> {
+    let words = groups.split(|character: char| !character.is_ascii_hexdigit());
+    words.into_iter().find(|word| word.len() == 64).map(str::to_owned)
+}
+
+/// What a container uses, with its id; none if that is not known, or it has just ended.
+async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
+    let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
+    let name = container::name(key);
+    let mut told = Box::pin(shared.daemon.docker.stats(&name, Some(options)));
+    let told = tokio::time::timeout(ANSWER_WAIT, told.next()).await.ok()??.ok()?;
+    let (cpu_time_ms, memory_bytes) = read(&told)?;
+    Some((told.id?, RunUse { key, cpu_time_ms, memory_bytes, gpus: Vec::new() }))
+}
+
+/// CPU time in milliseconds and memory in bytes.
+fn read(told: &ContainerStatsResponse) -> Option<(u64, u64)> {
+    let cpu_ns = told.cpu_stats.as_ref()?.cpu_usage.as_ref()?.total_usage?;
+    let memory = told.memory_stats.as_ref()?;
+    let stats = memory.stats.as_ref();
+    let cache = stats.and_then(|stats| CACHES.iter().find_map(|name| stats.get(*name)));
+    Some((cpu_ns / 1_000_000, memory.usage?.saturating_sub(cache.copied().unwrap_or_default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::models::{ContainerCpuStats, ContainerCpuUsage, ContainerMemoryStats};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_found_in_its_container_under_either_version() {
+        let id = "0a".repeat(32);
+        for groups in [
+            format!("12:memory:/docker/{id}\n11:cpu:/docker/{id}\n"),
+            format!("0::/system.slice/docker-{id}.scope\n"),
+            format!("0::/user.slice/user-7.slice/libpod-{id}.scope/container\n"),
+        ] {
+            assert_eq!(id_in(&groups), Some(id.clone()));
+        }
+        assert_eq!(id_in("0::/user.slice/session-3.scope\n"), None);
+    }
+
+    #[test]
+    fn memory_is_what_is_in_use_and_what_is_not_told_is_not_made_up() {
+        let told = |name: &str, usage| ContainerStatsResponse {
+            cpu_stats: Some(ContainerCpuStats {
+                cpu_usage: Some(ContainerCpuUsage {
+                    total_usage: Some(2_500_000),
+                    ..ContainerCpuUsage::default()
+                }),
+                ..ContainerCpuStats::default()
+            }),
+            memory_stats: Some(ContainerMemoryStats {
+                usage,
+                stats: Some([(name.to_owned(), 30)].into()),
+                ..ContainerMemoryStats::default()
+            }),
+            ..ContainerStatsResponse::default()
+        };
+        assert_eq!(read(&told("inactive_file", Some(100))), Some((2, 70)));
+        assert_eq!(read(&told("total_inactive_file", Some(100))), Some((2, 70)));
+        assert_eq!(read(&told("inactive_file", None)), None, "it has just ended");
+    }
+}

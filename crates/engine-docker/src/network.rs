@@ -1,0 +1,55 @@
+//! Networks of containers. Owns: one of each server for all that work alone, in which none reaches another,
+//! and one for each gang, in which pods have names. A gang's goes with its last container.
+
+use bollard::Docker;
+use bollard::models::NetworkCreateRequest;
+use engine::{Error, RunSpec};
+use uuid::Uuid;
+
+use crate::container::OWNER_LABEL;
+use crate::daemon::Daemon;
+use crate::{failed, status, unless};
+
+/// Keeps containers of a network from each other; Docker's own word.
+const NO_NEIGHBOURS: &str = "com.docker.network.bridge.enable_icc";
+
+/// The network of a run. No two servers have one of the same name: daemons make both.
+pub(crate) fn name(spec: &RunSpec, owner: &str) -> String {
+    match &spec.gang {
+        Some(_) => format!("elastane-{}", spec.workload_id),
+        None => alone(owner),
+    }
+}
+
+/// The network of all that work alone.
+fn alone(owner: &str) -> String {
+    format!("elastane-{}", Uuid::new_v5(&Uuid::NAMESPACE_URL, owner.as_bytes()))
+}
+
+/// Makes a network, unless it is there. Calls for one name must not cross.
+pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &str) -> Result<(), Error> {
+    match daemon.docker.inspect_network(name, None).await {
+        Ok(_) => return Ok(()),
+        Err(fault) if status(&fault) == Some(404) => {}
+        Err(fault) => return Err(failed(format!("look for the network {name}"), fault)),
+    }
+    let apart = name == alone(owner) && !daemon.facts.podman;
+    let wanted = NetworkCreateRequest {
+        name: name.to_owned(),
+        driver: Some("bridge".to_owned()),
+        options: apart.then(|| [(NO_NEIGHBOURS.to_owned(), "false".to_owned())].into()),
+        labels: Some([(OWNER_LABEL.to_owned(), owner.to_owned())].into()),
+        ..NetworkCreateRequest::default()
+    };
+    let made = daemon.docker.create_network(wanted).await;
+    made.map(drop).map_err(|fault| failed(format!("make the network {name}"), fault))
+}
+
+/// Takes a gang's network away, unless a container is in it.
+pub(crate) async fn discard(docker: &Docker, name: &str, owner: &str) -> Result<(), Error> {
+    if name == alone(owner) {
+        return Ok(());
+    }
+    let gone = unless(docker.remove_network(name).await, &[403, 404, 409]);
+    gone.map_err(|fault| failed(format!("remove the network {name}"), fault))
+}

@@ -1,0 +1,159 @@
+//! Opening the engine. Owns: what its parts share, and taking over what an earlier server left.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use bollard::models::ContainerInspectResponse;
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use engine::{Error, Observation, RunKey, RunState};
+use tokio::sync::{Mutex as Gate, mpsc, oneshot};
+use tokio::task::JoinSet;
+use units::Instant;
+
+use crate::books::{Books, Known};
+use crate::container::{self, OWNER_LABEL};
+use crate::daemon::{Daemon, Facts};
+use crate::look::{Look, look};
+use crate::{failed, status, unless, watch};
+
+/// What the engine needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state directory of the server: containers are marked with it, so that servers which share a
+    /// daemon do not touch each other's.
+    pub state_dir: PathBuf,
+    /// The daemon.
+    pub daemon: Daemon,
+}
+
+/// The engine for containers. Dropping it leaves every container running.
+#[derive(Debug)]
+pub struct DockerEngine {
+    pub(crate) shared: Arc<Shared>,
+    observations: Mutex<Option<mpsc::UnboundedReceiver<Observation>>>,
+}
+
+/// What the engine and its tasks share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) daemon: Daemon,
+    /// They change when the daemon is started again.
+    pub(crate) facts: RwLock<Facts>,
+    /// Whose the containers are.
+    pub(crate) owner: String,
+    pub(crate) books: Books,
+    /// Held while networks are made, filled or taken away: one that is empty now must not go before
+    /// the container that is being made is in it.
+    pub(crate) networks: Gate<()>,
+    /// Runs whose image is being pulled; dropping the sender ends that.
+    pub(crate) pulling: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
+    /// The driver of the GPUs, if there is one; asked for when something is first measured.
+    pub(crate) gpus: std::sync::OnceLock<Option<gpu::Sampler>>,
+    /// None once the engine is dropped.
+    tasks: Mutex<Option<JoinSet<()>>>,
+}
+
+impl DockerEngine {
+    /// Opens the engine, and takes over the runs of an earlier server. Containers that were made and
+    /// never started are removed: whoever wants them starts them again.
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        let Options { state_dir, daemon } = options;
+        let (events, observations) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            facts: RwLock::new(daemon.facts.clone()),
+            daemon,
+            owner: state_dir.display().to_string(),
+            books: Books::new(events),
+            networks: Gate::default(),
+            pulling: Mutex::default(),
+            gpus: std::sync::OnceLock::new(),
+            tasks: Mutex::new(Some(JoinSet::new())),
+        });
+        for key in shared.containers().await? {
+            adopt(&shared, key).await?;
+        }
+        let own = Arc::clone(&shared);
+        shared.spawn(async move { watch::follow(&own).await });
+        Ok(Self { shared, observations: Mutex::new(Some(observations)) })
+    }
+
+    pub(crate) fn take_observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        self.observations.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for DockerEngine {
+    fn drop(&mut self) {
+        // Dropped outside the lock: a task's end may want it.
+        let tasks = self.shared.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(tasks);
+    }
+}
+
+async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
+    let Some((_, look)) = shared.look(key).await? else { return Ok(()) };
+    if look.state == RunState::Starting {
+        return shared.remove_container(key).await;
+    }
+    shared.books.know(key, Known { state: look.state, has_container: true });
+    Ok(())
+}
+
+impl Shared {
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs a task for as long as the engine lives.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tasks) = &mut *tasks {
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(task);
+        }
+    }
+
+    /// The runs that have a container of this server.
+    pub(crate) async fn containers(&self) -> Result<Vec<RunKey>, Error> {
+        let label = format!("{OWNER_LABEL}={}", self.owner);
+        let filters = [("label", vec![label.as_str()])].into();
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let found = self.daemon.docker.list_containers(Some(options)).await;
+        let found = found.map_err(|fault| failed("list the containers", fault))?;
+        Ok(found.iter().filter_map(|one| container::key(one.labels.as_ref()?)).collect())
+    }
+
+    /// What the daemon says of a run; none if it has no container.
+    pub(crate) async fn look(
+        &self,
+        key: RunKey,
+    ) -> Result<Option<(ContainerInspectResponse, Look)>, Error> {
+        match self.daemon.docker.inspect_container(&container::name(key), None).await {
+            Ok(found) => {
+                let look = look(&found, &self.facts(), now());
+                Ok(Some((found, look)))
+            }
+            Err(fault) if status(&fault) == Some(404) => Ok(None),
+            Err(fault) => Err(failed(format!("look at the container of run {key}"), fault)),
+        }
+    }
+
+    /// Removes a container that has ended or never started; one that is not there is as good.
+    pub(crate) async fn remove_container(&self, key: RunKey) -> Result<(), Error> {
+        let options = RemoveContainerOptionsBuilder::default().v(true).force(true).build();
+        let name = container::name(key);
+        let removed = self.daemon.docker.remove_container(&name, Some(options)).await;
+        unless(removed, &[404])
+            .map_err(|fault| failed(format!("remove the container of run {key}"), fault))
+    }
+}
+
+/// Now, on the machine's clock.
+pub(crate) fn now() -> Instant {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Instant(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+}

@@ -1,0 +1,166 @@
+//! Starting a run. Owns: the order of the steps, which is what makes it safe to start again after a
+//! crash between any two: image, network, container, files, start.
+
+use std::sync::{Arc, PoisonError};
+
+use bollard::errors::Error as Fault;
+use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
+use engine::{Error, Exit, RunSpec, RunState};
+use tokio::sync::oneshot;
+
+use crate::books::Known;
+use crate::container;
+use crate::look::plain;
+use crate::open::{Shared, now};
+use crate::{failed, files, image, network, status, watch};
+
+/// Of a daemon that is going down or has lost its own helpers: not the container's fault.
+const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
+
+/// Starts a run; the caller has its turn. Where the image is not here, it is pulled first, and the
+/// caller does not wait for that.
+pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
+    let key = spec.key;
+    if shared.books.state(key).is_some() {
+        return Ok(());
+    }
+    container::check(&spec, &shared.facts())?;
+    if let Some(as_root) = image::find(&shared.daemon.docker, &spec.image).await? {
+        shared.books.know(key, Known { state: RunState::Starting, has_container: false });
+        let launched = launch(shared, &spec, as_root).await;
+        if launched.is_err() {
+            undo(shared, &spec).await;
+        }
+        return launched;
+    }
+    let state = RunState::Preparing(format!("pulling image `{}`", spec.image));
+    shared.books.know(key, Known { state: RunState::Starting, has_container: false });
+    shared.books.report(key, state);
+    let (running, cancelled) = oneshot::channel();
+    shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        tokio::select! {
+            () = fetch(&own, &spec) => {}
+            _ = cancelled => {}
+        }
+    });
+    Ok(())
+}
+
+/// Pulls the image of a run, then starts it.
+async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
+    let key = spec.key;
+    let docker = &shared.daemon.docker;
+    let ended = |exit| shared.books.report(key, RunState::Exited { exit, at: now() });
+    let tell = |text| shared.books.report(key, RunState::Preparing(text));
+    if let Err(why) = image::pull(docker, &spec.image, tell).await {
+        return ended(Exit::CannotRun(why));
+    }
+    let _turn = shared.books.gate(key).lock_owned().await;
+    // From here on a stop comes after it.
+    if shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).is_none() {
+        return;
+    }
+    let launched = match image::find(docker, &spec.image).await {
+        Ok(Some(as_root)) => launch(shared, spec, as_root).await,
+        Ok(None) => Err(Error::Invalid(format!(
+            "image `{}` was pulled and is not there; it is perhaps made for another machine",
+            spec.image
+        ))),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = launched {
+        if let Err(left) = shared.remove_container(key).await {
+            tracing::warn!("{left}");
+        }
+        ended(match error {
+            Error::Invalid(why) => Exit::CannotRun(why),
+            _ => Exit::Lost,
+        });
+    }
+}
+
+/// Makes the container and starts it, whatever of that has been done before.
+async fn launch(shared: &Arc<Shared>, spec: &RunSpec, as_root: bool) -> Result<(), Error> {
+    let key = spec.key;
+    let docker = &shared.daemon.docker;
+    let name = container::name(key);
+    let _network = match spec.gang {
+        Some(_) => Some(shared.networks.lock().await),
+        None => None,
+    };
+    let found = match shared.look(key).await? {
+        Some((_, look)) => look.state,
+        None => {
+            create(shared, spec, as_root).await?;
+            RunState::Starting
+        }
+    };
+    shared.books.has_container(key);
+    if found == RunState::Starting
+        && let Err(fault) = docker.start_container(&name, None).await
+        && let Some(why) = refusal(&fault)
+    {
+        // Kept: it is how a later server learns what became of the run.
+        shared.books.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
+        return Ok(());
+    }
+    match shared.look(key).await? {
+        Some((_, look)) if look.state != RunState::Starting => watch::take(shared, key, look).await,
+        _ => Err(Error::Io {
+            what: format!("start the container of run {key}"),
+            source: std::io::Error::other("it did not start"),
+        }),
+    }
+}
+
+async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Error> {
+    let docker = &shared.daemon.docker;
+    let (key, facts) = (spec.key, shared.facts());
+    let name = container::name(key);
+    let network = network::name(spec, &shared.owner);
+    let archive = files::archive(spec, !as_root)?;
+    let body = container::body(spec, &shared.owner, &network, &facts)?;
+    let alone = match spec.gang {
+        Some(_) => None,
+        None => Some(shared.networks.lock().await),
+    };
+    network::make(&shared.daemon, &network, &shared.owner).await?;
+    drop(alone);
+    let options = CreateContainerOptionsBuilder::default().name(&name).build();
+    match docker.create_container(Some(options), body).await {
+        Ok(_) => {}
+        Err(Fault::DockerResponseServerError { status_code: 400 | 404, message }) => {
+            return Err(Error::Invalid(message));
+        }
+        Err(fault) => return Err(failed(format!("make the container of run {key}"), fault)),
+    }
+    if let Some(archive) = archive {
+        let at_root = UploadToContainerOptionsBuilder::default().path("/").build();
+        let sent = bollard::body_full(archive.into());
+        let given = docker.upload_to_container(&name, Some(at_root), sent).await;
+        given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
+    }
+    Ok(())
+}
+
+/// Why the daemon cannot start this container at all; none if it may another time, or did not answer.
+fn refusal(fault: &Fault) -> Option<String> {
+    status(fault)?;
+    let Fault::DockerResponseServerError { message, .. } = fault else { return None };
+    let passing = PASSING.iter().any(|word| message.contains(word));
+    (!passing).then(|| plain(message))
+}
+
+/// Nothing is left of a start that failed; what cannot be removed now is so by the stop that follows.
+async fn undo(shared: &Shared, spec: &RunSpec) {
+    shared.books.forget(spec.key);
+    if let Err(error) = shared.remove_container(spec.key).await {
+        tracing::warn!("{error}");
+    }
+    let network = network::name(spec, &shared.owner);
+    if let Err(error) = network::discard(&shared.daemon.docker, &network, &shared.owner).await {
+        tracing::warn!("{error}");
+    }
+}

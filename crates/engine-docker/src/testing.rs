@@ -1,0 +1,218 @@
+//! A daemon of a test's own. Owns: finding the programs, starting and ending it without leaving anything
+//! behind, also when the test is killed, and an image of a shell.
+
+#![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bollard::Docker;
+use bollard::query_parameters::CreateImageOptionsBuilder;
+use futures_util::TryStreamExt as _;
+
+use crate::Daemon;
+
+/// The image every daemon of a test has: busybox, and nothing else.
+pub const IMAGE: &str = "elastane-test:latest";
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const UP_WAIT: Duration = Duration::from_secs(60);
+/// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder.
+const KEEPER: &str = r#"cat > /dev/null
+pid=$(cat "$0/pid" 2> /dev/null) && kill "$pid" && for i in $(seq 150); do
+  [ -d "/proc/$pid" ] || break; sleep 0.1; done
+for line in $(grep -la -- "$0/" /proc/[0-9]*/cmdline 2> /dev/null); do
+  pid=${line#/proc/}; pid=${pid%/cmdline}; [ "$pid" = $$ ] || kill -9 "$pid"; done
+grep -o "$0[^ ]*" /proc/mounts | sort -r | while read -r at; do umount -l "$at"; done
+rm -rf "$0""#;
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct DockerServer {
+    dir: PathBuf,
+    /// Ends everything when its input ends: when this is dropped, or this process has ended in
+    /// whatever way.
+    _keeper: Child,
+}
+
+impl DockerServer {
+    /// The one daemon that tests of this process share; none, and a line that says so, on a machine
+    /// where none can be started.
+    ///
+    /// # Panics
+    /// It could be and cannot.
+    #[must_use]
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Result<DockerServer, &'static str>> = OnceLock::new();
+        match SHARED.get_or_init(Self::start) {
+            Ok(server) => Some(server),
+            Err(why) => skip(why),
+        }
+    }
+
+    /// A daemon for one test, which may kill it.
+    ///
+    /// # Panics
+    /// It could be started and cannot.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        Self::start().map_or_else(skip, Some)
+    }
+
+    fn start() -> Result<Self, &'static str> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        if !rustix::process::getuid().is_root() {
+            return Err("no Docker: only root can start one for a test");
+        }
+        let (Some(_), Some(_)) = (program("dockerd"), program("containerd")) else {
+            return Err("no Docker: dockerd was not found");
+        };
+        let Some(busybox) = program("busybox").filter(|path| is_static(path)) else {
+            return Err("no image for Docker: busybox-static was not found");
+        };
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        // A socket's path may not be long.
+        let dir = std::env::temp_dir().join(format!("dk-{}-{number}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER])
+            .arg(&dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { dir, _keeper: keeper };
+        server.up();
+        server.import(&busybox);
+        Ok(server)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("docker.sock")
+    }
+
+    /// The same as `DOCKER_HOST` has it.
+    #[must_use]
+    pub fn host(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    /// Starts it (again), and waits until it answers.
+    ///
+    /// # Panics
+    /// It does not.
+    pub fn up(&self) {
+        let path = |name: &str| self.dir.join(name).display().to_string();
+        let log = fs::OpenOptions::new().create(true).append(true).open(path("log")).unwrap();
+        let pid = path("pid");
+        // That of a daemon that was killed.
+        let _absent = fs::remove_file(&pid);
+        let mut daemon = Command::new("dockerd")
+            .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
+            .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
+            .args(["--shutdown-timeout", "5"])
+            // Many small networks: each test has some.
+            .args(["--default-address-pool", "base=10.211.0.0/16,size=26"])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        std::thread::spawn(move || daemon.wait());
+        let began = Instant::now();
+        while !block_on(async { Daemon::at(&self.socket()).await.is_ok() }) {
+            let said = || fs::read_to_string(path("log")).unwrap_or_default();
+            assert!(began.elapsed() < UP_WAIT, "dockerd does not answer: {}", said());
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Kills it, as a crash would.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn kill(&self) {
+        let pid = fs::read_to_string(self.dir.join("pid")).unwrap();
+        let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        while fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).is_ok() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// A client.
+    ///
+    /// # Panics
+    /// The daemon does not answer.
+    pub async fn docker(&self) -> Docker {
+        Daemon::at(&self.socket()).await.unwrap().docker
+    }
+
+    fn import(&self, busybox: &Path) {
+        let root = self.dir.join("image");
+        let bin = root.join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir(root.join("tmp")).unwrap();
+        fs::copy(busybox, bin.join("busybox")).unwrap();
+        let applets = Command::new(busybox).arg("--list").output().unwrap();
+        for applet in String::from_utf8(applets.stdout).unwrap().lines() {
+            if applet != "busybox" {
+                symlink("busybox", bin.join(applet)).unwrap();
+            }
+        }
+        let tar = Command::new("tar").arg("-C").arg(&root).args(["-c", "."]).output().unwrap();
+        let (name, tag) = IMAGE.split_once(':').unwrap();
+        let changes = [r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"].map(str::to_owned).to_vec();
+        let options = CreateImageOptionsBuilder::default()
+            .from_src("-")
+            .repo(name)
+            .tag(tag)
+            .changes(changes)
+            .build();
+        block_on(async {
+            let docker = self.docker().await;
+            let body = bollard::body_full(tar.stdout.into());
+            let steps = docker.create_image(Some(options), Some(body), None);
+            steps.try_collect::<Vec<_>>().await.unwrap();
+        });
+    }
+}
+
+/// In a thread of its own: tests are in a runtime already.
+fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> T {
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(work)
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let sbin = ["/usr/sbin".into(), "/sbin".into()];
+    let mut found = std::env::split_paths(&path).chain(sbin).map(|dir| dir.join(name));
+    found.find(|path| path.is_file())
+}
+
+/// Whether a program needs no libraries: it names no loader.
+fn is_static(path: &Path) -> bool {
+    let bytes = fs::read(path).unwrap_or_default();
+    !bytes.windows(7).any(|word| word == b"/ld-lin")
+}
+
+fn skip<T>(why: &str) -> Option<T> {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a test");
+    // Past the test harness, which shows nothing of a test that passes. Nobody may be listening.
+    let _ = writeln!(std::io::stderr(), "skipped: {test} ({why})");
+    None
+}

@@ -1,0 +1,170 @@
+//! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat after a
+//! crash between any two.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveVolumeOptions};
+use engine::{
+    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Measured, Observation, RunKey,
+    RunSpec, RunState, Shell,
+};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::books::{Known, has_ended};
+use crate::open::{DockerEngine, Shared, now};
+use crate::{container, failed, logs, measure, network, start, unless, watch};
+
+const TERM: i32 = 15;
+/// Before a container that was to be killed and could not is killed again.
+const KILL_PAUSE: Duration = Duration::from_secs(1);
+
+#[async_trait]
+impl Engine for DockerEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            runtime: "docker".to_owned(),
+            enforces_memory_fraction: Enforcement::Cooperative,
+        }
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        container::check(spec, &self.shared.facts())
+    }
+
+    async fn list(&self) -> Result<Vec<Observation>, Error> {
+        Ok(self.shared.books.all())
+    }
+
+    async fn start(&self, spec: RunSpec) -> Result<(), Error> {
+        let _turn = self.shared.books.gate(spec.key).lock_owned().await;
+        start::start(&self.shared, spec).await
+    }
+
+    async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+        let _turn = self.shared.books.gate(key).lock_owned().await;
+        stop(&self.shared, key, grace_ms).await
+    }
+
+    async fn remove(&self, key: RunKey) -> Result<(), Error> {
+        let _turn = self.shared.books.gate(key).lock_owned().await;
+        remove(&self.shared, key).await
+    }
+
+    async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
+        let volume = container::volume(pod);
+        let gone = self.shared.daemon.docker.remove_volume(&volume, None::<RemoveVolumeOptions>);
+        unless(gone.await, &[404])
+            .map_err(|fault| failed(format!("delete the files of pod {pod}"), fault))
+    }
+
+    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+        self.take_observations()
+    }
+
+    async fn logs(
+        &self,
+        key: RunKey,
+        range: LogRange,
+    ) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, Error> {
+        logs::read(&self.shared, key, range)
+    }
+
+    async fn measure(&self) -> Result<Option<Measured>, Error> {
+        Ok(Some(measure::measure(&self.shared).await))
+    }
+
+    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
+        self.shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
+        Err(Error::Unsupported("docker"))
+    }
+}
+
+/// SIGTERM now, and SIGKILL when the grace is over. The first grace that is over counts, so a second
+/// stop can make it shorter and not longer.
+async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+    let stopped = || RunState::Exited { exit: Exit::Signal(TERM), at: now() };
+    if shared.books.state(key).is_some_and(|state| has_ended(&state)) {
+        return Ok(());
+    }
+    let pull = shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    if pull.is_some() {
+        shared.books.report(key, stopped());
+        return Ok(());
+    }
+    let Some((_, look)) = shared.look(key).await? else {
+        return watch::refresh(shared, key).await;
+    };
+    if shared.books.state(key).is_none() {
+        shared.books.know(key, Known { state: RunState::Starting, has_container: true });
+    }
+    match look.state {
+        RunState::Starting | RunState::Preparing(_) => {
+            shared.remove_container(key).await?;
+            shared.books.report(key, stopped());
+        }
+        RunState::Running { .. } => {
+            signal(shared, key, "SIGTERM").await?;
+            let own = Arc::clone(shared);
+            shared.spawn(async move {
+                tokio::time::sleep(Duration::from_millis(grace_ms)).await;
+                kill(&own, key).await;
+            });
+        }
+        RunState::Exited { .. } => watch::take(shared, key, look).await?,
+    }
+    Ok(())
+}
+
+/// Kills a run until it has ended; a daemon that is away is waited for.
+async fn kill(shared: &Shared, key: RunKey) {
+    loop {
+        if shared.books.state(key).is_none_or(|state| has_ended(&state)) {
+            return;
+        }
+        if let Err(error) = signal(shared, key, "SIGKILL").await {
+            tracing::warn!("{error}; trying again");
+        }
+        tokio::time::sleep(KILL_PAUSE).await;
+    }
+}
+
+/// One that is not there, or does not run, is what was wanted.
+async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error> {
+    let docker = &shared.daemon.docker;
+    let name = container::name(key);
+    let options = KillContainerOptionsBuilder::default().signal(signal).build();
+    let sent = docker.kill_container(&name, Some(options)).await;
+    unless(sent, &[404, 409])
+        .map_err(|fault| failed(format!("send {signal} to run {key}"), fault))?;
+    // What is frozen feels no signal.
+    unless(docker.unpause_container(&name).await, &[404, 409, 500])
+        .map_err(|fault| failed(format!("wake run {key}"), fault))
+}
+
+async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+    let found = shared.look(key).await?;
+    let state = match &found {
+        Some((_, look)) => Some(look.state.clone()),
+        None => shared.books.state(key),
+    };
+    match state {
+        None => return Ok(()),
+        Some(RunState::Exited { .. }) => {}
+        // Never started; nobody is about to, as this has the turn.
+        Some(RunState::Starting) if shared.books.state(key).is_none() => {}
+        Some(_) => return Err(Error::StillRunning(key)),
+    }
+    shared.books.forget(key);
+    let Some((container, _)) = found else { return Ok(()) };
+    shared.remove_container(key).await?;
+    let networks = container.network_settings.and_then(|settings| settings.networks);
+    let _networks = shared.networks.lock().await;
+    for network in networks.unwrap_or_default().keys() {
+        network::discard(&shared.daemon.docker, network, &shared.owner).await?;
+    }
+    Ok(())
+}

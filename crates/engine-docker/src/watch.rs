@@ -1,0 +1,121 @@
+//! Keeping up with containers. Owns: following the daemon's events, catching up when it was away, and
+//! what follows from a look at a container.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
+use engine::{Error, Exit, RunKey, RunState};
+use futures_util::StreamExt as _;
+
+use crate::books::has_ended;
+use crate::container::{self, OWNER_LABEL};
+use crate::daemon;
+use crate::look::{Look, NOT_EXECUTABLE, not_executable};
+use crate::open::{Shared, now};
+
+/// Before a daemon that is away is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Follows the daemon for as long as the engine lives.
+pub(crate) async fn follow(shared: &Arc<Shared>) {
+    let mut away = false;
+    loop {
+        let ended = follow_once(shared, &mut away).await;
+        if !away {
+            away = true;
+            let why = ended.err().map_or_else(|| "it ended".to_owned(), |error| error.to_string());
+            tracing::warn!("{} does not answer ({why}); waiting for it", shared.daemon);
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}
+
+/// Listens first and catches up then: what happens in between is seen twice, not missed.
+async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error> {
+    let docker = &shared.daemon.docker;
+    let facts = daemon::facts(docker, &shared.daemon.socket).await?;
+    *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
+    let owner = format!("{OWNER_LABEL}={}", shared.owner);
+    let filters = [
+        ("type", vec!["container"]),
+        ("label", vec![owner.as_str()]),
+        ("event", vec!["start", "die", "destroy"]),
+    ];
+    let options = EventsOptionsBuilder::default().filters(&filters.into()).build();
+    let mut events = Box::pin(docker.events(Some(options)));
+    // Nothing is sent before something happens, so the first look is not after it.
+    let caught_up = async {
+        for key in shared.books.living() {
+            refresh(shared, key).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    let mut first = std::pin::pin!(caught_up);
+    let mut behind = true;
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Some(Ok(event)) => {
+                    let labels = event.actor.and_then(|actor| actor.attributes);
+                    if let Some(key) = labels.as_ref().and_then(container::key) {
+                        refresh(shared, key).await?;
+                    }
+                }
+                Some(Err(fault)) => return Err(crate::failed("follow its events", fault)),
+                None => return Ok(()),
+            },
+            done = &mut first, if behind => {
+                done?;
+                behind = false;
+                if std::mem::replace(away, false) {
+                    tracing::info!("{} is back", shared.daemon);
+                }
+            }
+        }
+    }
+}
+
+/// Looks at a run's container and tells what is news. One that was there and is not is lost.
+pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
+    let Some(known) = shared.books.get(key) else { return Ok(()) };
+    if has_ended(&known.state) {
+        return Ok(());
+    }
+    match shared.look(key).await? {
+        Some((_, look)) => take(shared, key, look).await,
+        None if known.has_container => {
+            shared.books.report(key, RunState::Exited { exit: Exit::Lost, at: now() });
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Takes in what was seen. A run that ended between two looks has run all the same.
+pub(crate) async fn take(shared: &Shared, key: RunKey, look: Look) -> Result<(), Error> {
+    let Look { mut state, started_at } = look;
+    if let RunState::Exited { exit, .. } = &mut state {
+        if let Exit::Code(code) = exit
+            && NOT_EXECUTABLE.contains(code)
+            && let Some(fault) = last_words(shared, key).await
+        {
+            *exit = Exit::CannotRun(fault);
+        } else if let Some(started_at) = started_at
+            && !matches!(shared.books.state(key), Some(RunState::Running { .. }))
+        {
+            shared.books.report(key, RunState::Running { pid: None, started_at });
+        }
+    }
+    shared.books.report(key, state);
+    Ok(())
+}
+
+/// Why the program was not started, if the last line of the output says so.
+async fn last_words(shared: &Shared, key: RunKey) -> Option<String> {
+    let options = LogsOptionsBuilder::default().stderr(true).tail("1").build();
+    let name = container::name(key);
+    let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options)));
+    let line = lines.next().await?.ok()?.into_bytes();
+    not_executable(&String::from_utf8_lossy(&line)).map(str::to_owned)
+}

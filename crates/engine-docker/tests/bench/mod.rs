@@ -1,0 +1,110 @@
+//! An engine on a daemon, with a state directory of its own. Owns: crashing the server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use engine::conformance::Fixture;
+use engine::{Engine, RunKey, RunSpec};
+use engine_docker::testing::{DockerServer, IMAGE};
+use engine_docker::{Daemon, DockerEngine, Options};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// The fixture. Its daemon ends what a failed test leaves.
+pub(crate) struct Bench {
+    socket: PathBuf,
+    folder: TempDir,
+    engine: Option<Arc<DockerEngine>>,
+    next: AtomicU32,
+}
+
+impl Bench {
+    /// None, and a line that says so, on a machine where no daemon can be started.
+    pub(crate) async fn new() -> Option<Self> {
+        Some(Self::on(&DockerServer::shared()?.socket()).await)
+    }
+
+    pub(crate) async fn on(socket: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = Some(open(socket, folder.path()).await);
+        Self { socket: socket.to_owned(), folder, engine, next: AtomicU32::new(0) }
+    }
+
+    /// Names the processes of this fixture's runs.
+    fn project(&self) -> String {
+        format!("project-{}", self.folder.path().display())
+    }
+}
+
+async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
+    let daemon = Daemon::at(socket).await.expect("it answers");
+    let options = Options { state_dir: folder.to_owned(), daemon };
+    Arc::new(DockerEngine::open(options).await.expect("an engine"))
+}
+
+#[async_trait]
+impl Fixture for Bench {
+    fn engine(&self) -> Arc<dyn Engine> {
+        self.engine.clone().expect("open between calls of reopen")
+    }
+
+    async fn reopen(&mut self) {
+        // The one handle besides the scenario's, which it has dropped.
+        drop(self.engine.take());
+        self.engine = Some(open(&self.socket, self.folder.path()).await);
+    }
+
+    fn script(&self, text: &str) -> RunSpec {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        RunSpec {
+            key: RunKey { pod: Uuid::new_v4(), generation: 1 },
+            pod_name: format!("job{number}-0-1"),
+            workload_name: format!("job{number}"),
+            workload_id: Uuid::new_v4(),
+            project_name: self.project(),
+            pod_index: 0,
+            node_name: "node-1".into(),
+            devices: vec![],
+            image: IMAGE.into(),
+            command: Some(vec!["sh".into(), "-c".into(), text.into()]),
+            args: vec![],
+            env: std::collections::BTreeMap::new(),
+            secrets: vec![],
+            working_dir: None,
+            grace_ms: 5000,
+            cpu_millis: 100,
+            memory_bytes: 1 << 20,
+            gang: None,
+            stdin: false,
+            tty: false,
+            container: engine::Container::default(),
+            registry: None,
+        }
+    }
+
+    /// Of this machine, or as a container of this fixture counts its processes.
+    fn is_alive(&self, pid: u32) -> bool {
+        let mark = format!("RUNAI_PROJECT={}", self.project());
+        let ours = |entry: &std::fs::DirEntry| {
+            let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let same = |id: &str| id.parse() == Ok(pid);
+            // What has ended and is not reaped has no environment any more.
+            let env = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            ids.is_some_and(|ids| ids.split_ascii_whitespace().any(same))
+                && env.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        };
+        std::fs::read_dir("/proc").expect("a /proc").flatten().any(|entry| ours(&entry))
+    }
+
+    fn kill_supervisor(&self, _: RunKey) -> bool {
+        false
+    }
+
+    /// The daemon reads two pipes.
+    fn orders_streams(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,129 @@
+//! What every run finds in its environment, whatever runs it. Owns: who the run is and what it was
+//! granted, by the names of reference E.1. Refuses to know: what else an engine adds, and where files are.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use units::{GPU_MILLIS, format_millis};
+
+use crate::{Device, Error, RunSpec};
+
+/// The key of the run.
+pub const RUN_VARIABLE: &str = "ELASTANE_RUN";
+/// The granted devices as JSON, for tools that run inside.
+pub const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
+/// Whether its GPUs exist only in the scheduler's books.
+const SIMULATED_VARIABLE: &str = "ELASTANE_SIMULATED_GPUS";
+
+/// A granted device, as told to the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedDevice {
+    /// Index on the node.
+    pub index: u32,
+    /// UUID.
+    pub uuid: String,
+    /// Whether it is only in the books.
+    pub simulated: bool,
+    /// Bytes granted.
+    pub memory_bytes: u64,
+}
+
+impl From<&Device> for GrantedDevice {
+    fn from(device: &Device) -> Self {
+        let Device { index, simulated, .. } = *device;
+        Self { index, uuid: device.uuid.clone(), simulated, memory_bytes: granted_bytes(device) }
+    }
+}
+
+/// Checks what cannot be handed to a process.
+///
+/// # Errors
+/// Names the variable or argument.
+pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
+    for name in spec.env.keys() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Error::Invalid(format!(
+                "environment variable name `{}` is not allowed; it must not be empty nor hold `=`",
+                name.escape_debug()
+            )));
+        }
+    }
+    let mut words = argv.iter().chain(spec.env.values());
+    match words.find(|word| word.contains('\0')) {
+        None => Ok(()),
+        Some(word) => Err(Error::Invalid(format!(
+            "`{}` holds a zero byte, which no command line or variable can",
+            word.escape_debug()
+        ))),
+    }
+}
+
+/// Adds who a run is and what it was granted. It wins over what the user said: a run that named its
+/// own GPUs would take another's.
+///
+/// # Errors
+/// The devices cannot be written down.
+pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
+    env.extend(identity(spec).map(|(name, value)| (name.to_owned(), value)));
+    if spec.devices.iter().any(|device| device.simulated) {
+        env.insert(SIMULATED_VARIABLE.to_owned(), "1".to_owned());
+    } else {
+        env.remove(SIMULATED_VARIABLE);
+    }
+    devices(env, spec)
+}
+
+/// Reference E.1. `POD_UUID` is the pod's id in the API, the same for all its runs; what changes
+/// with each run is `ELASTANE_RUN`.
+fn identity(spec: &RunSpec) -> [(&'static str, String); 15] {
+    let workload_id = spec.workload_id.to_string();
+    let pod_id = spec.key.pod.to_string();
+    [
+        (RUN_VARIABLE, spec.key.to_string()),
+        ("JOB_NAME", spec.workload_name.clone()),
+        ("JOB_UUID", workload_id.clone()),
+        ("jobUUID", workload_id.clone()),
+        ("POD_INDEX", spec.pod_index.to_string()),
+        ("POD_NAME", spec.pod_name.clone()),
+        ("POD_UUID", pod_id.clone()),
+        ("podUUID", pod_id),
+        ("NODE_NAME", spec.node_name.clone()),
+        ("RUNAI_PROJECT", spec.project_name.clone()),
+        ("RUNAI_JOB_NAME", spec.workload_name.clone()),
+        ("RUNAI_JOB_UUID", workload_id.clone()),
+        ("RUNAI_JOB_ID", workload_id),
+        ("RUNAI_NUM_OF_GPUS", format_millis(spec.devices.iter().map(|d| d.millis).sum())),
+        ("GPU_PORTION", format_millis(spec.devices.first().map_or(0, |d| d.millis))),
+    ]
+}
+
+fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
+    let list = |each: &dyn Fn(&Device) -> String, none: &str| {
+        let all: Vec<String> = spec.devices.iter().map(each).collect();
+        if all.is_empty() { none.to_owned() } else { all.join(",") }
+    };
+    // NVML counts GPUs in bus order; CUDA does so only when told to.
+    env.insert("CUDA_DEVICE_ORDER".into(), "PCI_BUS_ID".into());
+    env.insert("CUDA_VISIBLE_DEVICES".into(), list(&|d| d.index.to_string(), ""));
+    // `void` is how the container toolkit spells "no GPU, and do not look for one".
+    env.insert("NVIDIA_VISIBLE_DEVICES".into(), list(&|d| d.uuid.clone(), "void"));
+    let granted: Vec<GrantedDevice> = spec.devices.iter().map(Into::into).collect();
+    let granted = serde_json::to_string(&granted)
+        .map_err(|error| Error::Invalid(format!("the devices cannot be written down: {error}")))?;
+    env.insert(DEVICES_VARIABLE.into(), granted);
+    // Shares are the same on every device of a run, and so is the memory of the devices.
+    let shared = spec.devices.first().filter(|device| device.millis < GPU_MILLIS);
+    for name in ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"] {
+        match shared {
+            Some(device) => env.insert(name.into(), granted_bytes(device).to_string()),
+            None => env.remove(name),
+        };
+    }
+    Ok(())
+}
+
+/// The share in bytes, rounded down.
+fn granted_bytes(device: &Device) -> u64 {
+    let bytes = u128::from(device.memory_bytes) * u128::from(device.millis.min(GPU_MILLIS));
+    u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(device.memory_bytes)
+}
