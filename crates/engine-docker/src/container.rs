@@ -1,21 +1,24 @@
 //! What a run is as a container. Owns: its name, labels, environment, devices, mounts and limits. Pure.
 //! Refuses to know: when it is made and started.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use bollard::models::{
     ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig,
     HostConfigLogConfig, Mount, MountType, MountVolumeOptions, NetworkingConfig,
 };
-use engine::{Container, Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, environment};
+use engine::{Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, environment};
 use uuid::Uuid;
 
+use crate::around;
 use crate::daemon::{Facts, Gpus};
 
 /// Whose container, network or volume it is: the state directory of the server.
 pub(crate) const OWNER_LABEL: &str = "elastane.state-dir";
 /// The key of the run.
 pub(crate) const RUN_LABEL: &str = "elastane.run";
+/// The pod that a volume belongs to.
+pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
 const POD_LABEL: &str = "elastane.pod";
 const WORKLOAD_LABEL: &str = "elastane.workload";
 const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
@@ -29,7 +32,7 @@ pub(crate) const HOSTFILE: &str = "/elastane/hostfile";
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 
 /// The daemon takes no less as the memory that is aimed at.
-const MEMORY_BYTES_MIN: u64 = 6 << 20;
+pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
 /// What the daemon calls all of a core, in CPU shares, and the fewest it takes.
 const SHARES_PER_CORE: u64 = 1024;
 const SHARES_MIN: u64 = 2;
@@ -39,11 +42,6 @@ const HOST_NAME_BYTES_MAX: usize = 63;
 /// The name of a run's container.
 pub(crate) fn name(key: RunKey) -> String {
     format!("elastane-{key}")
-}
-
-/// The run of a container, by its labels.
-pub(crate) fn key(labels: &HashMap<String, String>) -> Option<RunKey> {
-    labels.get(RUN_LABEL)?.parse().ok()
 }
 
 /// The volume that a pod keeps from one run to the next.
@@ -67,16 +65,13 @@ pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
     let (command, args) = command(spec);
     let words = [command.unwrap_or_default(), args.unwrap_or_default()].concat();
     environment::check(spec, &words)?;
+    around::check(spec)?;
     if spec.image.trim().is_empty() {
         return Err(Error::Invalid("the image is empty; name one with --image".to_owned()));
     }
     if spec.command.as_ref().is_some_and(|words| words.first().is_some_and(String::is_empty)) {
         let message = "the command is empty; its first word must name a program";
         return Err(Error::Invalid(message.to_owned()));
-    }
-    if spec.container != Container::default() || spec.registry.is_some() {
-        let why = "containers do not heed it yet; leave it out".to_owned();
-        return Err(Error::NotHere { field: "what it needs around it", why });
     }
     let real = spec.devices.iter().any(|device| !device.simulated);
     if real && facts.gpus == Gpus::None {
@@ -104,14 +99,14 @@ pub(crate) fn body(
         aliases: Some(vec![spec.pod_name.clone()]),
         ..EndpointSettings::default()
     };
-    Ok(ContainerCreateBody {
+    let mut body = ContainerCreateBody {
         image: Some(spec.image.clone()),
         entrypoint,
         cmd,
         hostname: Some(host_name.trim_end_matches('-').to_owned()),
         env: Some(env.into_iter().map(|(name, value)| format!("{name}={value}")).collect()),
         working_dir: spec.working_dir.as_ref().map(|dir| dir.display().to_string()),
-        labels: Some(labels(spec, owner)),
+        labels: Some(labels(spec, owner).into_iter().collect()),
         open_stdin: Some(spec.stdin),
         tty: Some(spec.tty),
         host_config: Some(host(spec, owner, network, facts)),
@@ -119,10 +114,12 @@ pub(crate) fn body(
             endpoints_config: Some([(network.to_owned(), endpoint)].into()),
         }),
         ..ContainerCreateBody::default()
-    })
+    };
+    around::furnish(&mut body, spec, owner, facts);
+    Ok(body)
 }
 
-fn labels(spec: &RunSpec, owner: &str) -> HashMap<String, String> {
+fn labels(spec: &RunSpec, owner: &str) -> [(String, String); 6] {
     let all = [
         (OWNER_LABEL, owner.to_owned()),
         (RUN_LABEL, spec.key.to_string()),
@@ -131,7 +128,7 @@ fn labels(spec: &RunSpec, owner: &str) -> HashMap<String, String> {
         (WORKLOAD_ID_LABEL, spec.workload_id.to_string()),
         (PROJECT_LABEL, spec.project_name.clone()),
     ];
-    all.map(|(name, value)| (name.to_owned(), value)).into()
+    all.map(|(name, value)| (name.to_owned(), value))
 }
 
 /// The user's variables, what an image of theirs does not set, and the platform's, which win.
@@ -164,13 +161,20 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
 
 fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
-    let reserved = Some(spec.memory_bytes).filter(|bytes| *bytes >= MEMORY_BYTES_MIN);
+    let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
+    let reserved = Some(spec.memory_bytes.min(within)).filter(|bytes| *bytes >= MEMORY_BYTES_MIN);
     let volume = Mount {
         typ: Some(MountType::VOLUME),
         source: Some(volume(spec.key.pod)),
         target: Some(CHECKPOINT_DIR.to_owned()),
         volume_options: Some(MountVolumeOptions {
-            labels: Some([(OWNER_LABEL.to_owned(), owner.to_owned())].into()),
+            labels: Some(
+                [
+                    (OWNER_LABEL.to_owned(), owner.to_owned()),
+                    (POD_ID_LABEL.to_owned(), spec.key.pod.to_string()),
+                ]
+                .into(),
+            ),
             ..MountVolumeOptions::default()
         }),
         ..Mount::default()
@@ -353,7 +357,7 @@ pub(crate) mod tests {
         assert!(env.contains(&format!("ELASTANE_RUN={}", spec.key)), "{env:?}");
         assert!(env.contains(&"TOKEN=hush".to_owned()), "{env:?}");
         let labels = body.labels.expect("labels");
-        assert_eq!(key(&labels), Some(spec.key));
+        assert_eq!(labels.get(RUN_LABEL), Some(&spec.key.to_string()));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) podman: bool,
     /// How it hands out NVIDIA's GPUs.
     pub(crate) gpus: Gpus,
+    /// Memory of the machine.
+    pub(crate) memory_bytes: Option<u64>,
     /// The moment since when containers cannot have lived on: a daemon that starts ends those of the one
     /// before it, unless it was told to keep them.
     pub(crate) ends_all_before: Option<Instant>,
@@ -53,15 +55,20 @@ impl Daemon {
     ///
     /// # Errors
     /// None answers; the text says where it was looked for.
-    pub async fn find(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let mut tried = Vec::new();
-        for socket in sockets(variable)? {
-            match Self::at(&socket).await {
-                Ok(daemon) => return Ok(daemon),
-                Err(error) => tried.push(format!("{}: {}", socket.display(), cause(&error))),
+    pub fn find(
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> impl Future<Output = Result<Self, Error>> + Send + use<> {
+        let sockets = sockets(variable);
+        async move {
+            let mut tried = Vec::new();
+            for socket in sockets? {
+                match Self::at(&socket).await {
+                    Ok(daemon) => return Ok(daemon),
+                    Err(error) => tried.push(format!("{}: {}", socket.display(), cause(&error))),
+                }
             }
+            Err(Error::Invalid(format!("no Docker or Podman answers ({})", tried.join("; "))))
         }
-        Err(Error::Invalid(format!("no Docker or Podman answers ({})", tried.join("; "))))
     }
 
     /// The daemon at a socket.
@@ -126,9 +133,9 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
     let has_runtime = info.runtimes.is_some_and(|runtimes| runtimes.contains_key("nvidia"));
     let devices = info.discovered_devices.unwrap_or_default();
     let is_gpu = |id: Option<String>| id.is_some_and(|id| id.starts_with("nvidia.com/gpu="));
-    let gpus = if devices.into_iter().any(|device| is_gpu(device.id)) {
-        Gpus::Cdi
-    } else if podman && Path::new("/etc/cdi/nvidia.yaml").exists() {
+    // Podman does not tell.
+    let named = podman && Path::new("/etc/cdi/nvidia.yaml").exists();
+    let gpus = if named || devices.into_iter().any(|device| is_gpu(device.id)) {
         Gpus::Cdi
     } else if has_runtime {
         Gpus::Requests
@@ -140,6 +147,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
         name: format!("{product} {}", version.version.unwrap_or_default()),
         podman,
         gpus,
+        memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()),
         ends_all_before: if keeps { None } else { started_at(socket).await },
     })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use engine::{Error, RunSpec, SecretPlace};
 
+use crate::around;
 use crate::container::{CHECKPOINT_DIR, HOSTFILE, address};
 
 /// Size of a record of an archive, in bytes.
@@ -29,6 +30,9 @@ pub(crate) fn archive(spec: &RunSpec, open: bool) -> Result<Option<Vec<u8>>, Err
         if let SecretPlace::File { path, mode } = &secret.to {
             push(&mut archive, path, FILE, *mode, secret.value.as_bytes())?;
         }
+    }
+    for (path, mode, text) in around::files(spec) {
+        push(&mut archive, &path, FILE, mode, text.as_bytes())?;
     }
     if archive.is_empty() {
         return Ok(None);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bollard::Docker;
+use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Fault;
 use bollard::models::CreateImageInfo;
 use bollard::query_parameters::CreateImageOptionsBuilder;
-use engine::Error;
+use engine::{Error, RegistryLogin};
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ use crate::{chain, failed, status};
 const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Before a registry that did not answer is asked again; after the last it is given up.
 const RETRY_PAUSES: [Duration; 3] =
-    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
 const MIB: i64 = 1 << 20;
 
 /// Whether the image is here; if so, whether it runs as root.
@@ -43,12 +44,13 @@ pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<bool>, E
 pub(crate) async fn pull(
     docker: &Docker,
     image: &str,
+    login: Option<&RegistryLogin>,
     tell: impl Fn(String),
 ) -> Result<(), String> {
     let mut pauses = RETRY_PAUSES.iter();
     loop {
         tell(format!("pulling image `{image}`"));
-        let Err(fault) = pull_once(docker, image, &tell).await else { return Ok(()) };
+        let Err(fault) = pull_once(docker, image, login, &tell).await else { return Ok(()) };
         let why = said(&fault);
         if is_final(&fault, &why) {
             return Err(format!(
@@ -64,10 +66,21 @@ pub(crate) async fn pull(
     }
 }
 
-async fn pull_once(docker: &Docker, image: &str, tell: &impl Fn(String)) -> Result<(), Fault> {
+async fn pull_once(
+    docker: &Docker,
+    image: &str,
+    login: Option<&RegistryLogin>,
+    tell: &impl Fn(String),
+) -> Result<(), Fault> {
     let (name, tag) = reference(image);
     let options = CreateImageOptionsBuilder::default().from_image(name).tag(tag).build();
-    let mut steps = Box::pin(docker.create_image(Some(options), None, None));
+    let credentials = login.map(|of| DockerCredentials {
+        username: Some(of.login.user.clone()),
+        password: Some(of.login.password.clone()),
+        serveraddress: Some(of.registry.clone()),
+        ..DockerCredentials::default()
+    });
+    let mut steps = Box::pin(docker.create_image(Some(options), None, credentials));
     let mut progress = Progress::default();
     let mut told = Instant::now();
     while let Some(step) = steps.next().await {
@@ -82,7 +95,8 @@ async fn pull_once(docker: &Docker, image: &str, tell: &impl Fn(String)) -> Resu
 
 /// Whether asking again would change nothing.
 fn is_final(fault: &Fault, why: &str) -> bool {
-    let refused = ["not found", "does not exist", "denied", "unauthorized", "invalid reference"];
+    let refused =
+        ["not found", "unknown", "does not exist", "denied", "unauthorized", "invalid reference"];
     matches!(status(fault), Some(400 | 401 | 403 | 404))
         || refused.iter().any(|word| why.contains(word))
 }

@@ -11,6 +11,7 @@
 //! inspected anew. A daemon that starts ends the containers of the one before it; what ended like that
 //! is *lost*, whatever its exit code says: the workload is started again and uses up no retry.
 
+mod around;
 mod books;
 mod container;
 mod daemon;
@@ -21,6 +22,7 @@ mod look;
 mod measure;
 mod network;
 mod open;
+mod session;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;

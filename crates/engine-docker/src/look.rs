@@ -59,7 +59,8 @@ fn by_restart(started: Instant, finished: Option<Instant>, facts: &Facts) -> boo
     })
 }
 
-fn exit(code: i64) -> Exit {
+/// How a process of a container ended.
+pub(crate) fn exit(code: i64) -> Exit {
     match code {
         code if code > SIGNALS && code <= SIGNALS + SIGNAL_MAX => {
             Exit::Signal(i32::try_from(code - SIGNALS).unwrap_or_default())

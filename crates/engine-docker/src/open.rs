@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use units::Instant;
 
 use crate::books::{Books, Known};
-use crate::container::{self, OWNER_LABEL};
+use crate::container::{self, OWNER_LABEL, RUN_LABEL};
 use crate::daemon::{Daemon, Facts};
 use crate::look::{Look, look};
 use crate::{failed, status, unless, watch};
@@ -124,7 +124,11 @@ impl Shared {
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
         let found = self.daemon.docker.list_containers(Some(options)).await;
         let found = found.map_err(|fault| failed("list the containers", fault))?;
-        Ok(found.iter().filter_map(|one| container::key(one.labels.as_ref()?)).collect())
+        let key = |label: &String| label.parse().ok();
+        Ok(found
+            .iter()
+            .filter_map(|one| one.labels.as_ref()?.get(RUN_LABEL).and_then(key))
+            .collect())
     }
 
     /// What the daemon says of a run; none if it has no container.

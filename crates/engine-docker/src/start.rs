@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
-use engine::{Error, Exit, RunSpec, RunState};
+use engine::{Error, Exit, PullPolicy, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::books::Known;
@@ -25,7 +25,15 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         return Ok(());
     }
     container::check(&spec, &shared.facts())?;
-    if let Some(as_root) = image::find(&shared.daemon.docker, &spec.image).await? {
+    let found = image::find(&shared.daemon.docker, &spec.image).await?;
+    let found = found.filter(|_| spec.container.pull != PullPolicy::Always);
+    if found.is_none() && spec.container.pull == PullPolicy::Never {
+        return Err(Error::Invalid(format!(
+            "image `{}` is not on this machine, and imagePullPolicy Never says not to pull it",
+            spec.image
+        )));
+    }
+    if let Some(as_root) = found {
         shared.books.know(key, Known { state: RunState::Starting, has_container: false });
         let launched = launch(shared, &spec, as_root).await;
         if launched.is_err() {
@@ -54,7 +62,7 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
     let docker = &shared.daemon.docker;
     let ended = |exit| shared.books.report(key, RunState::Exited { exit, at: now() });
     let tell = |text| shared.books.report(key, RunState::Preparing(text));
-    if let Err(why) = image::pull(docker, &spec.image, tell).await {
+    if let Err(why) = image::pull(docker, &spec.image, spec.registry.as_ref(), tell).await {
         return ended(Exit::CannotRun(why));
     }
     let _turn = shared.books.gate(key).lock_owned().await;
@@ -120,6 +128,14 @@ async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Er
     let (key, facts) = (spec.key, shared.facts());
     let name = container::name(key);
     let network = network::name(spec, &shared.owner);
+    let user = &spec.container.user;
+    let as_root = user.uid.map_or(as_root, |uid| uid == 0);
+    if as_root && spec.container.security.not_root {
+        return Err(Error::Invalid(format!(
+            "image `{}` runs as root, and security.runAsNonRoot forbids that; give a runAsUid",
+            spec.image
+        )));
+    }
     let archive = files::archive(spec, !as_root)?;
     let body = container::body(spec, &shared.owner, &network, &facts)?;
     let alone = match spec.gang {

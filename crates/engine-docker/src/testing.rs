@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use bollard::Docker;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::TryStreamExt as _;
+use rustix::process::Pid;
 
 use crate::Daemon;
 
@@ -42,27 +42,39 @@ pub struct DockerServer {
 }
 
 impl DockerServer {
-    /// The one daemon that tests of this process share; none, and a line that says so, on a machine
-    /// where none can be started.
+    /// The socket of the one daemon that tests of this process share: the machine's, or one that is
+    /// started; none, and a line that says so, where there can be none.
     ///
     /// # Panics
-    /// It could be and cannot.
+    /// One could be started and cannot.
     #[must_use]
-    pub fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Result<DockerServer, &'static str>> = OnceLock::new();
-        match SHARED.get_or_init(Self::start) {
-            Ok(server) => Some(server),
+    pub fn shared() -> Option<&'static Path> {
+        static OWN: OnceLock<DockerServer> = OnceLock::new();
+        static SOCKET: OnceLock<Result<PathBuf, &'static str>> = OnceLock::new();
+        let find = || match machines() {
+            Some(daemon) => {
+                import(&daemon, &busybox()?);
+                Ok(daemon.socket)
+            }
+            None => Self::start().map(|server| OWN.get_or_init(|| server).socket()),
+        };
+        match SOCKET.get_or_init(find) {
+            Ok(socket) => Some(socket),
             Err(why) => skip(why),
         }
     }
 
-    /// A daemon for one test, which may kill it.
+    /// A daemon for one test, which may kill it. None beside the machine's: they would take each
+    /// other's rules for packets away.
     ///
     /// # Panics
     /// It could be started and cannot.
     #[must_use]
     pub fn own() -> Option<Self> {
-        Self::start().map_or_else(skip, Some)
+        match machines() {
+            Some(_) => skip("no Docker of its own: this machine has one that is in use"),
+            None => Self::start().map_or_else(skip, Some),
+        }
     }
 
     fn start() -> Result<Self, &'static str> {
@@ -73,9 +85,7 @@ impl DockerServer {
         let (Some(_), Some(_)) = (program("dockerd"), program("containerd")) else {
             return Err("no Docker: dockerd was not found");
         };
-        let Some(busybox) = program("busybox").filter(|path| is_static(path)) else {
-            return Err("no image for Docker: busybox-static was not found");
-        };
+        let busybox = busybox()?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         // A socket's path may not be long.
         let dir = std::env::temp_dir().join(format!("dk-{}-{number}", std::process::id()));
@@ -90,7 +100,8 @@ impl DockerServer {
             .unwrap();
         let server = Self { dir, _keeper: keeper };
         server.up();
-        server.import(&busybox);
+        let daemon = block_on(Daemon::at(&server.socket())).unwrap();
+        import(&daemon, &busybox);
         Ok(server)
     }
 
@@ -114,8 +125,6 @@ impl DockerServer {
         let path = |name: &str| self.dir.join(name).display().to_string();
         let log = fs::OpenOptions::new().create(true).append(true).open(path("log")).unwrap();
         let pid = path("pid");
-        // That of a daemon that was killed.
-        let _absent = fs::remove_file(&pid);
         let mut daemon = Command::new("dockerd")
             .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
             .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
@@ -141,50 +150,76 @@ impl DockerServer {
     /// # Panics
     /// It does not run.
     pub fn kill(&self) {
-        let pid = fs::read_to_string(self.dir.join("pid")).unwrap();
-        let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        let pid = self.pid("pid").unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        while fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).is_ok() {
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-
-    /// A client.
-    ///
-    /// # Panics
-    /// The daemon does not answer.
-    pub async fn docker(&self) -> Docker {
-        Daemon::at(&self.socket()).await.unwrap().docker
-    }
-
-    fn import(&self, busybox: &Path) {
-        let root = self.dir.join("image");
-        let bin = root.join("bin");
-        fs::create_dir_all(&bin).unwrap();
-        fs::create_dir(root.join("tmp")).unwrap();
-        fs::copy(busybox, bin.join("busybox")).unwrap();
-        let applets = Command::new(busybox).arg("--list").output().unwrap();
-        for applet in String::from_utf8(applets.stdout).unwrap().lines() {
-            if applet != "busybox" {
-                symlink("busybox", bin.join(applet)).unwrap();
+        // Its helper dies with it, but stays a corpse where nobody buries those, and the next daemon
+        // would take that for a helper.
+        for file in ["pid", "exec/containerd/containerd.pid"] {
+            while self.pid(file).is_some_and(lives) {
+                std::thread::sleep(LOOK_EVERY);
             }
+            let _absent = fs::remove_file(self.dir.join(file));
         }
-        let tar = Command::new("tar").arg("-C").arg(&root).args(["-c", "."]).output().unwrap();
-        let (name, tag) = IMAGE.split_once(':').unwrap();
-        let changes = [r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"].map(str::to_owned).to_vec();
-        let options = CreateImageOptionsBuilder::default()
-            .from_src("-")
-            .repo(name)
-            .tag(tag)
-            .changes(changes)
-            .build();
-        block_on(async {
-            let docker = self.docker().await;
-            let body = bollard::body_full(tar.stdout.into());
-            let steps = docker.create_image(Some(options), Some(body), None);
-            steps.try_collect::<Vec<_>>().await.unwrap();
-        });
     }
+
+    fn pid(&self, file: &str) -> Option<Pid> {
+        let text = fs::read_to_string(self.dir.join(file)).ok()?;
+        Pid::from_raw(text.trim().parse().ok()?)
+    }
+}
+
+/// The daemon that this machine has anyway.
+fn machines() -> Option<Daemon> {
+    block_on(Daemon::find(&|name| std::env::var(name).ok())).ok()
+}
+
+fn busybox() -> Result<PathBuf, &'static str> {
+    let found = program("busybox").filter(|path| is_static(path));
+    found.ok_or("no image for Docker: busybox-static was not found")
+}
+
+/// Gives a daemon the image.
+fn import(daemon: &Daemon, busybox: &Path) {
+    let root = tempfile::tempdir().unwrap();
+    let bin = root.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::create_dir(root.path().join("tmp")).unwrap();
+    fs::copy(busybox, bin.join("busybox")).unwrap();
+    let applets = Command::new(busybox).arg("--list").output().unwrap();
+    for applet in String::from_utf8(applets.stdout).unwrap().lines() {
+        if applet != "busybox" {
+            symlink("busybox", bin.join(applet)).unwrap();
+        }
+    }
+    let tar = Command::new("tar").arg("-C").arg(root.path()).args(["-c", "."]).output().unwrap();
+    let (name, tag) = IMAGE.split_once(':').unwrap();
+    let changes = [r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"].map(str::to_owned).to_vec();
+    let options = CreateImageOptionsBuilder::default()
+        .from_src("-")
+        .repo(name)
+        .tag(tag)
+        .changes(changes)
+        .build();
+    block_on(async {
+        let body = bollard::body_full(tar.stdout.into());
+        let steps = daemon.docker.create_image(Some(options), Some(body), None);
+        steps.try_collect::<Vec<_>>().await.unwrap();
+    });
+}
+
+impl Daemon {
+    /// A client of it.
+    #[must_use]
+    pub fn client(&self) -> bollard::Docker {
+        self.docker.clone()
+    }
+}
+
+/// Whether a process exists and has not ended.
+fn lives(pid: Pid) -> bool {
+    let stat =
+        fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// In a thread of its own: tests are in a runtime already.

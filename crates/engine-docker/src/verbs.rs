@@ -6,17 +6,20 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
+};
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Measured, Observation, RunKey,
-    RunSpec, RunState, Shell,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, LogRange, Measured,
+    Observation, RunKey, RunSpec, RunState, Session, Shell, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::books::{Known, has_ended};
+use crate::container::POD_ID_LABEL;
 use crate::open::{DockerEngine, Shared, now};
-use crate::{container, failed, logs, measure, network, start, unless, watch};
+use crate::{around, container, failed, logs, measure, network, session, start, unless, watch};
 
 const TERM: i32 = 15;
 /// Before a container that was to be killed and could not is killed again.
@@ -55,10 +58,21 @@ impl Engine for DockerEngine {
     }
 
     async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
-        let volume = container::volume(pod);
-        let gone = self.shared.daemon.docker.remove_volume(&volume, None::<RemoveVolumeOptions>);
-        unless(gone.await, &[404])
-            .map_err(|fault| failed(format!("delete the files of pod {pod}"), fault))
+        let label = format!("{POD_ID_LABEL}={pod}");
+        let filters = [("label", vec![label.as_str()])].into();
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        let doing = || format!("delete the files of pod {pod}");
+        let found = self.shared.daemon.docker.list_volumes(Some(options)).await;
+        let found = found.map_err(|fault| failed(doing(), fault))?;
+        for volume in found.volumes.unwrap_or_default() {
+            remove_volume(&self.shared, &volume.name, doing()).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), Error> {
+        let volume = around::volume(&self.shared.owner, name);
+        remove_volume(&self.shared, &volume, format!("delete the volume {name}")).await
     }
 
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
@@ -81,6 +95,28 @@ impl Engine for DockerEngine {
         self.shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
         Err(Error::Unsupported("docker"))
     }
+
+    async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
+        session::exec(&self.shared, key, what).await
+    }
+
+    async fn attach(
+        &self,
+        key: RunKey,
+        stdin: bool,
+        terminal: Option<TerminalSize>,
+    ) -> Result<Session, Error> {
+        session::attach(&self.shared, key, stdin, terminal).await
+    }
+
+    async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
+        session::connect(&self.shared, key, port).await
+    }
+}
+
+async fn remove_volume(shared: &Shared, name: &str, doing: String) -> Result<(), Error> {
+    let gone = shared.daemon.docker.remove_volume(name, None::<RemoveVolumeOptions>).await;
+    unless(gone, &[404]).map_err(|fault| failed(doing, fault))
 }
 
 /// SIGTERM now, and SIGKILL when the grace is over. The first grace that is over counts, so a second

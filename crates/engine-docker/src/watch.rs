@@ -9,7 +9,7 @@ use engine::{Error, Exit, RunKey, RunState};
 use futures_util::StreamExt as _;
 
 use crate::books::has_ended;
-use crate::container::{self, OWNER_LABEL};
+use crate::container::{self, OWNER_LABEL, RUN_LABEL};
 use crate::daemon;
 use crate::look::{Look, NOT_EXECUTABLE, not_executable};
 use crate::open::{Shared, now};
@@ -58,7 +58,8 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
             event = events.next() => match event {
                 Some(Ok(event)) => {
                     let labels = event.actor.and_then(|actor| actor.attributes);
-                    if let Some(key) = labels.as_ref().and_then(container::key) {
+                    let run = labels.as_ref().and_then(|labels| labels.get(RUN_LABEL));
+                    if let Some(key) = run.and_then(|run| run.parse().ok()) {
                         refresh(shared, key).await?;
                     }
                 }

@@ -3,8 +3,9 @@
 mod bench;
 
 use bench::Bench;
+use engine_docker::testing::DockerServer;
 
-engine::conformance_suite!(match Bench::new().await {
+engine::conformance_suite!(match Bench::on(DockerServer::shared()).await {
     Some(bench) => bench,
     None => return,
 });

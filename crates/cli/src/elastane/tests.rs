@@ -288,6 +288,8 @@ fn help_of_up() {
                                                ~/.local/state/elastane]
               --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB or
                                                2x2x16GiB@zone=a+1x8x80GiB@zone=b
+              --runtime <RUNTIME>              What workloads run as: process, docker, or auto for docker
+                                               where it answers [default: process]
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
               --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
                                                PEM; needs --tls-key

@@ -7,29 +7,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use engine::conformance::Fixture;
 use engine::{Engine, RunKey, RunSpec};
-use engine_docker::testing::{DockerServer, IMAGE};
+use engine_docker::testing::IMAGE;
 use engine_docker::{Daemon, DockerEngine, Options};
 use tempfile::TempDir;
 use uuid::Uuid;
 
 /// The fixture. Its daemon ends what a failed test leaves.
 pub(crate) struct Bench {
-    socket: PathBuf,
+    /// Where the daemon listens.
+    pub(crate) socket: PathBuf,
     folder: TempDir,
     engine: Option<Arc<DockerEngine>>,
     next: AtomicU32,
 }
 
 impl Bench {
-    /// None, and a line that says so, on a machine where no daemon can be started.
-    pub(crate) async fn new() -> Option<Self> {
-        Some(Self::on(&DockerServer::shared()?.socket()).await)
-    }
-
-    pub(crate) async fn on(socket: &Path) -> Self {
+    /// On the daemon that listens here; none where there is none, which has been told.
+    pub(crate) async fn on(socket: Option<impl AsRef<Path>>) -> Option<Self> {
+        let socket = socket?.as_ref().to_owned();
         let folder = tempfile::tempdir().expect("a folder");
-        let engine = Some(open(socket, folder.path()).await);
-        Self { socket: socket.to_owned(), folder, engine, next: AtomicU32::new(0) }
+        let engine = Some(open(&socket, folder.path()).await);
+        Some(Self { socket, folder, engine, next: AtomicU32::new(0) })
     }
 
     /// Names the processes of this fixture's runs.

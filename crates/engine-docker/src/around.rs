@@ -1,0 +1,214 @@
+//! What a run needs around it, as a container has it. Owns: mounts, ports, user, limits and rights of the
+//! container, and the refusal of what containers cannot have. Pure.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bollard::models::{
+    ContainerCreateBody, HostConfig, Mount as DockerMount, MountBindOptions,
+    MountBindOptionsPropagationEnum as Shown, MountTmpfsOptions, MountType, MountVolumeOptions,
+    MountVolumeOptionsDriverConfig, PortBinding,
+};
+use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace};
+use uuid::Uuid;
+
+use crate::container::{OWNER_LABEL, POD_ID_LABEL};
+use crate::daemon::Facts;
+
+/// A port that was not asked for by number is reached from this machine only.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// The volume of this name of a server; those of several servers differ.
+pub(crate) fn volume(owner: &str, name: &str) -> String {
+    let place = Uuid::new_v5(&Uuid::NAMESPACE_URL, owner.as_bytes());
+    format!("elastane-{}-{name}", place.as_fields().0)
+}
+
+/// Refuses what containers cannot have.
+///
+/// # Errors
+/// The field, why, and what to do.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
+    let Container { mounts, ports, user, limits, security, .. } = &spec.container;
+    let limited = |mount: &&Mount| {
+        matches!(mount.from, MountSource::Scratch { bytes_max: Some(_), in_memory: false })
+    };
+    let git = |mount: &&Mount| matches!(mount.from, MountSource::Git { .. });
+    let in_file = spec.secrets.iter().any(|secret| matches!(secret.to, SecretPlace::File { .. }));
+    let memory_min = crate::container::MEMORY_BYTES_MIN;
+    let fields = [
+        (
+            "storage.git",
+            mounts.iter().any(|mount| git(&mount)),
+            "containers are not given repositories yet; clone it in the command, or put it on a volume",
+        ),
+        (
+            "storage.emptyDirVolume.sizeLimit",
+            mounts.iter().any(|mount| limited(&mount)),
+            "a folder on the disk of a container has no limit; leave it out, or ask for memory",
+        ),
+        (
+            "security.runAsNonRoot",
+            security.not_root && user.uid == Some(0),
+            "it is to run as user 0, which is root; give another runAsUid",
+        ),
+        (
+            "security.readOnlyRootFilesystem",
+            security.read_only_root && in_file,
+            "secret files are written to it; take secrets as variables",
+        ),
+        (
+            "exposedUrls and ports",
+            security.host_network
+                && ports.iter().any(|port| port.host.is_some_and(|host| host != port.container)),
+            "in the network of the machine a port has one number; leave the outer one out",
+        ),
+        (
+            "compute.cpuMemoryLimit",
+            limits.memory_bytes_max.is_some_and(|bytes| bytes < memory_min),
+            "a container has at least 6 MiB",
+        ),
+    ];
+    match fields.into_iter().find(|(_, asked, _)| *asked) {
+        Some((field, _, why)) => Err(Error::NotHere { field, why: why.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Gives a container what its run needs around it.
+pub(crate) fn furnish(body: &mut ContainerCreateBody, spec: &RunSpec, owner: &str, facts: &Facts) {
+    let Container { mounts, ports, user, limits, shared_memory_large, security, pull: _ } =
+        &spec.container;
+    let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    body.user = match (user.uid, user.gid) {
+        (None, None) => None,
+        (Some(uid), None) => Some(uid.to_string()),
+        // The image's own user has no number here; root has.
+        (uid, Some(gid)) => Some(format!("{}:{gid}", uid.unwrap_or(0))),
+    };
+    let host = body.host_config.get_or_insert_default();
+    host.group_add = list(user.groups.iter().map(ToString::to_string));
+    let made = mounts.iter().map(|mount| docker_mount(mount, spec, owner));
+    host.mounts.get_or_insert_default().extend(made);
+    host.nano_cpus = limits.cpu_millis_max.map(|millis| signed(millis.saturating_mul(1_000_000)));
+    host.memory = limits.memory_bytes_max.map(signed);
+    // No more with swap than without.
+    host.memory_swap = host.memory;
+    if *shared_memory_large {
+        host.shm_size = host.memory.or(facts.memory_bytes.map(signed));
+    }
+    host.cap_add = list(security.capabilities.iter().cloned());
+    host.privileged = security.privileged.then_some(true);
+    host.readonly_rootfs = security.read_only_root.then_some(true);
+    host.ipc_mode = security.host_ipc.then(|| "host".to_owned());
+    let no_more = security.privilege_escalation == Some(false);
+    let unfiltered = security.seccomp == Some(engine::Seccomp::Unconfined);
+    let options = [(no_more, "no-new-privileges"), (unfiltered, "seccomp=unconfined")];
+    host.security_opt =
+        list(options.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned()));
+    if security.host_network {
+        host.network_mode = Some("host".to_owned());
+        body.networking_config = None;
+        // The name of the machine comes with its network.
+        body.hostname = None;
+        return;
+    }
+    body.exposed_ports = list(ports.iter().map(|port| format!("{}/tcp", port.container)));
+    publish(host, spec);
+}
+
+fn list(all: impl Iterator<Item = String>) -> Option<Vec<String>> {
+    let all: Vec<_> = all.collect();
+    (!all.is_empty()).then_some(all)
+}
+
+fn publish(host: &mut HostConfig, spec: &RunSpec) {
+    let mut bindings: BTreeMap<String, Option<Vec<PortBinding>>> = BTreeMap::new();
+    for port in &spec.container.ports {
+        let binding = PortBinding {
+            host_ip: port.host.is_none().then(|| LOOPBACK.to_owned()),
+            host_port: port.host.map(|host| host.to_string()),
+        };
+        let of_port = bindings.entry(format!("{}/tcp", port.container)).or_default();
+        of_port.get_or_insert_default().push(binding);
+    }
+    host.port_bindings = (!bindings.is_empty()).then(|| bindings.into_iter().collect());
+}
+
+fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
+    let target = Some(mount.to.display().to_string());
+    let labels = |pod: Option<Uuid>| {
+        let owner = (OWNER_LABEL.to_owned(), owner.to_owned());
+        let pod = pod.map(|pod| (POD_ID_LABEL.to_owned(), pod.to_string()));
+        Some([Some(owner), pod].into_iter().flatten().collect())
+    };
+    let of_volume = |source, options| DockerMount {
+        typ: Some(MountType::VOLUME),
+        target: target.clone(),
+        source,
+        read_only: Some(mount.read_only),
+        volume_options: Some(options),
+        ..DockerMount::default()
+    };
+    let plain = |pod| MountVolumeOptions { labels: labels(pod), ..MountVolumeOptions::default() };
+    match &mount.from {
+        MountSource::HostPath { path, propagation } => DockerMount {
+            typ: Some(MountType::BIND),
+            target,
+            source: Some(path.display().to_string()),
+            read_only: Some(mount.read_only),
+            bind_options: Some(MountBindOptions {
+                propagation: Some(match propagation {
+                    Propagation::None => Shown::RPRIVATE,
+                    Propagation::HostToContainer => Shown::RSLAVE,
+                    Propagation::Bidirectional => Shown::RSHARED,
+                }),
+                ..MountBindOptions::default()
+            }),
+            ..DockerMount::default()
+        },
+        MountSource::Volume { name, ephemeral } => {
+            let pod = ephemeral.then_some(spec.key.pod);
+            of_volume(Some(volume(owner, name)), plain(pod))
+        }
+        MountSource::Nfs { server, path } => {
+            let access = if mount.read_only { "ro" } else { "rw" };
+            let options = [
+                ("type".to_owned(), "nfs".to_owned()),
+                ("o".to_owned(), format!("addr={server},{access}")),
+                ("device".to_owned(), format!(":{path}")),
+            ];
+            let driver = MountVolumeOptionsDriverConfig {
+                name: Some("local".to_owned()),
+                options: Some(options.into()),
+            };
+            of_volume(None, MountVolumeOptions { driver_config: Some(driver), ..plain(None) })
+        }
+        MountSource::Scratch { bytes_max, in_memory: true } => DockerMount {
+            typ: Some(MountType::TMPFS),
+            target,
+            tmpfs_options: Some(MountTmpfsOptions {
+                size_bytes: bytes_max.and_then(|bytes| i64::try_from(bytes).ok()),
+                mode: Some(0o1777),
+                ..MountTmpfsOptions::default()
+            }),
+            ..DockerMount::default()
+        },
+        // Without a name it goes with the container. Files are put into theirs before the start.
+        MountSource::Scratch { .. } | MountSource::Files { .. } | MountSource::Git { .. } => {
+            DockerMount { read_only: None, ..of_volume(None, plain(None)) }
+        }
+    }
+}
+
+/// Files to write before the start: path, permissions and contents.
+pub(crate) fn files(spec: &RunSpec) -> impl Iterator<Item = (PathBuf, u32, &str)> {
+    spec.container.mounts.iter().flat_map(|mount| {
+        let (contents, mode) = match &mount.from {
+            MountSource::Files { contents, mode } => (Some(contents), *mode),
+            _ => (None, 0),
+        };
+        let inside = |(path, text)| (mount.to.join(path), mode, String::as_str(text));
+        contents.into_iter().flatten().map(inside).collect::<Vec<_>>()
+    })
+}

@@ -1,0 +1,298 @@
+//! Somebody at a container. Owns: commands inside it, its own terminal, connections to its ports. Refuses to
+//! know: who it is, and over what it comes.
+
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::container::LogOutput;
+use bollard::errors::Error as Fault;
+use bollard::exec::{StartExecOptions, StartExecResults};
+use bollard::models::{ContainerInspectResponse, ExecConfig};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, ResizeContainerTTYOptionsBuilder, ResizeExecOptionsBuilder,
+};
+use engine::{
+    Duplex, Error, ExecSpec, Exit, Input, Output, RunKey, RunState, Session, TerminalSize,
+};
+use futures_util::{Stream, StreamExt as _};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::open::Shared;
+use crate::{container, failed};
+
+/// Pieces that one side may be ahead of the other.
+const AHEAD: usize = 32;
+/// A port that does not answer in this time does not answer.
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// How often the end of a run that is attached to is looked for, once its output has ended.
+const END_LOOK: Duration = Duration::from_millis(20);
+/// How the daemon begins what it says where the program of a command is not there.
+const NO_PROGRAM: &str = "OCI runtime exec failed";
+
+type Printed = Pin<Box<dyn Stream<Item = Result<LogOutput, Fault>> + Send>>;
+type Typed = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// Runs a command inside a run.
+pub(crate) async fn exec(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    what: ExecSpec,
+) -> Result<Session, Error> {
+    running(shared, key).await?;
+    let docker = shared.daemon.docker.clone();
+    let ExecSpec { command, stdin, terminal, env } = what;
+    let wanted = ExecConfig {
+        attach_stdin: Some(stdin),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        tty: Some(terminal.is_some()),
+        env: Some(env.into_iter().map(|(name, value)| format!("{name}={value}")).collect()),
+        cmd: Some(command),
+        ..ExecConfig::default()
+    };
+    let doing = || format!("run a command in {key}");
+    let made = docker.create_exec(&container::name(key), wanted).await;
+    let id = made.map_err(|fault| failed(doing(), fault))?.id;
+    let options = StartExecOptions { tty: terminal.is_some(), ..StartExecOptions::default() };
+    let started = docker.start_exec(&id, Some(options)).await;
+    let StartExecResults::Attached { output, input } =
+        started.map_err(|fault| failed(doing(), fault))?
+    else {
+        return Err(Error::Unsupported("docker"));
+    };
+    let (session, mut ours) = pair();
+    let resized = id.clone();
+    let resize = {
+        let docker = docker.clone();
+        move |size: TerminalSize| {
+            let (docker, id) = (docker.clone(), resized.clone());
+            let options = ResizeExecOptionsBuilder::default()
+                .h(size.rows.into())
+                .w(size.columns.into())
+                .build();
+            async move { docker.resize_exec(&id, options).await }
+        }
+    };
+    if let Some(size) = terminal {
+        // One that has ended already has no size.
+        let _ended = resize(size).await;
+    }
+    shared.spawn(async move {
+        let last = ours.carry(output, stdin.then_some(input), resize).await;
+        let found = docker.inspect_exec(&id).await.unwrap_or_default();
+        if ours.to.is_closed() && found.running == Some(true) {
+            // Whoever was at it has gone: what it started goes as well.
+            if let Some(pid) = found.pid.and_then(|pid| i32::try_from(pid).ok()) {
+                end_tree(pid);
+            }
+            return;
+        }
+        let told = last.trim_end();
+        let end = match told.starts_with(NO_PROGRAM) {
+            true => Exit::CannotRun(told.to_owned()),
+            false => crate::look::exit(found.exit_code.unwrap_or_default()),
+        };
+        // Nobody may be there any more.
+        let _gone = ours.to.send(Output::End(end)).await;
+    });
+    Ok(session)
+}
+
+/// Shows what the main process prints, and hands on what is typed.
+pub(crate) async fn attach(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    stdin: bool,
+    terminal: Option<TerminalSize>,
+) -> Result<Session, Error> {
+    let found = running(shared, key).await?;
+    let config = found.config.unwrap_or_default();
+    let missing = |what: &str| {
+        Err(Error::Invalid(format!("run {key} was started without {what}; submit it with one")))
+    };
+    if stdin && config.open_stdin != Some(true) {
+        return missing("an input (--stdin)");
+    }
+    if terminal.is_some() && config.tty != Some(true) {
+        return missing("a terminal (--tty)");
+    }
+    let docker = shared.daemon.docker.clone();
+    let name = container::name(key);
+    let options = AttachContainerOptionsBuilder::default()
+        .stream(true)
+        .stdin(stdin)
+        .stdout(true)
+        .stderr(true)
+        .build();
+    let attached = docker.attach_container(&name, Some(options)).await;
+    let attached = attached.map_err(|fault| failed(format!("attach to run {key}"), fault))?;
+    let (session, mut ours) = pair();
+    let resize = move |size: TerminalSize| {
+        let (docker, name) = (docker.clone(), name.clone());
+        let options = ResizeContainerTTYOptionsBuilder::default()
+            .h(size.rows.into())
+            .w(size.columns.into())
+            .build();
+        async move { docker.resize_container_tty(&name, options).await }
+    };
+    if let Some(size) = terminal {
+        let _ended = resize(size).await;
+    }
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        ours.carry(attached.output, stdin.then_some(attached.input), resize).await;
+        while !ours.to.is_closed() {
+            match own.books.state(key) {
+                Some(RunState::Exited { exit, .. }) => {
+                    let _gone = ours.to.send(Output::End(exit)).await;
+                    return;
+                }
+                None => return,
+                Some(_) => tokio::time::sleep(END_LOOK).await,
+            }
+        }
+    });
+    Ok(session)
+}
+
+/// Connects to a port of a run, at the run's own address.
+pub(crate) async fn connect(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    port: u16,
+) -> Result<Box<dyn Duplex>, Error> {
+    let found = running(shared, key).await?;
+    let refused =
+        |source| Error::Io { what: format!("connect to port {port} of run {key}"), source };
+    let address = address(&found).ok_or_else(|| refused(io::Error::other("it has no address")))?;
+    match tokio::time::timeout(CONNECT_WAIT, TcpStream::connect((address, port))).await {
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+        Ok(Err(error)) => Err(refused(error)),
+        Err(_elapsed) => Err(refused(io::ErrorKind::TimedOut.into())),
+    }
+}
+
+/// Where a container is reached from its machine.
+pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
+    let host = container.host_config.as_ref()?;
+    if host.network_mode.as_deref() == Some("host") {
+        return Some(IpAddr::from([127, 0, 0, 1]));
+    }
+    let networks = container.network_settings.as_ref()?.networks.as_ref()?;
+    networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
+}
+
+async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectResponse, Error> {
+    shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
+    match shared.look(key).await? {
+        Some((found, look)) if matches!(look.state, RunState::Running { .. }) => Ok(found),
+        _ => Err(Error::Invalid(format!("run {key} does not run"))),
+    }
+}
+
+/// The engine's side of a session.
+struct Ours {
+    from: mpsc::Receiver<Input>,
+    to: mpsc::Sender<Output>,
+}
+
+fn pair() -> (Session, Ours) {
+    let (input, from) = mpsc::channel(AHEAD);
+    let (to, output) = mpsc::channel(AHEAD);
+    (Session { input, output }, Ours { from, to })
+}
+
+impl Ours {
+    /// Carries both directions until the output ends or nobody is there. Returns the last that was printed.
+    async fn carry<F>(
+        &mut self,
+        mut printed: Printed,
+        mut typed: Option<Typed>,
+        resize: impl Fn(TerminalSize) -> F,
+    ) -> String
+    where
+        F: Future<Output = Result<(), Fault>>,
+    {
+        let mut last = Vec::new();
+        let mut listens = true;
+        loop {
+            tokio::select! {
+                piece = printed.next() => {
+                    let Some(Ok(piece)) = piece else { break };
+                    let piece = match piece {
+                        LogOutput::StdErr { message } => Output::Stderr(message.to_vec()),
+                        LogOutput::StdIn { .. } => continue,
+                        LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                            Output::Stdout(message.to_vec())
+                        }
+                    };
+                    if let Output::Stdout(bytes) | Output::Stderr(bytes) = &piece {
+                        last.clone_from(bytes);
+                    }
+                    if self.to.send(piece).await.is_err() {
+                        break;
+                    }
+                }
+                input = self.from.recv(), if listens => match input {
+                    Some(Input::Bytes(bytes)) => {
+                        if let Some(to) = &mut typed
+                            && (to.write_all(&bytes).await.is_err() || to.flush().await.is_err())
+                        {
+                            // It reads no more.
+                            typed = None;
+                        }
+                    }
+                    Some(Input::Resize(size)) => drop(resize(size).await),
+                    Some(Input::Eof) | None => {
+                        listens = input.is_some();
+                        if let Some(mut to) = typed.take() {
+                            // It may have ended.
+                            let _ended = to.shutdown().await;
+                        }
+                    }
+                },
+                () = self.to.closed() => break,
+            }
+        }
+        String::from_utf8_lossy(&last).into_owned()
+    }
+}
+
+/// Kills a process of this machine and all below it, the lowest last: what is orphaned meanwhile is
+/// still known.
+fn end_tree(pid: i32) {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(own) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name is in brackets and may contain anything; then come the state and the parent.
+        let parent =
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        parents.extend(parent.map(|parent: i32| (parent, own)));
+    }
+    let mut tree = vec![pid];
+    let mut at = 0;
+    while let Some(&parent) = tree.get(at) {
+        tree.extend(parents.iter().filter(|(of, _)| *of == parent).map(|(_, own)| *own));
+        at += 1;
+    }
+    for pid in tree.into_iter().filter_map(Pid::from_raw) {
+        match kill_process(pid, Signal::KILL) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => {
+                tracing::warn!(
+                    "a command that nobody is at goes on as {}: {error}",
+                    pid.as_raw_nonzero()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! An engine with what it reported. Owns: waiting for states, reading output.
+
+use std::sync::Arc;
+
+use engine::conformance::Fixture as _;
+use engine::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::bench::Bench;
+
+/// An engine, with what it reported.
+pub(crate) struct Watched {
+    pub(crate) engine: Arc<dyn Engine>,
+    seen: UnboundedReceiver<Observation>,
+}
+
+impl Watched {
+    pub(crate) fn new(bench: &Bench) -> Self {
+        let engine = bench.engine();
+        let seen = engine.observations().expect("taken once");
+        Self { engine, seen }
+    }
+
+    pub(crate) async fn start(&self, spec: RunSpec) -> RunKey {
+        let key = spec.key;
+        self.engine.start(spec).await.expect("started");
+        key
+    }
+
+    /// The next state of a run that will do.
+    pub(crate) async fn wait<T>(
+        &mut self,
+        key: RunKey,
+        wanted: impl Fn(RunState) -> Option<T>,
+    ) -> T {
+        loop {
+            let next = self.seen.recv().await.expect("the engine lives");
+            if let (true, Some(found)) = (next.key == key, wanted(next.state)) {
+                return found;
+            }
+        }
+    }
+
+    pub(crate) async fn running(&mut self, key: RunKey) {
+        self.wait(key, |state| matches!(state, RunState::Running { .. }).then_some(())).await;
+    }
+
+    pub(crate) async fn end(&mut self, key: RunKey) -> Exit {
+        let end = |state| match state {
+            RunState::Exited { exit, .. } => Some(exit),
+            _ => None,
+        };
+        self.wait(key, end).await
+    }
+
+    pub(crate) async fn output(&self, key: RunKey) -> String {
+        let range = LogRange { tail_lines: None, follow: true };
+        let mut chunks = self.engine.logs(key, range).await.expect("a known run");
+        let mut bytes = Vec::new();
+        while let Some(chunk) = chunks.recv().await {
+            bytes.extend(chunk.expect("readable"));
+        }
+        String::from_utf8(bytes).expect("text")
+    }
+}

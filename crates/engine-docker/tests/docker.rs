@@ -1,0 +1,307 @@
+//! What only this engine promises: what a container is given, images, networks, and a daemon that dies.
+
+mod bench;
+#[path = "bench/watched.rs"]
+mod watched;
+
+use std::collections::BTreeMap;
+
+use bench::Bench;
+use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
+use engine::conformance::Fixture;
+use engine::{
+    ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
+    PullPolicy, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
+};
+use engine_docker::Daemon;
+use engine_docker::testing::DockerServer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use watched::Watched;
+
+/// Runs a specification to its end, and tells what it printed.
+async fn printed(bench: &Bench, spec: RunSpec) -> String {
+    let watched = Watched::new(bench);
+    let key = watched.start(spec).await;
+    watched.output(key).await
+}
+
+/// A client of the daemon.
+async fn docker(bench: &Bench) -> bollard::Docker {
+    Daemon::at(&bench.socket).await.expect("it answers").client()
+}
+
+fn name(key: RunKey) -> String {
+    format!("elastane-{key}")
+}
+
+#[tokio::test]
+async fn a_container_that_others_kill_or_remove_is_told_apart() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let docker = docker(&bench).await;
+    let mut watched = Watched::new(&bench);
+    let killed = watched.start(bench.script("sleep 600")).await;
+    let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
+    docker.kill_container(&name(killed), Some(options)).await.expect("killed");
+    assert_eq!(watched.end(killed).await, Exit::Signal(9));
+    let (one, other) = (bench.script("sleep 600"), bench.script("tail /dev/zero"));
+    let removed = watched.start(one).await;
+    watched.running(removed).await;
+    let options = RemoveContainerOptionsBuilder::default().force(true).build();
+    docker.remove_container(&name(removed), Some(options)).await.expect("removed");
+    assert!(matches!(watched.end(removed).await, Exit::Lost | Exit::Signal(9)));
+    let mut greedy = other;
+    greedy.container.limits.memory_bytes_max = Some(16 << 20);
+    let greedy = watched.start(greedy).await;
+    assert_eq!(watched.end(greedy).await, Exit::OutOfMemory);
+}
+
+/// A registry on this machine that has nothing.
+async fn empty_registry() -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let Ok(length) = stream.read(&mut request).await else { continue };
+            let known = request[..length].windows(9).any(|word| word == b"/v2/ HTTP");
+            let (status, body) = match known {
+                true => ("200 OK", "{}"),
+                false => (
+                    "404 Not Found",
+                    r#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}"#,
+                ),
+            };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let _gone = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn an_image_that_does_not_exist_fails_the_run_with_what_the_registry_says() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let image = format!("127.0.0.1:{}/nothing:1", empty_registry().await);
+    let spec = RunSpec { image: image.clone(), ..bench.script("exit 0") };
+    let key = watched.start(spec.clone()).await;
+    let told = watched.wait(key, |state| match state {
+        RunState::Preparing(what) => Some(what),
+        _ => None,
+    });
+    assert!(told.await.contains(&image));
+    match watched.end(key).await {
+        Exit::CannotRun(why) => assert!(why.contains(&image) && why.contains("manifest"), "{why}"),
+        other => panic!("not told that it cannot run: {other:?}"),
+    }
+    watched.engine.remove(key).await.expect("removed");
+    let mut never = RunSpec { key: bench.script("").key, ..spec };
+    never.container.pull = PullPolicy::Never;
+    let refused = watched.engine.start(never).await.expect_err("not here").to_string();
+    assert!(refused.contains("Never"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_pull_ends_when_its_run_is_stopped() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    // Takes connections and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    let image = format!("127.0.0.1:{port}/slow:1");
+    let key = watched.start(RunSpec { image, ..bench.script("exit 0") }).await;
+    watched.engine.stop(key, 600_000).await.expect("stopped");
+    assert_eq!(watched.end(key).await, Exit::Signal(15));
+    assert_eq!(watched.output(key).await, "");
+}
+
+#[tokio::test]
+async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let member =
+        |role: &str| Member { role: role.to_owned(), index: 0, node: String::new(), port: 7000 };
+    let members = vec![member(MASTER), member(WORKER)];
+    let pod = |rank, role: &str, script: &str| {
+        let framework = Framework::PyTorch;
+        let (members, members_min, slots_per_worker) = (members.clone(), 2, 1);
+        let gang = Some(Gang { framework, members, rank, members_min, slots_per_worker });
+        RunSpec { pod_name: format!("meet-{role}-0"), gang, ..bench.script(script) }
+    };
+    let mut master = pod(0, MASTER, "nc -l -p $MASTER_PORT");
+    master.workload_name = "meet".to_owned();
+    let send = "until echo hello | nc $MASTER_ADDR $MASTER_PORT; do sleep 0.1; done";
+    let mut worker = pod(1, WORKER, send);
+    (worker.workload_name, worker.workload_id) = ("meet".to_owned(), master.workload_id);
+    let network = format!("elastane-{}", master.workload_id);
+    let (master, worker) = (watched.start(master).await, watched.start(worker).await);
+    assert_eq!(watched.output(master).await, "hello\n");
+    watched.end(worker).await;
+    let docker = docker(&bench).await;
+    docker.inspect_network(&network, None).await.expect("there while they are");
+    for key in [master, worker] {
+        watched.engine.stop(key, 0).await.expect("stopped");
+        while watched.engine.remove(key).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(docker.inspect_network(&network, None).await.is_err(), "it went with them");
+}
+
+#[tokio::test]
+async fn a_container_has_its_files_user_limits_and_mounts() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut spec = bench.script(
+        "id -u; cat /etc/deep/key; cat $ELASTANE_SECRETS_DIR/etc/deep/key; cat /conf/a/b; \
+         touch /elastane/checkpoint/x /scratch/y && echo written; stat -f -c %T /scratch; \
+         touch /ro/z 2> /dev/null || echo read only; cat /ro/given; df /dev/shm | grep -c 65536; \
+         echo $TOKEN",
+    );
+    let host = tempfile::tempdir().expect("a folder");
+    std::fs::write(host.path().join("given"), "given\n").expect("written");
+    let file = SecretPlace::File { path: "/etc/deep/key".into(), mode: 0o444 };
+    let token = SecretPlace::Variable("TOKEN".to_owned());
+    spec.secrets = vec![
+        Secret { to: file, value: "hush\n".to_owned() },
+        Secret { to: token, value: "t0".to_owned() },
+    ];
+    let mount = |to: &str, read_only, from| Mount { to: to.into(), from, read_only };
+    let contents = BTreeMap::from([("a/b".into(), "file\n".to_owned())]);
+    let path = host.path().to_owned();
+    spec.container.mounts = vec![
+        mount("/conf", true, MountSource::Files { contents, mode: 0o444 }),
+        mount(
+            "/scratch",
+            false,
+            MountSource::Scratch { bytes_max: Some(1 << 20), in_memory: true },
+        ),
+        mount("/ro", true, MountSource::HostPath { path, propagation: Default::default() }),
+    ];
+    spec.container.user.uid = Some(1234);
+    let said = printed(&bench, spec).await;
+    let want = "1234\nhush\nhush\nfile\nwritten\ntmpfs\nread only\ngiven\n1\nt0\n";
+    assert_eq!(said, want);
+}
+
+#[tokio::test]
+async fn what_a_pod_leaves_is_there_for_its_next_run_and_goes_when_it_is_forgotten() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let script = "cat /elastane/checkpoint/at /v/at 2> /dev/null; \
+                  echo first > /elastane/checkpoint/at; echo kept > /v/at";
+    let mut first = bench.script(script);
+    let from = MountSource::Volume { name: "team-a.data".to_owned(), ephemeral: false };
+    first.container.mounts = vec![Mount { to: "/v".into(), from, read_only: false }];
+    let again = |spec: &RunSpec, pod, generation| {
+        let key = RunKey { pod, generation };
+        RunSpec { key, ..spec.clone() }
+    };
+    let pod = first.key.pod;
+    for (generation, want) in [(1, ""), (2, "first\nkept\n")] {
+        let key = watched.start(again(&first, pod, generation)).await;
+        assert_eq!(watched.output(key).await, want);
+        watched.end(key).await;
+        watched.engine.remove(key).await.expect("removed");
+    }
+    watched.engine.forget_pod(pod).await.expect("forgotten");
+    let key = watched.start(again(&first, pod, 3)).await;
+    assert_eq!(watched.output(key).await, "kept\n", "the volume is not the pod's");
+    watched.end(key).await;
+    watched.engine.remove(key).await.expect("removed");
+    watched.engine.remove_volume("team-a.data").await.expect("deleted");
+    let other = again(&first, bench.script("").key.pod, 1);
+    assert_eq!(watched.output(watched.start(other).await).await, "");
+}
+
+/// What a command printed, and how it ended.
+async fn said(session: &mut engine::Session) -> (String, Exit) {
+    let mut text = Vec::new();
+    loop {
+        match session.output.recv().await.expect("an end comes last") {
+            Output::Stdout(bytes) | Output::Stderr(bytes) => text.extend(bytes),
+            Output::End(exit) => return (String::from_utf8(text).expect("text"), exit),
+        }
+    }
+}
+
+fn command(words: &[&str]) -> ExecSpec {
+    ExecSpec { command: words.iter().map(ToString::to_string).collect(), ..ExecSpec::default() }
+}
+
+#[tokio::test]
+async fn commands_run_inside_and_their_input_and_end_come_through() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let key = watched.start(bench.script("sleep 600")).await;
+    watched.running(key).await;
+    let echo =
+        ExecSpec { stdin: true, ..command(&["sh", "-c", "cat; echo $JOB_NAME >&2; exit 7"]) };
+    let mut session = watched.engine.exec(key, echo).await.expect("a session");
+    session.input.send(Input::Bytes(b"typed\n".to_vec())).await.expect("taken");
+    session.input.send(Input::Eof).await.expect("taken");
+    assert_eq!(said(&mut session).await, ("typed\njob0\n".to_owned(), Exit::Code(7)));
+    let mut session = watched.engine.exec(key, command(&["no-such-program"])).await.expect("asked");
+    assert!(
+        matches!(said(&mut session).await.1, Exit::CannotRun(why) if why.contains("no-such-p"))
+    );
+    let mut left = watched.engine.exec(key, command(&["sleep", "4321"])).await.expect("asked");
+    let runs = || async {
+        let mut seen = watched.engine.exec(key, command(&["ps"])).await.expect("asked");
+        said(&mut seen).await.0.contains("sleep 4321")
+    };
+    while !runs().await {}
+    left.output.close();
+    drop(left);
+    while runs().await {}
+}
+
+#[tokio::test]
+async fn a_terminal_is_attached_to_resized_and_typed_into() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let spec = bench.script(
+        "trap 'stty size' WINCH; while :; do \
+                             read -r word && echo got $word; [ \"$word\" = end ] && exit 5; done",
+    );
+    let key = watched.start(RunSpec { stdin: true, tty: true, ..spec }).await;
+    watched.running(key).await;
+    let size = engine::TerminalSize { rows: 33, columns: 77 };
+    let mut session = watched.engine.attach(key, true, Some(size)).await.expect("attached");
+    session.input.send(Input::Bytes(b"word\nend\n".to_vec())).await.expect("taken");
+    let (text, exit) = said(&mut session).await;
+    assert!(text.contains("33 77") && text.contains("got end"), "{text}");
+    assert_eq!(exit, Exit::Code(5));
+    let plain = watched.start(bench.script("sleep 600")).await;
+    watched.running(plain).await;
+    let refused = watched.engine.attach(plain, true, None).await.expect_err("no input").to_string();
+    assert!(refused.contains("--stdin"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_port_is_reached_inside_and_published_outside() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let mut spec = bench.script("while :; do echo served | nc -l -p 8080; done");
+    spec.container.ports = vec![Port { container: 8080, host: None }];
+    let key = watched.start(spec).await;
+    watched.running(key).await;
+    let mut stream = loop {
+        // It may not listen yet.
+        match watched.engine.connect(key, 8080).await {
+            Ok(stream) => break stream,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.expect("read");
+    assert_eq!(text, "served\n");
+    assert!(watched.engine.connect(key, 8081).await.is_err(), "nobody listens there");
+    let found = docker(&bench).await.inspect_container(&name(key), None).await.expect("there");
+    let ports = found.network_settings.and_then(|all| all.ports).expect("ports");
+    let outside = ports["8080/tcp"].as_ref().expect("published")[0].clone();
+    assert_eq!(outside.host_ip.as_deref(), Some("127.0.0.1"));
+}
