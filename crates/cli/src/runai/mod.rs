@@ -21,6 +21,7 @@ mod settle;
 mod shell;
 mod submission;
 mod submit;
+mod wait;
 
 #[cfg(test)]
 mod tests;
@@ -100,6 +101,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Logs { of, follow, tail_lines } => {
             shell::logs(&of, follow, tail_lines, context, raw).await
         }
+        Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,
         Intent::Exec { of, command } => shell::exec(&of, &command, context).await,
         Intent::SetProject { name, by_noun } => {

@@ -30,7 +30,7 @@ pub(super) async fn logs(
     }
     match &workload.additional_fields.last_exit {
         Some(why) if nothing && workload.running_pods == 0 => {
-            writeln!(std::io::stderr(), "{} wrote nothing; it {why}", workload.name)?;
+            writeln!(std::io::stderr(), "{} wrote nothing: {why}", workload.name)?;
         }
         _ => {}
     }

@@ -7,3 +7,4 @@ mod lines;
 mod requests;
 mod samples;
 mod tables;
+mod waits;

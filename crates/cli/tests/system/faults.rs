@@ -85,7 +85,7 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
         ("elastane project delete team-a", 1, "delete them first"),
         ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
-        ("runai logs -f no", 0, "no wrote nothing; it could not be started: `/nonexistent`"),
+        ("runai logs -f no", 0, "no wrote nothing: could not be started: `/nonexistent`"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
         ("runai describe job big", 0, "P101"),
         ("runai logs nope", 4, "The job nope does not exist in project team-a."),

@@ -18,4 +18,5 @@ mod quickstart;
 mod sandbox;
 mod secrets;
 mod tls;
+mod waiting;
 mod walkthroughs;

@@ -16,7 +16,7 @@ use clap::{
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{projects, workloads};
-use super::intent::Toleration;
+use super::intent::{Toleration, Until};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Describe(v1::Describe),
     /// Say why a job waits, who holds what it needs and what would let it start
     Explain(v1::Explain),
+    /// Stay until jobs have ended, run or are gone
+    Wait(Wait),
     /// Print what a job wrote
     Logs(Logs),
     /// Delete jobs: `delete NAME…` or `delete job NAME…`
@@ -190,6 +192,20 @@ pub(crate) struct Names {
     /// All of the project
     #[arg(short = 'A', long, conflicts_with = "names")]
     pub(crate) all: bool,
+}
+
+/// `wait`.
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// Names
+    #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
+    pub(crate) names: Vec<String>,
+    /// Until what
+    #[arg(long = "for", value_enum, value_name = "WHAT", default_value = "completed")]
+    pub(crate) until: Until,
+    /// Give up after so long, such as 30s or 10m [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// One workload by name.

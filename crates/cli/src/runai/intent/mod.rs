@@ -180,6 +180,8 @@ pub(crate) enum Intent {
         /// Only the last lines.
         tail_lines: Option<u64>,
     },
+    /// Stay until workloads are somewhere.
+    Wait(Wait),
     /// Delete, suspend or resume workloads.
     Change(Change),
     /// Run a command beside a workload.
@@ -224,6 +226,31 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// One of its pods.
     pub(crate) pod: Option<String>,
+}
+
+/// Workloads to wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// What they are.
+    pub(crate) noun: Noun,
+    /// Which.
+    pub(crate) names: Vec<String>,
+    /// Until what.
+    pub(crate) until: Until,
+    /// At most so long, in seconds.
+    pub(crate) timeout_s: Option<u64>,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Until {
+    /// It runs, or has ended well.
+    Running,
+    /// It has ended.
+    #[value(name = "completed", alias = "complete")]
+    Ended,
+    /// It is gone.
+    Deleted,
 }
 
 /// How an answer is printed.

@@ -6,7 +6,7 @@ use super::args::login::Way;
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Shell,
-    Shown, Submit, Target, Verb,
+    Shown, Submit, Target, Verb, Wait,
 };
 use crate::settings::TableStyle;
 
@@ -27,6 +27,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::List(list) => list_v1(list)?,
         Command::Describe(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
+        Command::Wait(wait) => wait_for(Noun::Job, wait),
         Command::Logs(logs) => logs_of(Noun::Job, logs),
         Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
         Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),
@@ -264,6 +265,7 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::List(list) => list_v2(noun, list)?,
         v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
         v2::AnyVerb::Explain(explain) => explained(noun, explain)?,
+        v2::AnyVerb::Wait(wait) => wait_for(noun, wait),
         v2::AnyVerb::Logs(logs) => logs_of(noun, logs),
         v2::AnyVerb::Delete(names) => change(Verb::Delete, noun, names),
         v2::AnyVerb::Bash(named) => bash(noun, named),
@@ -275,6 +277,11 @@ fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
     let of = Target { noun, name: logs.name, pod: logs.pod };
     // Any negative number is "all", as -1 is.
     Intent::Logs { of, follow: logs.follow, tail_lines: u64::try_from(logs.tail).ok() }
+}
+
+fn wait_for(noun: Noun, wait: args::Wait) -> Intent {
+    let (names, until, timeout_s) = (without_kind(wait.names), wait.until, wait.timeout);
+    Intent::Wait(Wait { noun, names, until, timeout_s })
 }
 
 fn change(verb: Verb, noun: Noun, names: args::Names) -> Intent {

@@ -16,7 +16,7 @@ pub(crate) use submit::{
     Workspace,
 };
 
-use super::{Exec, Format, Logs, Named, Names, v1};
+use super::{Exec, Format, Logs, Named, Names, Wait, v1};
 use crate::runai::complete::{projects, workloads};
 
 /// `training …`.
@@ -92,6 +92,8 @@ pub(crate) enum AnyVerb {
     Describe(Describe),
     /// Say why one waits, who holds what it needs and what would let it start
     Explain(v1::Explain),
+    /// Stay until they have ended, run or are gone
+    Wait(Wait),
     /// Print what it wrote
     Logs(Logs),
     /// Delete some
