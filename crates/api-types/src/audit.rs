@@ -35,6 +35,9 @@ pub struct AuditLog {
     pub entity_type: String,
     /// Its name.
     pub entity_name: String,
+    /// Its id, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity_id: Option<String>,
     /// `Succeeded` or `Failed`.
     pub result: String,
     /// HTTP status, where the request was refused at the door.

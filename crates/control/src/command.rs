@@ -170,6 +170,49 @@ pub(crate) enum Command {
     Record(Record),
 }
 
+impl Command {
+    /// Id of what is changed, if it is there already.
+    pub(crate) fn target_id(&self) -> Option<String> {
+        match self {
+            Self::UpdateDepartment { id, .. }
+            | Self::DeleteDepartment { id, .. }
+            | Self::UpdateProject { id, .. }
+            | Self::DeleteProject { id, .. } => Some(id.to_string()),
+            Self::Delete { id, .. }
+            | Self::Suspend { id, .. }
+            | Self::Resume { id, .. }
+            | Self::UpdateInference { id, .. } => Some(id.to_string()),
+            Self::UpdatePool { id, .. }
+            | Self::DeletePool { id, .. }
+            | Self::UpdateObject { id, .. }
+            | Self::DeleteObject { id, .. } => Some(id.clone()),
+            Self::LabelNode { node, .. } => Some(node.clone()),
+            Self::CreateDepartment { .. }
+            | Self::CreateProject { .. }
+            | Self::Submit { .. }
+            | Self::CreatePool { .. }
+            | Self::CreateObject { .. }
+            | Self::Scale { .. }
+            | Self::Retire { .. }
+            | Self::GiveUp { .. }
+            | Self::StopEverything { .. }
+            | Self::Record(_) => None,
+        }
+    }
+}
+
+impl Subject {
+    /// Its id, if it has one.
+    pub(crate) fn id(&self) -> Option<String> {
+        match self {
+            Self::Department(id) | Self::Project(id) => Some(id.to_string()),
+            Self::Workload(id) => Some(id.to_string()),
+            Self::Object(object) => Some(object.id.clone()),
+            Self::Nothing | Self::Drain => None,
+        }
+    }
+}
+
 /// Something that was refused before it became a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {

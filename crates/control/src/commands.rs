@@ -31,7 +31,11 @@ impl State {
         let Some((who, what, target)) = self.audited(&command) else {
             return self.carry_out(command, engine);
         };
+        let target_id = command.target_id();
         let outcome = self.carry_out(command, engine);
+        // What is new has an id only now.
+        let target_id = target_id.or_else(|| outcome.as_ref().ok()?.id());
+        let detail = AuditDetail { target_id: target_id.unwrap_or_default(), ..detail };
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
         let row = AuditRow { at: self.now, who, what: what.into_owned(), target, result, detail };
         self.outbox.changes.push(Change::Audit(row));

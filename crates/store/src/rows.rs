@@ -394,6 +394,9 @@ pub struct AuditDetail {
     /// Id of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub request_id: String,
+    /// Id of what it was about.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub target_id: String,
     /// HTTP status, where the request was refused before it was a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,

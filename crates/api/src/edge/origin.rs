@@ -31,6 +31,7 @@ impl Origin {
             method: self.method.clone(),
             path: self.path.clone(),
             request_id: self.request_id.clone(),
+            target_id: String::new(),
             status: status.map(|status| status.as_u16()),
         }
     }

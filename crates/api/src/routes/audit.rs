@@ -90,6 +90,7 @@ impl Row for AuditLog {
         ("url", Type::Text),
         ("entity_type", Type::Text),
         ("entity_name", Type::Text),
+        ("entity_id", Type::Text),
         ("result", Type::Text),
         ("http_status_code", Type::Number),
         ("request_id", Type::Text),
@@ -111,6 +112,7 @@ impl Row for AuditLog {
             "url" => maybe(&self.url),
             "entity_type" => Scalar::text(self.entity_type.as_str()),
             "entity_name" => Scalar::text(self.entity_name.as_str()),
+            "entity_id" => maybe(&self.entity_id),
             "result" => Scalar::text(self.result.as_str()),
             "http_status_code" => {
                 self.http_status_code.map_or(Scalar::Absent, |code| Scalar::count(code.into()))
@@ -156,6 +158,7 @@ async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fa
             action: action(entity_type, operation, &row.detail.method).to_owned(),
             entity_type: entity_type.to_owned(),
             entity_name: row.target.clone(),
+            entity_id: some(row.detail.target_id),
             result: if succeeded { "Succeeded" } else { "Failed" }.to_owned(),
             http_status_code: row.detail.status,
             cluster_name: cluster.name.clone(),
@@ -200,7 +203,7 @@ async fn download(
 fn csv(rows: &[&AuditLog]) -> String {
     let mut text = String::from(
         "id,timestamp,subject,subject_type,source_ip,action,http_method,url,entity_type,\
-         entity_name,result,http_status_code,request_id,operation,reason\n",
+         entity_name,entity_id,result,http_status_code,request_id,operation,reason\n",
     );
     for row in rows {
         let maybe = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -216,6 +219,7 @@ fn csv(rows: &[&AuditLog]) -> String {
             maybe(&row.url),
             row.entity_type.clone(),
             row.entity_name.clone(),
+            maybe(&row.entity_id),
             row.result.clone(),
             row.http_status_code.map(|code| code.to_string()).unwrap_or_default(),
             maybe(&row.request_id),

@@ -24,7 +24,7 @@ async fn refusal(server: &Server, filter: &str) -> Value {
 #[tokio::test]
 async fn a_change_is_told_with_who_and_how() {
     let server = Server::with_teams().await;
-    server.train("t", 0).await;
+    let id = server.train("t", 0).await;
     let row = &rows(&server, "entity_type==workload").await[0];
     for (field, want) in [
         ("subject", json!("ada")),
@@ -33,6 +33,7 @@ async fn a_change_is_told_with_who_and_how() {
         ("http_method", json!("POST")),
         ("url", json!("/api/v1/workloads/trainings")),
         ("entity_name", json!("team-a/t")),
+        ("entity_id", json!(id)),
         ("result", json!("Succeeded")),
         ("tenant_id", json!("1")),
         ("metadata", json!({"operation": "workload.submit"})),
@@ -176,7 +177,7 @@ async fn the_log_can_be_downloaded() {
     let ((kind, name), text) = fetch("CSV").await;
     assert_eq!((kind.as_str(), name.as_str()), ("text/csv", "attachment; filename=\"audit.csv\""));
     assert_eq!(text.lines().count(), 3, "{text}");
-    assert!(text.lines().nth(1).unwrap().contains("\"team-b\",\"Succeeded\""), "{text}");
+    assert!(text.lines().nth(1).unwrap().contains("\"team-b\",\"2\",\"Succeeded\""), "{text}");
     let ((kind, _), text) = fetch("json").await;
     assert_eq!(kind, "application/json");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap().as_array().unwrap().len(), 2);
@@ -185,4 +186,20 @@ async fn the_log_can_be_downloaded() {
         .header("authorization", format!("Bearer {}", server.token));
     let answer = server.send(request.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_is_done_to_one_thing_is_found_by_its_id() {
+    let server = Server::with_teams().await;
+    let (_, made) = server.post("/api/v1/service-accounts", json!({"name": "bot"})).await;
+    let id = text(&made, "clientId");
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
+    let told: Vec<_> = rows(&server, &format!("entity_id=={id}")).await;
+    let told: Vec<_> = told.iter().map(|row| text(&row["metadata"], "operation")).collect();
+    assert_eq!(told, ["service-account.delete", "service-account.create"]);
+    let again = server.team("team-a");
+    assert_eq!(server.post("/api/v1/org-unit/projects", again).await.0, StatusCode::CONFLICT);
+    let projects = rows(&server, "entity_type==project,entity_name==team-a").await;
+    let ids: Vec<_> = projects.iter().map(|row| row["entity_id"].clone()).collect();
+    assert_eq!(ids, [Value::Null, json!("1")], "what was refused never had one");
 }
