@@ -151,6 +151,8 @@ fn admit(
     caller.map_or(Ok(()), Caller::must_have_own_password)?;
     let is_here = |address: IpAddr| address.to_canonical().is_loopback();
     if serving.local_only && !origin.address.parse().is_ok_and(is_here) {
+        // For a stranger elsewhere it is as if it were not there.
+        caller.ok_or_else(needs_a_token)?;
         let why = "this inference answers requests from its own machine only";
         return Err(Fault::forbidden(why));
     }

@@ -228,3 +228,13 @@ async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server(
     server.shutdown.trigger();
     assert_eq!(of_all.read_to_end(&mut rest).await.unwrap_or(0), 0);
 }
+
+#[tokio::test]
+async fn one_for_this_machine_only_is_not_there_for_strangers_elsewhere() {
+    let server = serving().await;
+    made(&server, "here", &spec(&json!({"clusterLocalAccessOnly": true}), 0)).await;
+    let nothing = refusal(&server, "nothing", "").await;
+    assert_eq!(refusal(&server, "here", "").await, nothing);
+    let (status, why) = refusal(&server, "here", &server.token).await;
+    assert!(status == 403 && why.contains("its own machine only"), "{status} {why}");
+}
