@@ -144,14 +144,17 @@ async fn user_of(
     origin: &Origin,
 ) -> Result<Item<User>, Fault> {
     let same = |own: &Account| own.issuer == account.issuer && own.subject == account.subject;
-    let known = server.all::<User>()?;
-    let known = known.into_iter().find(|user| user.body.account.as_ref().is_some_and(same));
-    let user = match known {
-        // Whatever its address has become.
-        Some(user) => Some(user),
-        None => server.user_named(&email(&person.name)?)?,
+    let known = || {
+        let mut all = server.all::<User>()?.into_iter();
+        match all.find(|user| user.body.account.as_ref().is_some_and(same)) {
+            // Whatever its address has become.
+            Some(user) => Ok(Some(user)),
+            None => server.user_named(&email(&person.name)?),
+        }
     };
-    let Some(user) = user else {
+    let user = if let Some(user) = known()? {
+        user
+    } else {
         let name = email(&person.name)?;
         if !login.creates_users || server.authority.is_built_in_name(&name) {
             let why = format!("there is no user {name} here; ask an administrator to create it");
@@ -159,8 +162,12 @@ async fn user_of(
         }
         let by = Caller::new(Principal::Admin, SYSTEM, origin.clone());
         let secrets = UserSecrets::default();
-        let user = User { must_change: false, secrets, account: Some(account) };
-        return server.make(&by, Scope::Tenant, &name, &user).await;
+        let new = User { must_change: false, secrets, account: Some(account.clone()) };
+        match server.make(&by, Scope::Tenant, &name, &new).await {
+            // Another first login of the same person was faster.
+            Err(taken) if taken.status == StatusCode::CONFLICT => known()?.ok_or(taken)?,
+            made => return made,
+        }
     };
     if user.body.account.as_ref() == Some(&account) {
         return Ok(user);

@@ -231,3 +231,13 @@ async fn the_page_for_those_without_a_browser_shows_the_code_and_nothing_else() 
         assert!(page.contains(shown), "{page}");
     }
 }
+
+#[tokio::test]
+async fn two_first_logins_of_one_person_at_once_are_one_user() {
+    let (server, fake) = server().await;
+    fake.says().claims = json!({});
+    let body = json!({"grantType": "external_token_exchange", "externalToken": fake.id_token()});
+    let (one, other) = tokio::join!(grant(&server, body.clone()), grant(&server, body));
+    assert_eq!((one.0, other.0), (200, 200), "{one:?} {other:?}");
+    assert_eq!(server.get("/api/v1/users").await.as_array().unwrap().len(), 1);
+}
