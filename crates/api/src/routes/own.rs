@@ -82,7 +82,7 @@ pub(super) async fn what_if(
     Extension(caller): Extension<Caller>,
     Asked(asked): Asked<WhatIf>,
 ) -> Result<Json<WouldHappen>, Fault> {
-    let WhatIf { trainings, workspaces, distributed, steps } = asked;
+    let WhatIf { trainings, workspaces, distributed, inferences, steps } = asked;
     if !steps.is_empty() {
         // They may speak of anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
@@ -91,6 +91,7 @@ pub(super) async fn what_if(
         (WorkloadKind::Training, trainings),
         (WorkloadKind::Workspace, workspaces),
         (WorkloadKind::Distributed, distributed),
+        (WorkloadKind::Inference, inferences),
     ];
     let asked =
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));

@@ -70,6 +70,19 @@ async fn a_distributed_workload_would_start_whole_or_wait_whole() {
 }
 
 #[tokio::test]
+async fn an_inference_would_get_the_replicas_that_it_begins_with() {
+    let server = Server::with_teams().await;
+    let spec = json!({
+        "image": "i", "compute": {"gpuDevicesRequest": 1}, "servingPort": {"container": 8000},
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 3, "metric": "concurrency",
+                        "metricThreshold": 1},
+    });
+    let answer = asked(&server, json!({"inferences": [server.job("svc", &spec)]})).await;
+    let fates: Vec<_> = answer["pods"].as_array().unwrap().iter().map(|pod| &pod["fate"]).collect();
+    assert_eq!(fates, ["start", "start"], "{answer}");
+}
+
+#[tokio::test]
 async fn a_change_of_the_cluster_can_be_asked_for_too() {
     let server = Server::with_teams().await;
     let node = json!({"add_node": {"name": "new", "gpus": 8}});
