@@ -49,6 +49,21 @@ pub struct ClusterUpdateRequest {
     pub name: String,
 }
 
+/// How to install a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterInstallationInfoResponse {
+    /// What to type in a shell; a comment here: there is nothing to install.
+    pub installation_str: String,
+    /// Empty: there is no chart.
+    pub repository_name: String,
+    /// Empty: there is no chart.
+    #[serde(rename = "chartRepoURL")]
+    pub chart_repo_url: String,
+    /// Empty: there is no secret.
+    pub client_secret: String,
+}
+
 /// How a cluster stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterDisplayedStatus {

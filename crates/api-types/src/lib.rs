@@ -51,8 +51,9 @@ pub use asset::{
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
-    ClusterCreationRequest, ClusterDisplayedStatus, ClusterUpdateRequest, CountResponse,
-    DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform, Nodes,
+    ClusterCreationRequest, ClusterDisplayedStatus, ClusterInstallationInfoResponse,
+    ClusterUpdateRequest, CountResponse, DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform,
+    Nodes,
 };
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,

@@ -3,7 +3,9 @@
 use api_types::{
     Event2, HistoryMeta, HistoryRecord1, HistorySpec, InvolvedObject, LiveEvent, PhaseUpdate,
 };
+use control::Object;
 use control::view::Event;
+use units::Instant;
 
 use super::{Context, namespace};
 
@@ -64,6 +66,39 @@ pub(crate) fn history(event: &Event, context: &Context) -> HistoryRecord1 {
     HistoryRecord1 { meta, spec }
 }
 
+/// What is known of an asset's past: who made it, and who changed it last.
+pub(crate) fn asset_history(
+    object: &Object,
+    updates: u64,
+    context: &Context,
+) -> Vec<HistoryRecord1> {
+    let record = |number: u64, (at, reason, message): (Instant, &str, String)| {
+        let event = Event2 {
+            id: format!("{}-{number}", object.id),
+            created_at: at.into(),
+            kind: "Normal".to_owned(),
+            cluster_id: context.cluster_id.clone(),
+            message,
+            reason: reason.to_owned(),
+            source: "elastane".to_owned(),
+            involved_object: InvolvedObject {
+                uid: object.id.clone(),
+                kind: "Asset".to_owned(),
+                name: object.name.clone(),
+                namespace: String::new(),
+            },
+        };
+        let kind = "Event".to_owned();
+        let meta = HistoryMeta { creation_timestamp: at.into(), kind };
+        HistoryRecord1 { meta, spec: HistorySpec { event: Some(event), phase_update: None } }
+    };
+    let made = (object.created_at, "Created", format!("created by {}", object.created_by));
+    let by = &object.updated_by;
+    let changed = (object.updated_at, "Changed", format!("change {updates}, by {by}"));
+    let changed = (updates > 0).then(|| record(updates, changed));
+    [record(0, made)].into_iter().chain(changed).collect()
+}
+
 /// The phase that an event marks the beginning of, if it does.
 fn phase_of(event: &Event) -> Option<&'static str> {
     let phase = match event.kind.as_str() {
@@ -83,8 +118,6 @@ fn phase_of(event: &Event) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use units::Instant;
-
     use super::*;
 
     fn told(kind: &str) -> HistoryRecord1 {

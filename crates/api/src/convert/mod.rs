@@ -27,7 +27,7 @@ use uuid::Uuid;
 pub(crate) use cluster::{ClusterName, cluster, node, node_status};
 pub(crate) use defaults::as_taken;
 pub(crate) use department::{department, department_creation, department_update};
-pub(crate) use event::{history, kubernetes_event, live_event};
+pub(crate) use event::{asset_history, history, kubernetes_event, live_event};
 pub(crate) use explain::{diagnosis, explanation};
 pub(crate) use pod::{PodRow, pod};
 pub(crate) use pods::{check_kind, fill_master, of_the_master};

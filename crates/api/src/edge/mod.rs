@@ -4,6 +4,7 @@ mod answer;
 mod body;
 mod csv;
 mod fault;
+mod given;
 mod guard;
 mod list;
 mod none;
@@ -19,8 +20,9 @@ pub(crate) use body::{
 };
 pub(crate) use csv::csv_line;
 pub(crate) use fault::Fault;
+pub(crate) use given::{Deleted, Given, OrderedPage, Page, Takes, takes};
 pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, date, flag, parameters, unknown_word};
 pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};
-pub(crate) use parameters::Allowed;
+pub(crate) use parameters::{Allowed, Parameter, VERBOSITY};

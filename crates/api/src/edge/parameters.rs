@@ -16,19 +16,36 @@ pub(crate) enum Allowed {
     Text,
 }
 
+/// A parameter: its name, what it may be, and what it does.
+pub(crate) type Parameter = (&'static str, Allowed, &'static str);
+
+pub(crate) const OFFSET: Parameter =
+    ("offset", Allowed::Number(0, u64::MAX), "How many to leave out at the beginning");
+pub(crate) const LIMIT: Parameter =
+    ("limit", Allowed::Number(1, PAGE_ITEMS_MAX), "Most to answer; 50 unless told");
+pub(crate) const SORT_ORDER: Parameter =
+    ("sortOrder", Allowed::Word(&["asc", "desc"]), "Which end comes first");
+pub(crate) const DELETED: Parameter =
+    ("deleted", Allowed::Flag, "Those that were deleted, instead of the living");
+pub(crate) const VERBOSITY: Parameter = (
+    "verbosity",
+    Allowed::Word(&["full", "brief"]),
+    "Changes nothing here: answers are always full",
+);
+
 /// Every parameter a list takes, and what it does; some change nothing here.
-pub(crate) const PARAMETERS: [(&str, Allowed, &str); 14] = {
-    use Allowed::{Flag, Number, Text, Word};
+pub(crate) const PARAMETERS: [Parameter; 14] = {
+    use Allowed::{Flag, Text};
     [
-        ("offset", Number(0, u64::MAX), "How many to leave out at the beginning"),
-        ("limit", Number(1, PAGE_ITEMS_MAX), "Most to answer; 50 unless told"),
+        OFFSET,
+        LIMIT,
         ("sortBy", Text, "Field to sort by"),
-        ("sortOrder", Word(&["asc", "desc"]), "Which end comes first"),
+        SORT_ORDER,
         ("search", Text, "Text that one of the main fields contains"),
         ("filterBy", Text, "Up to ten conditions, separated by commas: name==a1,phase!=Running"),
-        ("deleted", Flag, "Those that were deleted, instead of the living"),
+        DELETED,
         ("completed", Flag, "Changes nothing here"),
-        ("verbosity", Word(&["full", "brief"]), "Changes nothing here: answers are always full"),
+        VERBOSITY,
         ("complyToProject", Text, "Changes nothing here"),
         ("complyToWorkloadType", Text, "Changes nothing here"),
         ("complyToReplicaType", Text, "Changes nothing here"),

@@ -2,8 +2,8 @@
 
 use api_types::{
     Asset, AssetCreation, AssetList, AssetUpdate, Compute, ConfigMapAssetSpec,
-    EnvironmentAssetSpec, GitAssetSpec, HostPathSpec, MixedAssetList, NfsAssetSpec, PvcAssetSpec,
-    S3AssetSpec, SecretAssetSpec,
+    EnvironmentAssetSpec, GitAssetSpec, HistoryPage, HostPathSpec, MixedAssetList, NfsAssetSpec,
+    PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::Shared;
 use crate::access::Where;
 use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
-use crate::edge::{Body, Caller, Created, Fault, NoContent};
+use crate::convert;
+use crate::edge::{Body, Caller, Created, Fault, Given, NoContent, Page};
 use crate::objects::Item;
 use crate::openapi::{Route, delete as del, get, post, put};
 
@@ -130,7 +131,18 @@ fn data_sources() -> impl Iterator<Item = Route<Shared>> {
         "create_secret_asset" "list_secret_assets" "get_secret_asset_by_id"
         "update_secret_asset_by_id" "delete_secret_asset_by_id"
     );
-    [nfs, pvc, s3, git, host_path, config_map, secrets].into_iter().flatten()
+    let history = get(
+        "/api/v1/asset/datasource/pvc/{assetId}/history",
+        "get_pvc_history",
+        "Who made a PVC data source, and who changed it last",
+        history::<PvcAssetSpec>,
+    );
+    let history = history
+        .of("PVC")
+        .needs(Read, PvcAssetSpec::RESOURCE, Where::Anywhere)
+        .naming("HistoryPage", "PVCHistoryResponse");
+    let all = [nfs, pvc, s3, git, host_path, config_map, secrets].into_iter().flatten();
+    all.chain([history])
 }
 
 async fn create<S: AssetSpec>(
@@ -225,6 +237,18 @@ pub(super) async fn read<S: AssetSpec>(
     let view = state.control.view();
     let usage = if query.usage { Some(Usage::new(&state, &view, Some(&caller))?) } else { None };
     Ok(Json(assets::shown(&state, &view, found, usage.as_ref())))
+}
+
+async fn history<S: AssetSpec>(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    query: Given<Page>,
+) -> Result<Json<HistoryPage>, Fault> {
+    let found = find::<S>(&state, &caller, &id)?;
+    let all = convert::asset_history(&found.object, found.body.updates, &state.context());
+    let (records, next) = query.list()?.page(all);
+    Ok(Json(HistoryPage { records, next }))
 }
 
 async fn update<S: AssetSpec>(

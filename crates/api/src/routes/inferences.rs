@@ -17,7 +17,7 @@ use super::Shared;
 use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Fault, ListQuery};
+use crate::edge::{Body, Caller, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 use crate::openapi::{Route, delete as del, get, patch, post};
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
@@ -144,10 +144,10 @@ fn of_inference(state: &Shared, id: &str, deleted: bool) -> Result<Vec<Arc<Workl
 async fn revisions(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<Deleted>,
 ) -> Result<Json<GetInferenceWorkloadRevisions200Response>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    let all = of_inference(&state, &id, query.deleted)?;
+    let all = of_inference(&state, &id, query.list()?.deleted)?;
     let revisions = all.iter().map(|one| convert::revision(one, &view, &context)).collect();
     Ok(Json(GetInferenceWorkloadRevisions200Response { revisions }))
 }
@@ -155,9 +155,9 @@ async fn revisions(
 async fn count(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<Deleted>,
 ) -> Result<Json<api_types::CountResponse>, Fault> {
-    let count = of_inference(&state, &id, query.deleted)?.len() as u64;
+    let count = of_inference(&state, &id, query.list()?.deleted)?.len() as u64;
     Ok(Json(api_types::CountResponse { count }))
 }
 
@@ -183,12 +183,13 @@ async fn pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<Deleted>,
 ) -> Result<Json<GetRevisionPods200Response>, Fault> {
+    let deleted = query.list()?.deleted;
     let found = known(&state, &caller, &id)?;
     let (view, context) = (state.control.view(), state.context());
     // A replica that went may come again, so none counts as deleted.
-    let shown = |row: &PodRow| row.is_shown() && !query.deleted;
+    let shown = |row: &PodRow| row.is_shown() && !deleted;
     let rows = PodRow::of(&found).filter(shown);
     let pods = rows.map(|row| convert::pod(&row, &view, &context)).collect();
     Ok(Json(GetRevisionPods200Response { pods }))
@@ -217,10 +218,10 @@ async fn events(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<OrderedPage>,
 ) -> Result<Json<EventsPage>, Fault> {
     let revision = known(&state, &caller, &id)?;
-    let (events, next) = log_page(&state, &revision, &query).await?;
+    let (events, next) = log_page(&state, &revision, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::kubernetes_event(event, &context);
     Ok(Json(EventsPage { events: events.iter().map(one).collect(), next }))
@@ -230,10 +231,10 @@ async fn history(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<Page>,
 ) -> Result<Json<HistoryPage>, Fault> {
     let revision = known(&state, &caller, &id)?;
-    let (events, next) = log_page(&state, &revision, &query).await?;
+    let (events, next) = log_page(&state, &revision, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::history(event, &context);
     Ok(Json(HistoryPage { records: events.iter().map(one).collect(), next }))

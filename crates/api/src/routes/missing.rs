@@ -29,15 +29,6 @@ GET /v1/k8s/clusters/{clusterUuid}/metrics get_cluster_metrics_0
 ",
     },
     Missing {
-        family: "Clusters",
-        instead: "there is nothing to install: this server is the cluster; start it with `elastane \
-                  up`",
-        operations: "
-GET /api/v1/clusters/{clusterUuid}/cluster-install-info get_cluster_install_info_by_uuid
-GET /v1/k8s/clusters/{clusterUuid}/installfile get_install_file
-",
-    },
-    Missing {
         family: "Departments",
         instead: "use /api/v1/org-unit/departments, and /api/v1/authorization/access-rules for who \
                   administers one",
@@ -143,6 +134,27 @@ POST /api/v1/workloads/distributed-inferences create_distributed_inference
 DELETE /api/v1/workloads/distributed-inferences/{workloadId} delete_distributed_inference
 GET /api/v1/workloads/distributed-inferences/{workloadId} get_distributed_inference
 PATCH /api/v1/workloads/distributed-inferences/{workloadId} update_distributed_inference_spec
+",
+    },
+    Missing {
+        family: "Policy",
+        instead: "a model on several machines is not served here; set a policy for `inferences` or \
+                  `distributed`",
+        operations: "
+DELETE /api/v2/policy/distributed-inferences delete_distributed_inference_policy
+GET /api/v2/policy/distributed-inferences get_distributed_inference_policy_v2
+PATCH /api/v2/policy/distributed-inferences update_distributed_inference_policy_v2
+PUT /api/v2/policy/distributed-inferences overwrite_distributed_inference_policy_v2
+",
+    },
+    Missing {
+        family: "Policy",
+        instead: "NIM services are submitted as inferences here; set a policy for `inferences`",
+        operations: "
+DELETE /api/v2/policy/nim-services delete_nim_service_policy
+GET /api/v2/policy/nim-services get_nim_service_policy
+PATCH /api/v2/policy/nim-services update_nim_service_policy
+PUT /api/v2/policy/nim-services overwrite_nim_service_policy
 ",
     },
     Missing {

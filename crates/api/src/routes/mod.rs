@@ -128,30 +128,40 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
     ]
     .map(|route| route.open().of("Elastane"));
     let (clusters, one) = ("/api/v1/clusters", "/api/v1/clusters/{clusterUuid}");
+    let info = "/api/v1/clusters/{clusterUuid}/cluster-install-info";
+    let file = "/v1/k8s/clusters/{clusterUuid}/installfile";
+    let nothing = "What to install for a cluster: nothing";
     let of = Resource::Cluster;
-    let clusters =
-        [
-            get(clusters, "get_clusters", "The clusters; there is one", org::clusters).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            post(clusters, "create_cluster", "Refused: there is one cluster", org::one_cluster)
-                .needs(Create, of, Where::Tenant),
-            get(one, "get_cluster_by_uuid", "A cluster", org::cluster).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            put(one, "update_cluster", "Renames the cluster", org::rename_cluster).needs(
-                Update,
-                of,
-                Where::Tenant,
-            ),
-            del(one, "delete_cluster", "Refused: the server is the cluster", org::keep_cluster)
-                .needs(Delete, of, Where::Tenant),
-        ]
-        .map(|route| route.of("Clusters"));
+    let clusters = [
+        get(clusters, "get_clusters", "The clusters; there is one", org::clusters).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        post(clusters, "create_cluster", "Refused: there is one cluster", org::one_cluster).needs(
+            Create,
+            of,
+            Where::Tenant,
+        ),
+        get(one, "get_cluster_by_uuid", "A cluster", org::cluster).needs(Read, of, Where::Anywhere),
+        put(one, "update_cluster", "Renames the cluster", org::rename_cluster).needs(
+            Update,
+            of,
+            Where::Tenant,
+        ),
+        del(one, "delete_cluster", "Refused: the server is the cluster", org::keep_cluster).needs(
+            Delete,
+            of,
+            Where::Tenant,
+        ),
+        get(info, "get_cluster_install_info_by_uuid", nothing, org::install_info).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(file, "get_install_file", nothing, org::install_file).needs(Read, of, Where::Anywhere),
+    ]
+    .map(|route| route.of("Clusters"));
     let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
     let nodes = [
         get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),

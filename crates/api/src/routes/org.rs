@@ -1,8 +1,8 @@
 //! The cluster and its nodes.
 
 use api_types::{
-    ClusterCreationRequest, ClusterUpdateRequest, CountResponse, DisplayedCluster, Node,
-    NodeLabels, Nodes,
+    ClusterCreationRequest, ClusterInstallationInfoResponse, ClusterUpdateRequest, CountResponse,
+    DisplayedCluster, Node, NodeLabels, Nodes,
 };
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
@@ -11,7 +11,9 @@ use control::Scope;
 
 use super::Shared;
 use crate::convert::{self, ClusterName};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
+use crate::edge::{
+    Allowed, Body, Caller, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -20,9 +22,26 @@ pub(super) async fn clusters(
     Json(vec![convert::cluster(state.control.cluster(), &state.context())])
 }
 
+takes! {
+    /// How much to tell.
+    Verbosity: VERBOSITY;
+    /// Whether at once.
+    Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
+    /// Of what, and from where.
+    Installation:
+        ("version", Allowed::Text, "Changes nothing here"),
+        ("remoteClusterUrl", Allowed::Text, "Changes nothing here");
+    /// Of what, and in which form.
+    InstallFile:
+        ("cloud", Allowed::Text, "Changes nothing here"),
+        ("clusterip", Allowed::Text, "Changes nothing here"),
+        ("format", Allowed::Word(&["yaml"]), "The form");
+}
+
 pub(super) async fn cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
+    _: Given<Verbosity>,
 ) -> Result<Json<DisplayedCluster>, Fault> {
     let own = convert::cluster(state.control.cluster(), &state.context());
     if own.uuid == id { Ok(Json(own)) } else { Err(Fault::no_such("cluster", &id)) }
@@ -66,10 +85,36 @@ pub(super) async fn rename_cluster(
 pub(super) async fn keep_cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
+    _: Given<Force>,
 ) -> Result<NoContent, Fault> {
     is_own(&state, &id)?;
     let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
     Err(Fault::new(StatusCode::CONFLICT, why))
+}
+
+/// What there is to do to have the cluster: nothing. It is a comment in a shell and in YAML.
+fn nothing_to_install(state: &Shared, id: &str) -> Result<String, Fault> {
+    is_own(state, id)?;
+    let name = state.context().cluster_name;
+    Ok(format!("# nothing to install: this server is the cluster `{name}`\n"))
+}
+
+pub(super) async fn install_info(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    _: Given<Installation>,
+) -> Result<Json<ClusterInstallationInfoResponse>, Fault> {
+    let installation_str = nothing_to_install(&state, &id)?;
+    // There is no chart, and nobody needs a secret for it.
+    Ok(Json(ClusterInstallationInfoResponse { installation_str, ..Default::default() }))
+}
+
+pub(super) async fn install_file(
+    FromState(state): FromState<Shared>,
+    Path(id): Path<String>,
+    _: Given<InstallFile>,
+) -> Result<PlainText, Fault> {
+    Ok(PlainText(nothing_to_install(&state, &id)?.into()))
 }
 
 pub(super) fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::Shared;
 use crate::access::{AccessRule, Where, group_key};
 use crate::edge::{
-    Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
+    Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
 };
 use crate::identity::{ServiceAccount, User};
 use crate::objects::{Family, Item};
@@ -176,27 +176,35 @@ const fn scope_word(kind: ScopeType) -> &'static str {
     }
 }
 
-/// A list query with the older parameters of this family beside it; they become conditions.
-pub(super) struct RulesQuery(ListQuery);
+/// A list query with the older parameters of this family beside it.
+#[derive(Default)]
+pub(super) struct RulesQuery {
+    list: ListQuery,
+    /// Any of these.
+    subjects: Option<Vec<String>>,
+    updated_from: Option<Instant>,
+    cluster: Option<String>,
+}
 
-/// The older parameters, and the fields they stand for.
-const OLDER: [(&str, &str); 6] = [
-    ("subjectType", "subjectType"),
-    ("subjectIdFilter", "subjectId"),
-    ("subjectIds", "subjectId"),
-    ("scopeType", "scopeType"),
-    ("scopeId", "scopeId"),
-    ("roleId", "roleId"),
+/// The older parameters that are conditions, and what they begin with.
+const OLDER: [(&str, &str); 5] = [
+    ("subjectType", "subjectType=="),
+    ("subjectIdFilter", "subjectId=@"),
+    ("scopeType", "scopeType=="),
+    ("scopeId", "scopeId=="),
+    ("roleId", "roleId=="),
 ];
 
 impl Input for RulesQuery {
     fn describe(to: &mut Description) {
         ListQuery::describe(to);
-        for (name, field) in OLDER {
-            to.parameter(name, SchemaType::String, &format!("The same as filterBy={field}==…"));
+        for (name, condition) in OLDER {
+            to.parameter(name, SchemaType::String, &format!("The same as filterBy={condition}…"));
         }
-        to.parameter("includeDeleted", SchemaType::Boolean, "Taken and ignored");
-        to.parameter("clusterId", SchemaType::String, "Taken and ignored: there is one");
+        to.parameter("subjectIds", SchemaType::String, "Of these subjects, separated by commas");
+        to.parameter("lastUpdated", SchemaType::String, "Made or changed at this time or later");
+        to.parameter("includeDeleted", SchemaType::Boolean, "Changes nothing here");
+        to.parameter("clusterId", SchemaType::String, "Of this cluster; there is one");
     }
 }
 
@@ -204,21 +212,48 @@ impl<S: Sync> FromRequestParts<S> for RulesQuery {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
-        let mut pairs = Vec::new();
+        let (mut pairs, mut query) = (Vec::new(), Self::default());
         for (name, value) in parameters(&parts.uri)? {
-            match OLDER.iter().find(|(older, _)| *older == name) {
-                _ if matches!(name.as_str(), "includeDeleted" | "clusterId") => {}
-                Some(_) if value.contains(',') => {
-                    return Err(Fault::not_yet(format!("more than one value of {name}")));
+            match (name.as_str(), OLDER.iter().find(|(older, _)| *older == name)) {
+                ("includeDeleted", _) => drop(flag(&name, &value)?),
+                ("clusterId", _) => query.cluster = Some(value),
+                ("subjectIds", _) => {
+                    let more = value.split(',').map(str::to_owned);
+                    query.subjects.get_or_insert_default().extend(more);
                 }
-                Some((_, field)) => {
-                    pairs.push(("filterBy".to_owned(), format!("{field}=={value}")));
+                ("lastUpdated", _) => {
+                    let why = "is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z";
+                    let from = date(&value).ok_or_else(|| Fault::field(&name, why))?;
+                    query.updated_from = Some(from);
                 }
-                None => pairs.push((name, value)),
+                (_, Some(_)) if value.contains(',') => {
+                    return Err(Fault::field(&name, "is more than one value; send one"));
+                }
+                (_, Some((_, condition))) => {
+                    pairs.push(("filterBy".to_owned(), format!("{condition}{value}")));
+                }
+                (_, None) => pairs.push((name, value)),
             }
         }
-        Ok(Self(ListQuery::parse(&pairs)?))
+        Ok(Self { list: ListQuery::parse(&pairs)?, ..query })
     }
+}
+
+impl RulesQuery {
+    /// Whether a rule is one of those that the older parameters leave.
+    fn has(&self, rule: &Wire, server: &Shared) -> bool {
+        let is_own = |id: &String| *id == server.control.cluster().uuid.to_string();
+        self.subjects.as_ref().is_none_or(|any| any.contains(&rule.subject_id))
+            && self.updated_from.is_none_or(|from| rule.updated_at.0 >= from)
+            && self.cluster.as_ref().is_none_or(is_own)
+    }
+}
+
+/// The rules that the caller may see, of those that are asked for.
+fn asked_for(server: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, Fault> {
+    let mut all = seen(server, caller)?;
+    all.retain(|rule| query.has(rule, server));
+    Ok(all)
 }
 
 /// The rules that the caller may see.
@@ -257,17 +292,17 @@ fn page(
 async fn list(
     FromState(server): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-    RulesQuery(query): RulesQuery,
+    query: RulesQuery,
 ) -> Result<Json<GetAccessRules200Response>, Fault> {
-    Ok(Json(page(&server, &seen(&server, &caller)?, &query)?))
+    Ok(Json(page(&server, &asked_for(&server, &caller, &query)?, &query.list)?))
 }
 
 async fn count(
     FromState(server): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-    RulesQuery(query): RulesQuery,
+    query: RulesQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    query.count(seen(&server, &caller)?.iter(), server.now())
+    query.list.count(asked_for(&server, &caller, &query)?.iter(), server.now())
 }
 
 async fn own(

@@ -8,18 +8,21 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource, check_password, temporary_password};
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use units::Instant;
 
 use super::Shared;
 use crate::access::Where;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type};
+use crate::edge::{
+    Allowed, Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
+};
 use crate::identity::{AccessKey, Session, User, UserSecrets, Who, email};
 use crate::objects::Item;
-use crate::openapi::{Route, delete, get, post};
+use crate::openapi::{Description, Input, Route, delete, get, post};
 
 /// The routes of users.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -95,6 +98,40 @@ impl Row for User2 {
     }
 }
 
+/// A list query, with the older parameter of this family beside it.
+struct UsersQuery(ListQuery);
+
+/// What `filter` may be, and the condition it stands for.
+const OLDER: [(&str, &str); 2] =
+    [("runai.is_local:true", "type==local"), ("runai.is_local:false", "type==sso")];
+
+impl Input for UsersQuery {
+    fn describe(to: &mut Description) {
+        ListQuery::describe(to);
+        let allowed = Allowed::Word(&[OLDER[0].0, OLDER[1].0]);
+        to.parameter_of("filter", allowed.schema(), "The same as filterBy=type==local or sso");
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for UsersQuery {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let stands_for = |(name, value): (String, String)| {
+            if name != "filter" {
+                return Ok((name, value));
+            }
+            let found = OLDER.iter().find(|(word, _)| *word == value);
+            let words = OLDER.map(|(word, _)| word).join(" or ");
+            let why = || format!("`{}` is not allowed; {words}", units::shown(&value));
+            let (_, condition) = found.ok_or_else(|| Fault::field("filter", why()))?;
+            Ok(("filterBy".to_owned(), (*condition).to_owned()))
+        };
+        let pairs = parameters(&parts.uri)?.into_iter().map(stands_for);
+        Ok(Self(ListQuery::parse(&pairs.collect::<Result<Vec<_>, Fault>>()?)?))
+    }
+}
+
 fn users(server: &Shared) -> Result<Vec<User2>, Fault> {
     let logins = server.logins()?;
     Ok(server.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
@@ -102,7 +139,7 @@ fn users(server: &Shared) -> Result<Vec<User2>, Fault> {
 
 async fn list(
     FromState(server): FromState<Shared>,
-    query: ListQuery,
+    UsersQuery(query): UsersQuery,
 ) -> Result<Json<Vec<User2>>, Fault> {
     let all = users(&server)?;
     let (page, _) = query.page(query.matching(all.iter(), server.now())?);

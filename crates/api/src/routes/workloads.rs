@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::Shared;
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Fault, ListQuery, read_body};
+use crate::edge::{Body, Caller, Fault, Given, ListQuery, OrderedPage, Page, read_body};
 use crate::openapi::{Route, get, post};
 
 /// The routes of workloads of every type.
@@ -293,9 +293,9 @@ async fn log_page(
 async fn events(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<OrderedPage>,
 ) -> Result<Json<EventsPage>, Fault> {
-    let (events, next) = log_page(&state, &id, &query).await?;
+    let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::kubernetes_event(event, &context);
     Ok(Json(EventsPage { events: events.iter().map(one).collect(), next }))
@@ -304,9 +304,9 @@ async fn events(
 async fn history(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: ListQuery,
+    query: Given<Page>,
 ) -> Result<Json<HistoryPage>, Fault> {
-    let (events, next) = log_page(&state, &id, &query).await?;
+    let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::history(event, &context);
     Ok(Json(HistoryPage { records: events.iter().map(one).collect(), next }))

@@ -311,3 +311,27 @@ async fn a_wrong_query_or_id_is_refused() {
         refused(&server, ("GET", &format!("{COMPUTE}{path}"), &Value::Null), status, message).await;
     }
 }
+
+#[tokio::test]
+async fn the_history_of_a_claim_says_who_made_it_and_who_changed_it_last() {
+    let server = Server::with_teams().await;
+    let claim = json!({"path": "/b", "existingPvc": true, "claimName": "c"});
+    let id = keep(&server, "datasource/pvc", &of_tenant("data"), &claim).await;
+    let one = format!("/api/v1/asset/datasource/pvc/{id}");
+    let told = async |query: &str| -> (Vec<String>, Value) {
+        let page = server.get(&format!("{one}/history{query}")).await;
+        let message = |record: &Value| record["spec"]["event"]["message"].as_str().unwrap().into();
+        let records = page["records"].as_array().unwrap();
+        assert!(records.iter().all(|record| record["meta"]["type"] == "Event"), "{page}");
+        (records.iter().map(message).collect(), page["next"].clone())
+    };
+    assert_eq!(told("").await, (vec!["created by ada".to_owned()], Value::Null));
+    let change = json!({"meta": {"name": "data"}, "spec": claim}).to_string();
+    assert_eq!(server.raw("PUT", &one, &change).await.0, StatusCode::OK);
+    assert_eq!(told("?offset=1").await, (vec!["change 1, by ada".to_owned()], Value::Null));
+    assert_eq!(told("?limit=1").await, (vec!["created by ada".to_owned()], json!(1)));
+    let other = keep(&server, "datasource/nfs", &of_tenant("n"), &one_of_each()[2].2).await;
+    let path = format!("/api/v1/asset/datasource/pvc/{other}/history");
+    assert_eq!(server.raw("GET", &path, "").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(server.raw("GET", &format!("{one}/history?search=x"), "").await.0, 400);
+}

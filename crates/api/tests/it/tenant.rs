@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, program};
+use crate::people::{call, get, give, program, user};
 use crate::refusals::refused;
 use crate::server::{Server, bytes};
 
@@ -77,7 +77,7 @@ async fn what_is_not_served_says_what_to_use() {
         ("GET", "/api/v1/ai-applications", "applications made of several workloads"),
         ("POST", "/v1/k8s/clusters/1/projects", "use /api/v1/org-unit/projects"),
         ("PATCH", "/api/v1/apps/7", "use /api/v1/service-accounts"),
-        ("GET", "/api/v1/clusters/1/cluster-install-info", "there is nothing to install"),
+        ("GET", "/api/v2/policy/nim-services", "NIM services are submitted as inferences here"),
     ] {
         let message = format!("this operation is not served; {instead}");
         refused(&server, (method, path, &Value::Null), 501, &message).await;
@@ -127,4 +127,66 @@ async fn installers_name_the_server_as_it_was_asked() {
         assert_eq!(open(&server, &format!("{of}/{other}"), "gpu-box").await.0, 404, "{other}");
     }
     assert_eq!(open(&server, "/api/v1/cli-exposer/docs/manual", "gpu-box").await.0, 404);
+}
+
+#[tokio::test]
+async fn what_a_request_says_of_the_cluster_is_read() {
+    let server = Server::new().await;
+    let one = format!("/api/v1/clusters/{}", server.cluster_id());
+    for (method, path, code, says) in [
+        ("DELETE", format!("{one}?force=true"), 409, "cannot go on without"),
+        ("DELETE", format!("{one}?force=now"), 400, "force: `now`"),
+        ("GET", format!("{one}?verbosity=loud"), 400, "full or brief"),
+        ("GET", format!("{one}?colour=red"), 400, "unknown parameter `colour`"),
+        ("GET", format!("{one}/cluster-install-info?version=2.18"), 200, "nothing to install"),
+        (
+            "GET",
+            "/api/v1/clusters/x/cluster-install-info".to_owned(),
+            404,
+            "cluster x was not found",
+        ),
+        ("GET", "/api/v1/users?filter=colour:red".to_owned(), 400, "runai.is_local:true or"),
+    ] {
+        let (status, body) = server.raw(method, &path, "").await;
+        assert_eq!(status.as_u16(), code, "{path} {body}");
+        assert!(body.to_string().contains(says), "{path} {body}");
+    }
+    let file = format!("/v1/k8s/clusters/{}/installfile?format=yaml", server.cluster_id());
+    let answer = server.send(server.request("GET", &file).body(Body::empty()).unwrap()).await;
+    let text = bytes(answer).await;
+    assert_eq!(text, "# nothing to install: this server is the cluster `local`\n");
+}
+
+#[tokio::test]
+async fn people_and_rules_are_found_by_the_older_parameters() {
+    let server = Server::with_teams().await;
+    let (bot, _, _) = program(&server, "bot").await;
+    user(&server, "ann@x.org").await;
+    for subject in [&bot, "ann@x.org"] {
+        give(&server, subject, 9, ("project", "1")).await;
+    }
+    let found = async |query: &str| {
+        let page = server.get(&format!("/api/v1/authorization/access-rules?{query}")).await;
+        page["accessRules"].as_array().unwrap().len()
+    };
+    let cluster = server.cluster_id();
+    for (query, want) in [
+        (format!("subjectIds={bot},ann@x.org"), 2),
+        ("subjectIds=ann@x.org".to_owned(), 1),
+        ("subjectIdFilter=x.org".to_owned(), 1),
+        ("subjectType=user&lastUpdated=2026-01-01".to_owned(), 1),
+        ("lastUpdated=2099-01-01T00:00:00Z".to_owned(), 0),
+        (format!("clusterId={cluster}&roleId=9"), 2),
+        ("clusterId=another".to_owned(), 0),
+    ] {
+        assert_eq!(found(&query).await, want, "{query}");
+    }
+    for query in ["lastUpdated=soon", "includeDeleted=maybe", "roleId=8,9"] {
+        let path = format!("/api/v1/authorization/access-rules?{query}");
+        assert_eq!(server.raw("GET", &path, "").await.0, 400, "{query}");
+    }
+    for (filter, want) in [("true", 1), ("false", 0)] {
+        let users = server.get(&format!("/api/v1/users?filter=runai.is_local:{filter}")).await;
+        assert_eq!(users.as_array().unwrap().len(), want, "{users}");
+    }
 }
