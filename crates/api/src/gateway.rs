@@ -125,11 +125,7 @@ fn find(
     name: &str,
     caller: Option<&Caller>,
 ) -> Result<Arc<WorkloadView>, Fault> {
-    let view = server.control.view();
-    let is_it = |one: &&Arc<WorkloadView>| {
-        one.project_name == project && one.spec.name == name && one.spec.serving.is_some()
-    };
-    view.workloads.values().find(is_it).cloned().ok_or_else(|| {
+    server.control.view().inference(project, name).cloned().ok_or_else(|| {
         let name = format!("{}/{}", units::shown(project), units::shown(name));
         caller.map_or_else(needs_a_token, |_| Fault::no_such("inference", &name))
     })

@@ -21,7 +21,7 @@ use crate::view::PoolView;
 use crate::{Edit, Error, admission, persist};
 
 /// What pools are called in the database and the audit log.
-const KIND: &str = "node-pool";
+pub(crate) const KIND: &str = "node-pool";
 /// Labels that nodes were given while the server ran; an object for each node.
 const LABELS: &str = "node";
 /// Id of the pool of nodes that are in no other.

@@ -1,6 +1,7 @@
 //! From the state to what is written and what is shown. Owns: emptying the [`Outbox`] into
 //! changes, and building views; unchanged views are shared with the ones before.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ use crate::view::{
     Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
     Standing, View, WorkloadView,
 };
+
+/// Departments and projects, by id.
+type OrgViews = (BTreeMap<u64, Arc<OrgUnit>>, BTreeMap<u64, Arc<ProjectView>>);
 
 /// A batch, ready to be written, shown and acted on, in this order.
 #[derive(Debug)]
@@ -148,6 +152,8 @@ impl State {
             if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
         let mut revisions =
             if outbox.everything { BTreeMap::new() } else { before.revisions.clone() };
+        let mut inferences =
+            if outbox.everything { Arc::default() } else { before.inferences.clone() };
         // What is seen of a revision is seen of its inference too.
         let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
         let changed: BTreeSet<Uuid> = changed.flat_map(|id| [*id, self.head_of(*id)]).collect();
@@ -158,38 +164,77 @@ impl State {
                         None => &mut workloads,
                         Some(_) => &mut revisions,
                     };
-                    shelf.insert(*id, Arc::new(self.workload_view(workload)));
+                    let fresh = Arc::new(self.workload_view(workload));
+                    let before = shelf.insert(*id, fresh.clone());
+                    call_inference(&mut inferences, before.as_deref(), Some(&fresh));
                 }
                 None => {
-                    workloads.remove(id);
+                    let before = workloads.remove(id);
                     revisions.remove(id);
+                    call_inference(&mut inferences, before.as_deref(), None);
                 }
             }
         }
-        let projects = self.projects.values().map(|project| {
-            let fresh = self.project_view(project);
-            (project.unit.id, shared(before.projects.get(&project.unit.id), fresh))
-        });
-        let by_department = self.projects_by_department();
-        let departments = self.departments.values().map(|department| {
-            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
-            let fresh = self.department_view(department, mine);
-            (department.unit.id, shared(before.departments.get(&department.unit.id), fresh))
-        });
+        let (departments, projects) = self.org_views(before, outbox.says_other_of_org());
         let nodes = self.nodes.values().enumerate();
         let nodes = nodes
             .filter_map(|(at, node)| Some(shared(before.nodes.get(at), self.node_view(node)?)));
         View {
             event_seq: self.last_event_seq,
-            departments: departments.collect(),
-            projects: projects.collect(),
+            departments,
+            projects,
             workloads,
             revisions,
+            inferences,
             objects: self.objects.clone(),
             nodes: nodes.collect(),
             pools: self.pool_views(before),
             capacity: self.cluster.capacity(),
         }
+    }
+
+    /// Departments and projects. As long as nothing else is said of them, those that stand as they
+    /// stood are not built anew: there may be many, in many pools.
+    fn org_views(&self, before: &View, anew: bool) -> OrgViews {
+        let same = |unit: &OrgUnit, queue| !anew && self.stands_as(unit, queue);
+        let project = |project: &Project| {
+            let shown = before.projects.get(&project.unit.id);
+            match shown.filter(|shown| same(&shown.unit, project.queue)) {
+                Some(shown) => {
+                    debug_assert_eq!(**shown, self.project_view(project));
+                    shown.clone()
+                }
+                None => shared(shown, self.project_view(project)),
+            }
+        };
+        let by_department = LazyCell::new(|| self.projects_by_department());
+        let fresh = |own: &Department| {
+            let mine = by_department.get(&own.unit.id).map_or(&[][..], Vec::as_slice);
+            self.department_view(own, mine)
+        };
+        let department = |own: &Department| {
+            let shown = before.departments.get(&own.unit.id);
+            match shown.filter(|shown| same(shown, own.queue)) {
+                Some(shown) => {
+                    debug_assert_eq!(**shown, fresh(own));
+                    shown.clone()
+                }
+                None => shared(shown, fresh(own)),
+            }
+        };
+        let departments = self.departments.values().map(|own| (own.unit.id, department(own)));
+        let projects = self.projects.values().map(|own| (own.unit.id, project(own)));
+        (departments.collect(), projects.collect())
+    }
+
+    /// Whether what a queue holds and may hold is what is shown.
+    fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
+        let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
+            self.standing_of(self.cluster.queue_in(queue, pool.model)) == shown.standing
+        };
+        self.pools.len() == shown.pools.len()
+            && self.standing(queue) == shown.standing
+            && self.pools.iter().zip(&shown.pools).all(in_pool)
     }
 
     /// Given its projects: looking for them for each department would take squares.
@@ -399,6 +444,24 @@ impl State {
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
         }
+    }
+}
+
+/// Keeps the names of inferences as they are shown.
+fn call_inference(
+    inferences: &mut Arc<BTreeMap<(String, String), Uuid>>,
+    before: Option<&WorkloadView>,
+    now: Option<&WorkloadView>,
+) {
+    let name = |view: &WorkloadView| {
+        let named = (view.project_name.clone(), view.spec.name.clone());
+        view.spec.has_revisions().then_some((named, view.id))
+    };
+    let (before, now) = (before.and_then(name), now.and_then(name));
+    if before != now {
+        let inferences = Arc::make_mut(inferences);
+        before.map(|(name, _)| inferences.remove(&name));
+        inferences.extend(now);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::command::{ShareChange, WorkloadSpec};
 use crate::limits::Limit;
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
-use crate::pools::Pool;
+use crate::pools::{self, Pool};
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
@@ -224,6 +224,19 @@ pub(crate) struct Outbox {
     pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
     /// What to ask of the engine, in order.
     pub(crate) actions: Vec<Action>,
+}
+
+impl Outbox {
+    /// Whether anything else is said of departments, projects or node pools than before; what they
+    /// hold is not said.
+    pub(crate) fn says_other_of_org(&self) -> bool {
+        let says = |change: &Change| match change {
+            Change::Project(_) | Change::Department(_) => true,
+            Change::Object(object) => object.kind == pools::KIND,
+            _ => false,
+        };
+        self.everything || self.changes.iter().any(says)
+    }
 }
 
 /// Everything the dispatcher knows.

@@ -20,6 +20,8 @@ pub struct View {
     pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
     pub revisions: BTreeMap<Uuid, Arc<WorkloadView>>,
+    /// Inferences by the name of their project and their own: every request to one is by these.
+    pub inferences: Arc<BTreeMap<(String, String), Uuid>>,
     /// What the scheduler does not need: users, rules, assets, ….
     pub objects: crate::Objects,
     /// Nodes in their order.
@@ -28,6 +30,15 @@ pub struct View {
     pub pools: Vec<Arc<PoolView>>,
     /// How the cluster is used as a whole.
     pub capacity: Resources,
+}
+
+impl View {
+    /// The inference of this name in the project of that name.
+    #[must_use]
+    pub fn inference(&self, project: &str, name: &str) -> Option<&Arc<WorkloadView>> {
+        let id = self.inferences.get(&(project.to_owned(), name.to_owned()))?;
+        self.workloads.get(id)
+    }
 }
 
 /// A department and how it stands, or what a project has in common with one.

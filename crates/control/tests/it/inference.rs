@@ -352,3 +352,31 @@ async fn the_quota_holds_for_replicas() {
     };
     w.until("the inference shows what its revision does", is_told).await;
 }
+
+#[tokio::test]
+async fn an_inference_is_found_by_the_names_it_has_now() {
+    let mut w = World::new(nodes(1, 1), &[1, 1]).await;
+    w.submit(1, inference("svc", 0, 0, 1)).await;
+    w.submit(2, inference("svc", 0, 0, 1)).await;
+    w.submit(1, training("t", 0)).await;
+    let project = |w: &World, id| w.handle.view().projects[&id].unit.name.clone();
+    let found = |w: &World, id: u64, name: &str| {
+        let found = w.handle.view().inference(&project(w, id), name).cloned();
+        found.map(|found| (found.project_id, found.project_name.clone()))
+    };
+    assert_eq!(found(&w, 2, "svc"), Some((2, project(&w, 2))));
+    assert_eq!(found(&w, 1, "t"), None, "it is a training");
+    let (before, renamed) = (project(&w, 1), Some("other".to_owned()));
+    let change = control::OrgChange { name: renamed, ..Default::default() };
+    w.handle.update_project("ann", 1, change).await.unwrap();
+    assert_eq!(found(&w, 1, "svc"), Some((1, "other".to_owned())));
+    assert_eq!(w.handle.view().inference(&before, "svc"), None);
+    w.restart().await;
+    assert_eq!(found(&w, 1, "svc"), Some((1, "other".to_owned())));
+    w.handle
+        .delete_workload("ann", w.handle.view().inference("other", "svc").unwrap().id)
+        .await
+        .unwrap();
+    w.until("it is gone", |view| view.inference("other", "svc").is_none()).await;
+    assert!(found(&w, 2, "svc").is_some());
+}
