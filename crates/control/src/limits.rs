@@ -5,13 +5,13 @@
 //! begin it anew, being evicted or suspended does. Idle time counts from the first look at which none
 //! of its GPUs computed, and any use begins it anew (`meter/idle`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::meter::LOOK_EVERY_MS;
+use crate::meter::{IdleSince, LOOK_EVERY_MS};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::{News, Project, State, Workload};
 use crate::view::Rules;
@@ -79,6 +79,37 @@ impl Limited {
     }
 }
 
+/// When limits have something to do, by workload. It is kept from one batch to the next: few
+/// workloads change in one.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    at: BTreeMap<Uuid, Instant>,
+    order: BTreeSet<(Instant, Uuid)>,
+    /// The look at the GPUs that it was made with.
+    idle: IdleSince,
+}
+
+impl Planned {
+    /// The first time of all.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.order.first().map(|(at, _)| *at)
+    }
+
+    fn due(&self, now: Instant) -> impl Iterator<Item = Uuid> {
+        self.order.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| *id)
+    }
+
+    fn set(&mut self, id: Uuid, next: Option<Instant>) {
+        if let Some(at) = self.at.remove(&id) {
+            self.order.remove(&(at, id));
+        }
+        if let Some(at) = next {
+            self.at.insert(id, at);
+            self.order.insert((at, id));
+        }
+    }
+}
+
 impl State {
     /// The rules of a project and of its department.
     pub(crate) fn effective_rules(&self, project: &Project) -> Rules {
@@ -86,16 +117,14 @@ impl State {
         project.unit.rules.and(department.map(|found| found.unit.rules).unwrap_or_default())
     }
 
-    /// Everything that holds places and has a limit. Costs nothing where there are no rules.
-    fn limited(&self) -> Vec<Limited> {
-        let any = self.projects.values().any(|one| one.unit.rules != Rules::default())
-            || self.departments.values().any(|one| one.unit.rules != Rules::default());
-        let running = self.by_model.values().filter(|_| any);
-        running.filter_map(|id| self.limits_of(*id)).flatten().flatten().collect()
+    /// The limits of a workload that holds places.
+    fn limits_of(&self, id: Uuid) -> impl Iterator<Item = Limited> {
+        self.both_limits_of(id).into_iter().flatten().flatten()
     }
 
-    fn limits_of(&self, id: Uuid) -> Option<[Option<Limited>; 2]> {
-        let workload = self.workloads.get(&id).filter(|workload| workload.phase.holds())?;
+    fn both_limits_of(&self, id: Uuid) -> Option<[Option<Limited>; 2]> {
+        let holds = |workload: &&Workload| workload.model.is_some() && workload.phase.holds();
+        let workload = self.workloads.get(&id).filter(holds)?;
         let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
@@ -120,12 +149,42 @@ impl State {
 
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
-        let limited = self.limited();
-        self.limit_at = limited.iter().map(Limited::next).min();
-        if !self.warned.is_empty() {
-            let told = limited.into_iter().filter(|one| one.told_at.is_some());
-            let told: BTreeSet<_> = told.map(|one| (one.id, one.by)).collect();
-            self.warned.retain(|key, _| told.contains(key));
+        let anew = self.outbox.says_other_of_org() || self.limits.idle != self.idle;
+        let ids: BTreeSet<Uuid> = if anew {
+            let running = self.by_model.values().filter(|_| self.has_rules());
+            running.chain(self.limits.at.keys()).copied().collect()
+        } else {
+            let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());
+            let told = self.warned.keys().map(|(id, _)| id);
+            changed.chain(told).copied().chain(self.limits.due(self.now)).collect()
+        };
+        for id in ids {
+            let next = self.limits_of(id).map(|one| one.next()).min();
+            self.limits.set(id, next);
+        }
+        self.limits.idle = self.idle.clone();
+        let is_told = |(id, by): &(Uuid, Limit)| {
+            self.limits_of(*id).any(|one| one.by == *by && one.told_at.is_some())
+        };
+        let over: Vec<_> = self.warned.keys().filter(|key| !is_told(key)).copied().collect();
+        for key in over {
+            self.warned.remove(&key);
+        }
+        debug_assert!(self.by_model.values().all(|id| self.is_planned(*id)));
+    }
+
+    /// Whether anybody's workloads have limits.
+    fn has_rules(&self) -> bool {
+        self.projects.values().any(|one| one.unit.rules != Rules::default())
+            || self.departments.values().any(|one| one.unit.rules != Rules::default())
+    }
+
+    /// Whether nothing is to be done to a workload before it is planned.
+    fn is_planned(&self, id: Uuid) -> bool {
+        let next = self.limits_of(id).map(|one| one.next()).min();
+        match (self.limits.at.get(&id), next) {
+            (Some(planned), Some(next)) => *planned <= next,
+            (planned, next) => planned.is_none() && next.is_none(),
         }
     }
 
@@ -133,10 +192,9 @@ impl State {
     pub(crate) fn enforce_limits(&mut self) {
         self.take_back_notices();
         let now = self.now;
-        if self.limit_at.is_none_or(|at| at > now) {
-            return;
-        }
-        for mut one in self.limited().into_iter().filter(|one| one.next() <= now) {
+        let due = self.limits.due(now).flat_map(|id| self.limits_of(id));
+        let due: Vec<Limited> = due.filter(|one| one.next() <= now).collect();
+        for mut one in due {
             let (limit, code) = (seconds(one.limit_ms), one.by.code());
             let (near, over, what) = one.by.words();
             if one.told_at.is_none() {

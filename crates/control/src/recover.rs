@@ -9,6 +9,7 @@ use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
 use crate::ending::BACK_OFF_MS_MAX;
+use crate::limits::Planned;
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
@@ -47,7 +48,7 @@ impl State {
             allocations: BTreeMap::new(),
             warned: BTreeMap::new(),
             idle: IdleSince::default(),
-            limit_at: None,
+            limits: Planned::default(),
             wake_at: None,
             halted: false,
             last_department_id: snapshot.last_department_id,

@@ -11,7 +11,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{ShareChange, WorkloadSpec};
-use crate::limits::Limit;
+use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
@@ -281,8 +281,8 @@ pub(crate) struct State {
     pub(crate) warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
     /// Since when workloads that may not be idle for ever have been, as far as it is measured.
     pub(crate) idle: IdleSince,
-    /// When the next limit in time has something to do.
-    pub(crate) limit_at: Option<Instant>,
+    /// When limits in time have something to do.
+    pub(crate) limits: Planned,
     /// When the scheduler wants to look again.
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
@@ -298,7 +298,7 @@ pub(crate) struct State {
 impl State {
     /// The next time anything is to be done without being asked.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let timers = self.wake_at.into_iter().chain(self.limit_at);
+        let timers = self.wake_at.into_iter().chain(self.limits.first());
         timers.chain(self.restarting.values().copied()).min()
     }
 
