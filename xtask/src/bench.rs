@@ -18,6 +18,7 @@ use server::Server;
 
 const SUBMITS: usize = 200;
 const STARTS: usize = 20;
+const CONTAINERS: usize = 20;
 const WORKLOADS: usize = 1000;
 /// Room for every submit to run at once, so that the latency is that of the way, not of a queue.
 const NODES: &str = "8x32x16GiB";
@@ -35,6 +36,7 @@ pub(crate) fn run(binaries: &Path) -> Result<()> {
     let elastane = elastane.canonicalize()?;
     starts(&elastane)?;
     submits(&elastane)?;
+    containers(&elastane)?;
     memory(&elastane)?;
     load::run(&elastane)?;
     sizes(binaries)
@@ -107,14 +109,43 @@ fn submits(elastane: &Path) -> Result<()> {
     line("submit to running, p99", percentile(&mut latencies, 99), "ms", None)
 }
 
+/// The quickstart, which needs no image from elsewhere.
+fn containers(elastane: &Path) -> Result<()> {
+    let mut server = Server::new(elastane, NODES)?.with_containers();
+    if let Err(error) = server.start() {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "submit to running, containers: left out, as there is no Docker ({error})")?;
+        return Ok(());
+    }
+    let project = server.create_project(CONTAINERS)?;
+    let mut latencies = Vec::new();
+    for index in 0..CONTAINERS {
+        let since = Instant::now();
+        let id = submit_image(&mut server, &project, index, "gcr.io/run-ai-demo/quickstart", None)?;
+        await_running(&mut server, &id)?;
+        latencies.push(milliseconds(since));
+    }
+    line("submit to running, containers, p50", percentile(&mut latencies, 50), "ms", None)
+}
+
 fn submit(server: &mut Server, project: &str, index: usize) -> Result<String> {
+    submit_image(server, project, index, "ubuntu", Some("sleep infinity"))
+}
+
+fn submit_image(
+    server: &mut Server,
+    project: &str,
+    index: usize,
+    image: &str,
+    command: Option<&str>,
+) -> Result<String> {
     let body = json!({
         "name": format!("bench-{index}"),
         "projectId": project,
         "clusterId": server.cluster_id()?,
         "spec": {
-            "image": "ubuntu",
-            "command": "sleep infinity",
+            "image": image,
+            "command": command,
             "compute": { "gpuDevicesRequest": 1, "cpuCoreRequest": 0.001, "cpuMemoryRequest": "1M" },
         },
     });

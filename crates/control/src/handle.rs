@@ -393,6 +393,12 @@ impl Handle {
         self.shared.engine.shell(key).await.map_err(from_engine)
     }
 
+    /// Where the ports of a run are reached from this machine; none while that is not known.
+    #[must_use]
+    pub fn address(&self, pod: Uuid, generation: u32) -> Option<std::net::IpAddr> {
+        self.shared.engine.address(RunKey { pod, generation })
+    }
+
     /// Reads the event log.
     ///
     /// # Errors

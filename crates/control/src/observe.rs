@@ -226,7 +226,8 @@ pub(crate) fn in_words(exit: &Exit) -> String {
         Exit::CannotRun(why) => format!("could not be started: {why}"),
         Exit::OutOfMemory => "out of memory: killed because it had more than its limit".to_owned(),
         Exit::Lost => {
-            "lost: its supervisor is gone (a crash or a reboot of the machine)".to_owned()
+            "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)"
+                .to_owned()
         }
     }
 }

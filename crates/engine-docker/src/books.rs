@@ -2,6 +2,7 @@
 //! news, and the turns of verbs. Refuses to know: where states come from.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::{Observation, RunKey, RunState};
@@ -21,6 +22,15 @@ pub(crate) struct Known {
     pub(crate) state: RunState,
     /// Whether it has a container: one that is not there any more is lost.
     pub(crate) has_container: bool,
+    /// Where its ports are reached.
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// One that has only been asked for.
+impl Default for Known {
+    fn default() -> Self {
+        Self { state: RunState::Starting, has_container: false, address: None }
+    }
 }
 
 /// None of these locks is held while anything can panic half-way through a change.
@@ -82,6 +92,12 @@ impl Books {
         }
     }
 
+    pub(crate) fn is_at(&self, key: RunKey, address: Option<IpAddr>) {
+        if let Some(known) = open(&self.runs).get_mut(&key) {
+            known.address = address.or(known.address);
+        }
+    }
+
     pub(crate) fn forget(&self, key: RunKey) {
         open(&self.runs).remove(&key);
     }
@@ -116,7 +132,7 @@ mod tests {
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };
         books.report(key, runs.clone());
         assert!(told.try_recv().is_err(), "of a run that is not known nothing is told");
-        books.know(key, Known { state: RunState::Starting, has_container: true });
+        books.know(key, Known { has_container: true, ..Known::default() });
         for state in
             [runs.clone(), runs.clone(), RunState::Starting, ended(3), ended(4), runs.clone()]
         {

@@ -42,6 +42,14 @@ pub(crate) fn archive(spec: &RunSpec, open: bool) -> Result<Option<Vec<u8>>, Err
     Ok(Some(archive))
 }
 
+/// The archive of a file system with nothing in it but a place for what is passing.
+pub(crate) fn empty_root() -> Result<Vec<u8>, Error> {
+    let mut archive = Vec::new();
+    push(&mut archive, Path::new("tmp"), FOLDER, 0o1777, b"")?;
+    archive.resize(archive.len() + 2 * BLOCK, 0);
+    Ok(archive)
+}
+
 /// Adds a file or folder (POSIX.1-1988, which everybody reads).
 fn push(
     archive: &mut Vec<u8>,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::{chain, failed, status};
 
 /// Progress is told no more often.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+const TELL_EVERY: Duration = Duration::from_secs(10);
 /// Before a registry that did not answer is asked again; after the last it is given up.
 const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
@@ -95,8 +95,15 @@ async fn pull_once(
 
 /// Whether asking again would change nothing.
 fn is_final(fault: &Fault, why: &str) -> bool {
-    let refused =
-        ["not found", "unknown", "does not exist", "denied", "unauthorized", "invalid reference"];
+    let refused = [
+        "not found",
+        "manifest unknown",
+        "name unknown",
+        "does not exist",
+        "denied",
+        "unauthorized",
+        "invalid reference",
+    ];
     matches!(status(fault), Some(400 | 401 | 403 | 404))
         || refused.iter().any(|word| why.contains(word))
 }

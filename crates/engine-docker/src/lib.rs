@@ -22,6 +22,7 @@ mod look;
 mod measure;
 mod network;
 mod open;
+mod program;
 mod session;
 mod start;
 #[cfg(feature = "testing")]
@@ -31,6 +32,7 @@ mod watch;
 
 pub use daemon::Daemon;
 pub use open::{DockerEngine, Options};
+pub use program::Program;
 
 use std::io;
 

@@ -1,6 +1,8 @@
 //! What an inspected container says of its run. Owns: telling ends apart. Pure, but for the last line of
 //! a container whose program could not be started.
 
+use std::net::IpAddr;
+
 use bollard::models::{
     ContainerInspectResponse, ContainerState, ContainerStateStatusEnum as Status,
 };
@@ -22,6 +24,8 @@ pub(crate) struct Look {
     pub(crate) state: RunState,
     /// When its main process started, if it ever did.
     pub(crate) started_at: Option<Instant>,
+    /// Where its ports are reached from this machine.
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// Reads what the daemon says. `now` stands in for what it does not say.
@@ -49,7 +53,17 @@ pub(crate) fn look(container: &ContainerInspectResponse, facts: &Facts, now: Ins
             _ => ended(exit(code)),
         },
     };
-    Look { state: seen, started_at }
+    Look { state: seen, started_at, address: address(container) }
+}
+
+/// Where a container is reached from its machine.
+pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
+    let host = container.host_config.as_ref()?;
+    if host.network_mode.as_deref() == Some("host") {
+        return Some(IpAddr::from([127, 0, 0, 1]));
+    }
+    let networks = container.network_settings.as_ref()?.networks.as_ref()?;
+    networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
 /// Whether it lived when the daemon's predecessor ended, and ended after that.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bollard::models::ContainerInspectResponse;
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
-use engine::{Error, Observation, RunKey, RunState};
+use engine::image::plain_name;
+use engine::{Error, Observation, RunKey, RunSpec, RunState};
 use tokio::sync::{Mutex as Gate, mpsc, oneshot};
 use tokio::task::JoinSet;
 use units::Instant;
@@ -15,6 +16,7 @@ use crate::books::{Books, Known};
 use crate::container::{self, OWNER_LABEL, RUN_LABEL};
 use crate::daemon::{Daemon, Facts};
 use crate::look::{Look, look};
+use crate::program::Program;
 use crate::{failed, status, unless, watch};
 
 /// What the engine needs to know.
@@ -25,6 +27,9 @@ pub struct Options {
     pub state_dir: PathBuf,
     /// The daemon.
     pub daemon: Daemon,
+    /// Programs that stand for images, by their plain names ([`engine::image::plain_name`]), where no
+    /// command is given.
+    pub programs: BTreeMap<String, Program>,
 }
 
 /// The engine for containers. Dropping it leaves every container running.
@@ -43,6 +48,7 @@ pub(crate) struct Shared {
     /// Whose the containers are.
     pub(crate) owner: String,
     pub(crate) books: Books,
+    programs: BTreeMap<String, Program>,
     /// Held while networks are made, filled or taken away: one that is empty now must not go before
     /// the container that is being made is in it.
     pub(crate) networks: Gate<()>,
@@ -61,13 +67,14 @@ impl DockerEngine {
     /// # Errors
     /// The daemon does not answer.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, daemon } = options;
+        let Options { state_dir, daemon, programs } = options;
         let (events, observations) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             daemon,
             owner: state_dir.display().to_string(),
             books: Books::new(events),
+            programs,
             networks: Gate::default(),
             pulling: Mutex::default(),
             gpus: std::sync::OnceLock::new(),
@@ -99,13 +106,20 @@ async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
     if look.state == RunState::Starting {
         return shared.remove_container(key).await;
     }
-    shared.books.know(key, Known { state: look.state, has_container: true });
+    let Look { state, address, .. } = look;
+    shared.books.know(key, Known { state, has_container: true, address });
     Ok(())
 }
 
 impl Shared {
     pub(crate) fn facts(&self) -> Facts {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The program that stands for a run's image, if one does.
+    pub(crate) fn program(&self, spec: &RunSpec) -> Option<&Program> {
+        let own = spec.command.as_ref().is_some_and(|words| !words.is_empty());
+        self.programs.get(plain_name(&spec.image)).filter(|_| !own)
     }
 
     /// Runs a task for as long as the engine lives.

@@ -2,7 +2,6 @@
 //! know: who it is, and over what it comes.
 
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +22,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
+use crate::look::address;
 use crate::open::Shared;
 use crate::{container, failed};
 
@@ -176,16 +176,6 @@ pub(crate) async fn connect(
         Ok(Err(error)) => Err(refused(error)),
         Err(_elapsed) => Err(refused(io::ErrorKind::TimedOut.into())),
     }
-}
-
-/// Where a container is reached from its machine.
-pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
-    let host = container.host_config.as_ref()?;
-    if host.network_mode.as_deref() == Some("host") {
-        return Some(IpAddr::from([127, 0, 0, 1]));
-    }
-    let networks = container.network_settings.as_ref()?.networks.as_ref()?;
-    networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
 async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectResponse, Error> {

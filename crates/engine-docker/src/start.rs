@@ -12,7 +12,7 @@ use crate::books::Known;
 use crate::container;
 use crate::look::plain;
 use crate::open::{Shared, now};
-use crate::{failed, files, image, network, status, watch};
+use crate::{failed, files, image, network, program, status, watch};
 
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
@@ -25,8 +25,15 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         return Ok(());
     }
     container::check(&spec, &shared.facts())?;
-    let found = image::find(&shared.daemon.docker, &spec.image).await?;
-    let found = found.filter(|_| spec.container.pull != PullPolicy::Always);
+    let found = match shared.program(&spec) {
+        Some(_) => {
+            program::prepare(&shared.daemon).await?;
+            Some(true)
+        }
+        None => image::find(&shared.daemon.docker, &spec.image)
+            .await?
+            .filter(|_| spec.container.pull != PullPolicy::Always),
+    };
     if found.is_none() && spec.container.pull == PullPolicy::Never {
         return Err(Error::Invalid(format!(
             "image `{}` is not on this machine, and imagePullPolicy Never says not to pull it",
@@ -34,7 +41,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         )));
     }
     if let Some(as_root) = found {
-        shared.books.know(key, Known { state: RunState::Starting, has_container: false });
+        shared.books.know(key, Known::default());
         let launched = launch(shared, &spec, as_root).await;
         if launched.is_err() {
             undo(shared, &spec).await;
@@ -42,7 +49,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         return launched;
     }
     let state = RunState::Preparing(format!("pulling image `{}`", spec.image));
-    shared.books.know(key, Known { state: RunState::Starting, has_container: false });
+    shared.books.know(key, Known::default());
     shared.books.report(key, state);
     let (running, cancelled) = oneshot::channel();
     shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
@@ -137,7 +144,10 @@ async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Er
         )));
     }
     let archive = files::archive(spec, !as_root)?;
-    let body = container::body(spec, &shared.owner, &network, &facts)?;
+    let mut body = container::body(spec, &shared.owner, &network, &facts)?;
+    if let Some(program) = shared.program(spec) {
+        program.stand_in(&mut body, spec);
+    }
     let alone = match spec.gang {
         Some(_) => None,
         None => Some(shared.networks.lock().await),

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use bollard::query_parameters::CreateImageOptionsBuilder;
+use bollard::query_parameters::{CreateImageOptionsBuilder, ListContainersOptions};
 use futures_util::TryStreamExt as _;
 use rustix::process::Pid;
 
@@ -160,6 +160,21 @@ impl DockerServer {
             }
             let _absent = fs::remove_file(self.dir.join(file));
         }
+    }
+
+    /// The ids of the containers that run, in order.
+    ///
+    /// # Panics
+    /// It does not answer.
+    #[must_use]
+    pub fn containers(&self) -> Vec<String> {
+        let found = block_on(async {
+            let daemon = Daemon::at(&self.socket()).await.unwrap();
+            daemon.docker.list_containers(None::<ListContainersOptions>).await.unwrap()
+        });
+        let mut ids: Vec<_> = found.into_iter().filter_map(|container| container.id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     fn pid(&self, file: &str) -> Option<Pid> {

@@ -2,6 +2,7 @@
 //! crash between any two.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,10 @@ impl Engine for DockerEngine {
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
         container::check(spec, &self.shared.facts())
+    }
+
+    fn address(&self, key: RunKey) -> Option<IpAddr> {
+        self.shared.books.get(key)?.address
     }
 
     async fn list(&self) -> Result<Vec<Observation>, Error> {
@@ -135,7 +140,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         return watch::refresh(shared, key).await;
     };
     if shared.books.state(key).is_none() {
-        shared.books.know(key, Known { state: RunState::Starting, has_container: true });
+        shared.books.know(key, Known { has_container: true, ..Known::default() });
     }
     match look.state {
         RunState::Starting | RunState::Preparing(_) => {
@@ -183,16 +188,16 @@ async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error>
 
 async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let found = shared.look(key).await?;
-    let state = match &found {
-        Some((_, look)) => Some(look.state.clone()),
-        None => shared.books.state(key),
+    let known = shared.books.state(key);
+    let seen = found.as_ref().map(|(_, look)| &look.state);
+    let over = match (&known, seen) {
+        (None, None) => return Ok(()),
+        // Made and never started; nobody is about to, as this has the turn.
+        (None, Some(RunState::Starting)) => true,
+        (known, seen) => [known.as_ref(), seen].into_iter().flatten().any(has_ended),
     };
-    match state {
-        None => return Ok(()),
-        Some(RunState::Exited { .. }) => {}
-        // Never started; nobody is about to, as this has the turn.
-        Some(RunState::Starting) if shared.books.state(key).is_none() => {}
-        Some(_) => return Err(Error::StillRunning(key)),
+    if !over {
+        return Err(Error::StillRunning(key));
     }
     shared.books.forget(key);
     let Some((container, _)) = found else { return Ok(()) };

@@ -305,3 +305,11 @@ async fn a_port_is_reached_inside_and_published_outside() {
     let outside = ports["8080/tcp"].as_ref().expect("published")[0].clone();
     assert_eq!(outside.host_ip.as_deref(), Some("127.0.0.1"));
 }
+
+#[tokio::test]
+async fn a_program_of_this_machine_stands_for_an_image_that_cannot_be_pulled() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let image = "docker.io/library/lister:2".to_owned();
+    let said = printed(&bench, RunSpec { image, command: None, ..bench.script("") }).await;
+    assert!(said.contains("a_program_of_this_machine_stands_for_an_image"), "{said}");
+}

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use engine::image::{QUICKSTARTS, plain_name};
 use engine::{Error, RunSpec};
 
 /// What an image brings along.
@@ -20,8 +21,6 @@ pub struct Image {
 #[derive(Debug, Clone)]
 pub struct ImageTable(BTreeMap<String, Image>);
 
-/// The quickstart's names in the published guides.
-const QUICKSTARTS: [&str; 2] = ["gcr.io/run-ai-demo/quickstart", "runai.jfrog.io/demo/quickstart"];
 /// Images that are used as an environment to run a given command in. Started without one and
 /// without a terminal, their shell finds no input and ends well at once, here as in a container.
 const SHELLS: [&str; 9] =
@@ -35,15 +34,16 @@ impl ImageTable {
         let quickstart =
             Image { entrypoint: vec![binary, "quickstart-workload".into()], default_args: vec![] };
         let shell = Image { entrypoint: vec![], default_args: vec!["/bin/sh".into()] };
-        let quickstarts = QUICKSTARTS.iter().map(|name| (normal(name), quickstart.clone()));
-        let shells = SHELLS.iter().map(|name| (normal(name), shell.clone()));
+        let quickstarts =
+            QUICKSTARTS.iter().map(|name| (plain_name(name).to_owned(), quickstart.clone()));
+        let shells = SHELLS.iter().map(|name| (plain_name(name).to_owned(), shell.clone()));
         Self(quickstarts.chain(shells).collect())
     }
 
     /// Adds an image, or replaces what a name stands for.
     #[must_use]
     pub fn with(mut self, name: &str, image: Image) -> Self {
-        self.0.insert(normal(name), image);
+        self.0.insert(plain_name(name).to_owned(), image);
         self
     }
 
@@ -55,7 +55,7 @@ impl ImageTable {
     /// The command line of a specification: its own command, or what the image brings.
     pub(crate) fn argv(&self, spec: &RunSpec) -> Result<Vec<String>, Error> {
         let own = spec.command.as_deref().unwrap_or_default();
-        let argv = match (own, self.0.get(&normal(&spec.image))) {
+        let argv = match (own, self.0.get(plain_name(&spec.image))) {
             ([], Some(image)) => {
                 let args = if spec.args.is_empty() { &image.default_args } else { &spec.args };
                 [image.entrypoint.as_slice(), args].concat()
@@ -82,20 +82,6 @@ impl ImageTable {
     }
 }
 
-/// The name without digest, tag and default registry.
-fn normal(name: &str) -> String {
-    let name = name.trim();
-    let name = name.split_once('@').map_or(name, |(name, _digest)| name);
-    let name = match name.rsplit_once(':') {
-        // A colon before a slash belongs to the registry's port.
-        Some((name, tag)) if !tag.contains('/') => name,
-        _ => name,
-    };
-    let hub = name.strip_prefix("docker.io/").or_else(|| name.strip_prefix("index.docker.io/"));
-    let name = hub.unwrap_or(name);
-    name.strip_prefix("library/").unwrap_or(name).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,14 +92,6 @@ mod tests {
         let mut spec = spec();
         (spec.image, spec.command, spec.args) = (image.to_owned(), command.map(own), own(args));
         ImageTable::new(Path::new("/bin/elastane")).argv(&spec).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn tag_digest_and_default_registry_do_not_matter() {
-        for name in ["ubuntu", "ubuntu:24.04", "docker.io/library/ubuntu", "ubuntu@sha256:0a"] {
-            assert_eq!(normal(name), "ubuntu", "{name}");
-        }
-        assert_eq!(normal("localhost:5000/team/x:1"), "localhost:5000/team/x");
     }
 
     #[test]

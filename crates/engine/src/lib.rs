@@ -9,9 +9,11 @@ pub mod conformance;
 mod container;
 pub mod environment;
 mod gang;
+pub mod image;
 mod session;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use container::{
@@ -330,6 +332,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Whether a pod could listen on this port, wherever it will be. Nothing is reserved.
     fn port_is_free(&self, _port: u16) -> bool {
         true
+    }
+
+    /// Where the ports of a run are reached from this machine; none while that is not known.
+    fn address(&self, _key: RunKey) -> Option<IpAddr> {
+        Some(Ipv4Addr::LOCALHOST.into())
     }
 
     /// Every run this engine knows, dead ones included until they are removed: the truth after a

@@ -4,7 +4,7 @@
 //! out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,12 +66,13 @@ impl Keeper {
     }
 
     /// Looks at the inference as it is shown, and says what is to be done. `measure`: time has
-    /// passed, so the number of replicas is decided anew.
+    /// passed, so the number of replicas is decided anew. `host`: where a run of a pod is reached.
     pub(crate) fn look(
         &mut self,
         head: &WorkloadView,
         view: &View,
         proxy: &Proxy,
+        host: &dyn Fn(Uuid, u32) -> Option<IpAddr>,
         measure: bool,
     ) -> Vec<Order> {
         let revisions = head.revisions.iter().rev().filter_map(|id| view.revisions.get(id));
@@ -83,7 +84,7 @@ impl Keeper {
             return Vec::new();
         };
         // Everything that can answer is known before anything is decided about it.
-        self.show(&live, serving, proxy);
+        self.show(&live, serving, proxy, host);
         let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
         let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
         self.decide(newest.id, serving, &replicas[0], measure);
@@ -95,7 +96,7 @@ impl Keeper {
             self.leaving.entry(replica.pod).or_insert(now);
         }
         // From here on those that leave get nothing new, so what they are busy with only shrinks.
-        self.show(&live, serving, proxy);
+        self.show(&live, serving, proxy, host);
         for (age, (revision, fate)) in live.iter().zip(fates).enumerate() {
             orders.extend(self.order(revision, fate, age > 0, serving));
         }
@@ -150,13 +151,21 @@ impl Keeper {
     }
 
     /// Brings the endpoint and the looks at replicas up to date.
-    fn show(&mut self, live: &[&Arc<WorkloadView>], serving: &Serving, proxy: &Proxy) {
+    fn show(
+        &mut self,
+        live: &[&Arc<WorkloadView>],
+        serving: &Serving,
+        proxy: &Proxy,
+        host: &dyn Fn(Uuid, u32) -> Option<IpAddr>,
+    ) {
         let (mut places, mut probes) = (Vec::new(), Vec::new());
         for revision in live {
             // Each revision is ready as it says itself.
             let probe = revision.spec.serving.as_ref().map(|own| &own.probe);
             for pod in &revision.pods {
-                let Some(address) = address_of(pod) else { continue };
+                let Some(port) = port_of(pod) else { continue };
+                let Some(host) = host(pod.id, pod.generation) else { continue };
+                let address = SocketAddr::from((host, port));
                 let leaving = self.leaving.contains_key(&pod.id) || !pod.wanted;
                 let (pod, generation) = (pod.id, pod.generation);
                 places.push(Place { pod, generation, address, leaving });
@@ -185,7 +194,7 @@ impl Keeper {
             pod: pod.id,
             number: pod.index,
             wanted: pod.wanted,
-            placed: address_of(pod).is_some(),
+            placed: port_of(pod).is_some(),
             ready: self.endpoint.is_ready(pod.id),
         };
         revision.pods.iter().map(one).collect()
@@ -260,10 +269,9 @@ const fn lives(phase: Phase) -> bool {
     )
 }
 
-/// Where a replica listens, if its process runs.
-fn address_of(pod: &PodView) -> Option<SocketAddr> {
-    let port = pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))?;
-    Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+/// The port a replica listens at, if its process runs.
+fn port_of(pod: &PodView) -> Option<u16> {
+    pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
 }
 
 fn count(replicas: &[Replica], are: impl Fn(&Replica) -> bool) -> u32 {

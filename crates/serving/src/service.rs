@@ -100,11 +100,12 @@ impl Service {
         };
         keepers.retain(|id, _| view.workloads.contains_key(id));
         let inferences = view.workloads.values().filter(|w| w.spec.serving.is_some());
+        let host = |pod, generation| self.control.address(pod, generation);
         for inference in inferences {
             let keeper = keepers
                 .entry(inference.id)
                 .or_insert_with(|| Keeper::new(self.endpoint(inference.id)));
-            for order in keeper.look(inference, &view, &self.proxy, measure) {
+            for order in keeper.look(inference, &view, &self.proxy, &host, measure) {
                 self.carry_out(order).await;
             }
         }

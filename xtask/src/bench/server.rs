@@ -19,6 +19,7 @@ pub(crate) struct Server {
     elastane: PathBuf,
     folder: PathBuf,
     nodes: String,
+    runtime: &'static str,
     address: SocketAddr,
     process: Option<Child>,
     connection: Option<Connection>,
@@ -38,6 +39,7 @@ impl Server {
             elastane: elastane.to_owned(),
             folder,
             nodes: nodes.to_owned(),
+            runtime: "process",
             address,
             process: None,
             connection: None,
@@ -45,10 +47,17 @@ impl Server {
         })
     }
 
+    /// With containers instead of processes.
+    pub(crate) fn with_containers(mut self) -> Self {
+        self.runtime = "docker";
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.elastane);
         command
             .env("ELASTANE_STATE_DIR", &self.folder)
+            .env("ELASTANE_RUNTIME", self.runtime)
             .env("HOME", &self.folder)
             .current_dir(&self.folder)
             .stdin(Stdio::null())

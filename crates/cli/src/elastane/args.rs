@@ -72,7 +72,7 @@ pub(crate) struct Up {
     /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
     #[arg(long, value_name = "NODESxCOUNTxSIZE")]
     pub(crate) nodes: Option<String>,
-    /// What workloads run as: process, docker, or auto for docker where it answers [default: process]
+    /// What workloads run as: docker, process, or auto for docker where it answers [default: auto]
     #[arg(long, value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,
     /// Where to listen [default: 127.0.0.1:7070]

@@ -6,8 +6,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::image::QUICKSTARTS;
 use engine::{Engine, Observation, RunState};
-use engine_docker::{Daemon, DockerEngine};
+use engine_docker::{Daemon, DockerEngine, Program};
 
 use super::config::Given;
 use super::up::chain;
@@ -54,7 +55,7 @@ impl Runtime {
 
 /// Reads a choice.
 pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
-    let Some(given) = given else { return Ok(Choice::Only(Runtime::Process)) };
+    let Some(given) = given else { return Ok(Choice::Auto) };
     match given.text.as_str() {
         "auto" => Ok(Choice::Auto),
         "process" => Ok(Choice::Only(Runtime::Process)),
@@ -161,7 +162,10 @@ async fn best(real_gpus: bool) -> Runtime {
             );
             Runtime::Process
         }
-        Err(_) => Runtime::Process,
+        Err(error) => {
+            tracing::info!("workloads are processes: {error}");
+            Runtime::Process
+        }
     }
 }
 
@@ -184,7 +188,11 @@ async fn open_one(
         Runtime::Docker => {
             let daemon = Daemon::find(&env).await.map_err(|error| chain(&error))?;
             let said = format!("containers ({daemon})");
-            let options = engine_docker::Options { state_dir: state_dir.to_owned(), daemon };
+            let program = Program::this(&["quickstart-workload"])
+                .map_err(|error| format!("cannot find this program's files: {error}"))?;
+            let programs = QUICKSTARTS.map(|name| (name.to_owned(), program.clone())).into();
+            let state_dir = state_dir.to_owned();
+            let options = engine_docker::Options { state_dir, daemon, programs };
             let engine = DockerEngine::open(options).await.map_err(|error| chain(&error))?;
             Ok(Opened { engine: Arc::new(engine), said })
         }

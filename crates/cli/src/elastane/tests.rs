@@ -10,7 +10,7 @@ use tracing::level_filters::LevelFilter;
 use super::args::{Cli, Command, Place, Up};
 use super::config::{Config, Error, Given, Machines, resolve};
 use super::machines::announce;
-use super::runtime::{Choice, Runtime};
+use super::runtime::Choice;
 
 fn with(flags: &Up, env: &[(&str, &str)]) -> Result<Config, Error> {
     let lookup = |name: &str| {
@@ -39,7 +39,7 @@ fn without_a_word_everything_has_a_value() {
         log: LevelFilter::WARN,
         login: None,
         machines: Machines::Found,
-        runtime: Choice::Only(Runtime::Process),
+        runtime: Choice::Auto,
         usage: None,
         kept: control::Kept::default(),
     };
@@ -288,8 +288,8 @@ fn help_of_up() {
                                                ~/.local/state/elastane]
               --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB or
                                                2x2x16GiB@zone=a+1x8x80GiB@zone=b
-              --runtime <RUNTIME>              What workloads run as: process, docker, or auto for docker
-                                               where it answers [default: process]
+              --runtime <RUNTIME>              What workloads run as: docker, process, or auto for docker
+                                               where it answers [default: auto]
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
               --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
                                                PEM; needs --tls-key

@@ -5,6 +5,7 @@
 
 mod costs;
 mod crash;
+mod docker;
 mod document;
 mod examples;
 mod faults;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use engine::conformance::Fixture;
 use engine::{Engine, RunKey, RunSpec};
 use engine_docker::testing::IMAGE;
-use engine_docker::{Daemon, DockerEngine, Options};
+use engine_docker::{Daemon, DockerEngine, Options, Program};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -38,7 +38,10 @@ impl Bench {
 
 async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
     let daemon = Daemon::at(socket).await.expect("it answers");
-    let options = Options { state_dir: folder.to_owned(), daemon };
+    // This program stands for an image: it lists its tests.
+    let program = Program::this(&["--list"]).expect("a program");
+    let programs = [("lister".to_owned(), program)].into();
+    let options = Options { state_dir: folder.to_owned(), daemon, programs };
     Arc::new(DockerEngine::open(options).await.expect("an engine"))
 }
 

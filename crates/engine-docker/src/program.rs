@@ -1,0 +1,111 @@
+//! A program of this machine that stands for an image. Owns: what of the machine the program needs in a
+//! container, which is shown to it, and the empty image around that. So nothing has to be pulled.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bollard::models::{ContainerCreateBody, Mount, MountType};
+use bollard::query_parameters::CreateImageOptionsBuilder;
+use engine::{Error, RunSpec};
+use futures_util::TryStreamExt as _;
+
+use crate::daemon::Daemon;
+use crate::{failed, files, image};
+
+/// An image with nothing in it.
+const EMPTY_NAME: &str = "elastane/empty";
+const EMPTY_TAG: &str = "1";
+
+/// A program, its arguments and the files it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    argv: Vec<String>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Program {
+    /// The program that runs now, with these arguments. Its libraries are those it has.
+    ///
+    /// # Errors
+    /// It cannot be seen which file and libraries it is.
+    pub fn this(args: &[&str]) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        Ok(Self::of(&program, &maps, args))
+    }
+
+    fn of(program: &Path, maps: &str, args: &[&str]) -> Self {
+        let mapped =
+            maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let library = |path: &&Path| name(path).is_some_and(|name| name.contains(".so"));
+        let libraries: BTreeSet<&Path> = mapped.filter(library).collect();
+        let loader = |path: &&&Path| name(path).is_some_and(|name| name.starts_with("ld-"));
+        let mut argv = Vec::new();
+        if let Some(loader) = libraries.iter().find(loader) {
+            let folders: BTreeSet<_> = libraries.iter().filter_map(|path| path.parent()).collect();
+            let folders: Vec<_> = folders.iter().map(|path| path.display().to_string()).collect();
+            argv = vec![loader.display().to_string(), "--library-path".into(), folders.join(":")];
+        }
+        argv.push(program.display().to_string());
+        argv.extend(args.iter().map(ToString::to_string));
+        let files = libraries.into_iter().chain([program]).map(Path::to_owned).collect();
+        Self { argv, files }
+    }
+
+    /// Makes this of a container instead of what its image would have been.
+    pub(crate) fn stand_in(&self, body: &mut ContainerCreateBody, spec: &RunSpec) {
+        body.image = Some(format!("{EMPTY_NAME}:{EMPTY_TAG}"));
+        body.entrypoint = Some(self.argv.clone());
+        body.cmd = Some(spec.args.clone());
+        let shown = |path: &PathBuf| Mount {
+            typ: Some(MountType::BIND),
+            source: Some(path.display().to_string()),
+            target: Some(path.display().to_string()),
+            read_only: Some(true),
+            ..Mount::default()
+        };
+        let host = body.host_config.get_or_insert_default();
+        host.mounts.get_or_insert_default().extend(self.files.iter().map(shown));
+    }
+}
+
+/// Makes the empty image, unless it is there.
+pub(crate) async fn prepare(daemon: &Daemon) -> Result<(), Error> {
+    if image::find(&daemon.docker, &format!("{EMPTY_NAME}:{EMPTY_TAG}")).await?.is_some() {
+        return Ok(());
+    }
+    let options =
+        CreateImageOptionsBuilder::default().from_src("-").repo(EMPTY_NAME).tag(EMPTY_TAG).build();
+    let body = bollard::body_full(files::empty_root()?.into());
+    let made = daemon.docker.create_image(Some(options), Some(body), None);
+    made.try_collect::<Vec<_>>().await.map_err(|fault| failed("make an empty image", fault))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+55d0-55d1 r-xp 00000000 fe:00 1 /opt/elastane
+7f00-7f01 r-xp 00000000 fe:00 2 /usr/lib/x/libc.so.6
+7f02-7f03 r--p 00000000 fe:00 2 /usr/lib/x/libc.so.6
+7f04-7f05 r-xp 00000000 fe:00 3 /lib64/ld-linux-x86-64.so.2
+7f06-7f07 rw-p 00000000 00:00 0 [heap]
+7f08-7f09 r--p 00000000 fe:00 4 /usr/share/locale/de";
+
+    #[test]
+    fn a_program_goes_with_its_libraries_and_their_loader() {
+        let program = Program::of(Path::new("/opt/elastane"), MAPS, &["work"]);
+        let argv =
+            "/lib64/ld-linux-x86-64.so.2 --library-path /lib64:/usr/lib/x /opt/elastane work";
+        assert_eq!(program.argv.join(" "), argv);
+        let files: Vec<_> = program.files.iter().map(|path| path.display().to_string()).collect();
+        let want = "/lib64/ld-linux-x86-64.so.2 /opt/elastane /usr/lib/x/libc.so.6";
+        assert_eq!(files.join(" "), want);
+        let alone = Program::of(Path::new("/opt/elastane"), "", &[]);
+        assert_eq!(alone.argv, ["/opt/elastane"]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Names of images. Owns: when two mean the same.
+
+/// The quickstart's names in the published guides; every engine has its own stand-in.
+pub const QUICKSTARTS: [&str; 2] =
+    ["gcr.io/run-ai-demo/quickstart", "runai.jfrog.io/demo/quickstart"];
+
+/// The name without digest, tag and default registry: `ubuntu:24.04` is `docker.io/library/ubuntu`.
+#[must_use]
+pub fn plain_name(name: &str) -> &str {
+    let name = name.trim();
+    let name = name.split_once('@').map_or(name, |(name, _digest)| name);
+    let name = match name.rsplit_once(':') {
+        // A colon before a slash belongs to the registry's port.
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => name,
+    };
+    let hub = name.strip_prefix("docker.io/").or_else(|| name.strip_prefix("index.docker.io/"));
+    let name = hub.unwrap_or(name);
+    name.strip_prefix("library/").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tag_digest_and_default_registry_do_not_matter() {
+        for name in ["ubuntu", "ubuntu:24.04", "docker.io/library/ubuntu", "ubuntu@sha256:0a"] {
+            assert_eq!(plain_name(name), "ubuntu", "{name}");
+        }
+        assert_eq!(plain_name("localhost:5000/team/x:1"), "localhost:5000/team/x");
+    }
+}
