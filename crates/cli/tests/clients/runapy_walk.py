@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+import urllib.request
 
 from runai import models
 from runai.api_client import ApiClient, AsyncApiClient, ThreadedApiClient
@@ -130,6 +131,9 @@ def walk(client):
     yield from shapes(client, cluster, projects["team-a"]["id"])
     yield from credentials(client)
     yield from policies(client, projects["team-a"]["id"])
+    yield from distributed(client, cluster, projects["team-a"]["id"])
+    yield from manifests(client, cluster, projects["team-a"]["id"])
+    yield from inference(client, cluster, projects["team-a"])
 
     training = work.trainings
     reply = yield training.suspend_training(workload_id=made["b1"])
@@ -150,6 +154,7 @@ def walk(client):
         lambda data: not data["workloads"],
         "all workloads are gone",
     )
+    yield from topologies(client, cluster)
     for project in projects.values():
         status = (yield org.projects.delete_project(project_id=project["id"])).status_code
         equal(status in (202, 204), True, f"delete_project answers {status}")
@@ -257,6 +262,125 @@ def policies(client, project):
     for word in map(str.lower, kinds):
         gone = (yield getattr(api, f"delete_{word}_policy")(**whose)).status_code
         equal(gone, 204, f"delete_{word}_policy")
+
+
+def distributed(client, cluster, project):
+    """Workers and a master that begin together, are stopped, begin again and are deleted."""
+    work, api = client.workloads, client.workloads.distributed
+    request = models.DistributedCreationRequest.from_dict({
+        "name": f"dist-{RUN}", "projectId": project, "clusterId": cluster,
+        "spec": {
+            "image": "gcr.io/run-ai-demo/quickstart", "numWorkers": 1, "distributedFramework": "PyTorch",
+            "compute": {"cpuCoreRequest": 0.1},
+        },
+    })
+    made = yield api.create_distributed(distributed_creation_request=request)
+    equal(made.status_code, 202, "create_distributed")
+    workload = check("Distributed", made.data, "create_distributed")["workloadId"]
+    yield from until(work, workload, "Running")
+    pods = (yield work.pods.get_workload_pods(workload_id=workload)).data["pods"]
+    equal(len(all_of("Pod1", pods, "get_workload_pods of a gang")), 2, "a master and a worker")
+    for ask, phase in ((api.suspend_distributed, "Stopped"), (api.resume_distributed, "Running")):
+        equal((yield ask(workload_id=workload)).status_code, 202, f"{phase}: asked")
+        yield from until(work, workload, phase)
+    check("Distributed", (yield api.get_distributed(workload_id=workload)).data, "get_distributed")
+    equal((yield api.delete_distributed(workload_id=workload)).status_code, 202, "delete_distributed")
+
+
+def manifests(client, cluster, project):
+    """A job of Kubernetes runs, is suspended by its manifest and deleted."""
+    work, api = client.workloads, client.workloads.workloads_v2
+    container = {"name": "main", "image": "gcr.io/run-ai-demo/quickstart", "resources": {"requests": {"cpu": "100m"}}}
+    manifest = {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": f"job-{RUN}"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+    request = models.WorkloadV2CreateRequest.from_dict(
+        {"metadata": {"projectId": project, "clusterId": cluster}, "manifest": manifest}
+    )
+    made = yield api.create_workload_v2(workload_v2_create_request=request)
+    equal(made.status_code, 202, "create_workload_v2")
+    workload = check("WorkloadV2GetResponse", made.data, "create_workload_v2")["workload"]["metadata"]["id"]
+    yield from until(work, workload, "Running")
+    manifest["spec"]["suspend"] = True
+    update = models.WorkloadV2UpdateRequest.from_dict({"metadata": {}, "manifest": manifest})
+    yield api.update_workload_v2(workload_v2_id=workload, workload_v2_update_request=update)
+    yield from until(work, workload, "Stopped")
+    read = (yield api.get_workload_v2_by_id(workload_v2_id=workload)).data
+    equal(check("WorkloadV2GetResponse", read, "get_workload_v2_by_id")["workload"]["rawManifest"], manifest, "it is kept")
+    equal((yield api.delete_workload_v2(workload_v2_id=workload)).status_code, 202, "delete_workload_v2")
+
+
+def inference(client, cluster, project):
+    """A replica answers, what it is asked is measured, a change is a revision."""
+    work, api = client.workloads, client.workloads.inferences
+    name = f"svc-{RUN}"
+    request = models.InferenceCreationRequest.from_dict({
+        "name": name, "projectId": project["id"], "clusterId": cluster,
+        "spec": {
+            "image": "python", "command": "python3", "args": "-m http.server $(PORT)",
+            "compute": {"cpuCoreRequest": 0.1}, "servingPort": {"container": 8000},
+            "autoscaling": {"minReplicas": 1, "maxReplicas": 1},
+        },
+    })
+    made = yield api.create_inference1(inference_creation_request=request)
+    equal(made.status_code, 202, "create_inference1")
+    workload = check("Inference1", made.data, "create_inference1")["workloadId"]
+    yield from until(work, workload, "Running")
+    pod = (yield work.pods.get_workload_pods(workload_id=workload)).data["pods"][0]["id"]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    hours = lambda count: (now + datetime.timedelta(hours=count)).isoformat().replace("+00:00", "Z")
+    span = dict(start=hours(-1), end=hours(1), number_of_samples=1000)
+    kinds = ["THROUGHPUT", "LATENCY"]
+
+    def asked():
+        with urllib.request.urlopen(f"{URL}/serve/{project['name']}/{name}/") as answer:
+            equal(answer.status, 200, "the replica answers")
+        return api.get_inference_workload_metrics(workload_id=workload, metric_type=kinds, **span)
+
+    latencies = lambda data: [one["values"] for one in data["measurements"] if one["type"] == "LATENCY"][0]
+    yield from wait(asked, latencies, "requests are measured")
+    of_pod = lambda: api.get_inference_workload_pod_metrics(
+        workload_id=workload, pod_id=pod, metric_type=kinds, **span
+    )
+    for what, call in (("get_inference_workload_metrics", asked), ("get_inference_workload_pod_metrics", of_pod)):
+        data = check("MetricsResponse", (yield call()).data, what)
+        equal([one["type"] for one in data["measurements"]], kinds, what)
+        equal(all(float(value["value"]) > 0 for value in latencies(data)), True, f"{what}: it took time")
+    change = models.InferenceUpdateRequest.from_dict({"spec": {"image": "other"}})
+    equal((yield api.update_inference_spec(workload_id=workload, inference_update_request=change)).status_code, 202, "update")
+    check("Inference1", (yield api.get_inference(workload_id=workload)).data, "get_inference")
+    revisions = (yield work.revisions.get_inference_workload_revisions(workload_id=workload)).data["revisions"]
+    equal(len(all_of("Revision", revisions, "get_inference_workload_revisions")), 2, "two revisions")
+    equal((yield api.delete_inference(workload_id=workload)).status_code, 202, "delete_inference")
+
+
+def topologies(client, cluster):
+    """A topology is kept as long as a node pool names it; the pool is changed, listed and deleted."""
+    api, pools = client.organizations.network_topologies, client.organizations.node_pools
+    request = models.NetworkTopologyCreateRequest(name=f"t-{VARIANT}", levels=["rack"], clusterId=cluster)
+    made = (yield api.create_network_topology(network_topology_create_request=request)).data
+    topology = check("NetworkTopology", made, "create_network_topology")["id"]
+    listed = (yield api.get_network_topologies()).data
+    check("GetNetworkTopologies200Response", listed, "get_network_topologies")
+    equal((yield api.get_network_topologies_count()).data["count"], 1, "get_network_topologies_count")
+    fields = {"name": f"p-{VARIANT}", "labelKey": "k", "labelValue": "v", "clusterId": cluster,
+              "networkTopologyId": topology}
+    request = models.NodepoolCreateFields.from_dict(fields)
+    made = yield pools.create_nodepool(nodepool_create_fields=request)
+    equal(made.status_code, 201, "create_nodepool")
+    pool = check("Nodepool", made.data, "create_nodepool")["id"]
+    read = check("NetworkTopology", (yield api.get_network_topology_by_id(network_topology_id=topology)).data, "read")
+    equal(read["nodePools"], [f"p-{VARIANT}"], "a topology tells its pools")
+    refused(409, (yield Attempt(lambda: api.delete_network_topology(network_topology_id=topology))), "a topology in use")
+    change = models.NodepoolUpdateFields.from_dict({"placementStrategy": {"cpu": "spread", "gpu": "spread"}})
+    changed = (yield pools.patch_nodepool(nodepool_id=pool, nodepool_update_fields=change)).data
+    equal(check("Nodepool", changed, "patch_nodepool")["placementStrategy"]["gpu"], "spread", "patch_nodepool")
+    equal((yield pools.count_nodepools()).data["count"], 2, "count_nodepools")
+    equal((yield pools.get_nodepool(nodepool_id=pool)).data, changed, "get_nodepool")
+    equal((yield pools.delete_nodepool(nodepool_id=pool)).status_code in (202, 204), True, "delete_nodepool")
+    gone = (yield api.delete_network_topology(network_topology_id=topology)).status_code
+    equal(gone, 204, "delete_network_topology")
 
 
 def lists(work, projects):
