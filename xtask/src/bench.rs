@@ -124,7 +124,10 @@ fn containers(elastane: &Path) -> Result<()> {
         let id = submit_image(&mut server, &project, index, "gcr.io/run-ai-demo/quickstart", None)?;
         await_running(&mut server, &id)?;
         latencies.push(milliseconds(since));
+        // Unlike the files of processes, containers are not in the folder that goes with the server.
+        server.ask("DELETE", &format!("/api/v1/workloads/trainings/{id}"), None)?;
     }
+    await_none(&mut server)?;
     line("submit to running, containers, p50", percentile(&mut latencies, 50), "ms", None)
 }
 
@@ -163,6 +166,19 @@ fn await_running(server: &mut Server, id: &str) -> Result<()> {
             Some("Failed" | "Completed") => bail!("the workload ended: {answer}"),
             _ if since.elapsed() > PATIENCE => bail!("the workload does not run: {answer}"),
             _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// Waits until every workload is gone with all it left.
+fn await_none(server: &mut Server) -> Result<()> {
+    let since = Instant::now();
+    loop {
+        let answer = server.ask("GET", "/api/v1/workloads", None)?;
+        match answer.get("workloads").and_then(Value::as_array) {
+            Some(none) if none.is_empty() => return Ok(()),
+            _ if since.elapsed() > PATIENCE => bail!("workloads are not deleted: {answer}"),
+            _ => std::thread::sleep(Duration::from_millis(10)),
         }
     }
 }
