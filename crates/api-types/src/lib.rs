@@ -83,7 +83,7 @@ pub use metric::{
 };
 pub use own::{
     Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
-    Search, ShellInfo, Status, Stopped, WorkloadExtras,
+    Search, ShellInfo, Status, Stopped, Volume, Volumes, WorkloadExtras,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
@@ -115,9 +115,11 @@ pub use property::{
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, CreationRequest, DistributedCreationRequest,
-    DistributedFramework, EnvironmentVariable, EnvironmentVariableSecret, GpuRequestType, Later,
-    MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
-    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
+    DistributedFramework, EmptyDirInstance, EnvironmentVariable, EnvironmentVariableSecret,
+    GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
+    MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
+    PvcInstance, RestartPolicy, SecretVolume, Security, Storage, TrainingCreationRequest,
+    WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

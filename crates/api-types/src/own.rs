@@ -261,6 +261,33 @@ pub struct Advice {
     pub message: String,
 }
 
+/// Answer of `GET /elastane/v1/volumes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Volumes {
+    /// In order of creation.
+    pub volumes: Vec<Volume>,
+}
+
+/// A volume of a project. It is made when a workload first asks for it, and kept until it is deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Volume {
+    /// Id.
+    pub id: String,
+    /// The name workloads ask for it by (`claimName`), unique in the project.
+    pub name: String,
+    /// Id of the project, a string of digits.
+    pub project_id: String,
+    /// Name of the project.
+    pub project_name: String,
+    /// Whose workload was the first to ask for it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Names of the workloads that have it mounted, or had before they ended.
+    pub used_by: Vec<String>,
+}
+
 /// Answer of `GET /elastane/v1/workloads/{id}/shell`: what a shell on the server's machine needs
 /// to see what the workload sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -96,6 +96,13 @@ macro_rules! with_later {
     };
 }
 
+mod container;
+
+pub use container::{
+    EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret, NfsInstance,
+    Port, PortServiceType, PvcInstance, Security, Storage,
+};
+
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
 #[must_use]
 pub fn asks_for_something(value: &Later) -> bool {
@@ -237,6 +244,20 @@ with_later! {
         pub ssh_auth_mount_path: String,
         /// Distributed, MPI: when the launcher is started.
         pub mpi_launcher_creation_policy: MpiLauncherCreationPolicy,
+        /// When the image is pulled.
+        pub image_pull_policy: ImagePullPolicy,
+        /// Who pulls it: that of these logins whose registry is the image's.
+        pub image_pull_secrets: Vec<ImagePullSecret>,
+        /// Ports that are reached from outside.
+        pub ports: Vec<Port>,
+        /// User and rights.
+        pub security: Security,
+        /// Whether there is a temporary home directory, `/home/runai-home`.
+        pub create_home_dir: bool,
+        /// Seconds after its end at which it is deleted; left out, it is kept.
+        pub auto_deletion_time_after_completion_seconds: u64,
+        /// Whether it is deleted, and not queued again, when it is evicted for others.
+        pub terminate_after_preemption: bool,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
         pub elastic: bool,
         /// Our own: the command line it was submitted with, for people.
@@ -244,16 +265,9 @@ with_later! {
         /// Our own: assets whose values count where there is none here.
         pub assets: AssetIds,
         ---
-        auto_deletion_time_after_completion_seconds: "autoDeletionTimeAfterCompletionSeconds",
-        create_home_dir: "createHomeDir",
         exposed_urls: "exposedUrls",
-        image_pull_policy: "imagePullPolicy",
-        image_pull_secrets: "imagePullSecrets",
-        ports: "ports",
         related_urls: "relatedUrls",
-        security: "security",
         stdin: "stdin",
-        terminate_after_preemption: "terminateAfterPreemption",
         tty: "tty",
     }
 }
@@ -277,14 +291,18 @@ with_later! {
         pub cpu_core_request: Number,
         /// Main memory, such as `500M`.
         pub cpu_memory_request: String,
+        /// Most CPU cores it may use; at least what it asks for.
+        #[schema(value_type = Option<f64>)]
+        pub cpu_core_limit: Number,
+        /// Most main memory it may use, such as `1G`; at least what it asks for.
+        pub cpu_memory_limit: String,
+        /// Whether its shared memory may be as large as its memory.
+        pub large_shm_request: bool,
         /// MIG instances: `nvidia.com/mig-1g.10gb`. They go without other GPUs.
         pub extended_resources: Vec<ExtendedResource>,
         ---
-        cpu_core_limit: "cpuCoreLimit",
-        cpu_memory_limit: "cpuMemoryLimit",
         gpu_memory_limit: "gpuMemoryLimit",
         gpu_portion_limit: "gpuPortionLimit",
-        large_shm_request: "largeShmRequest",
     }
 }
 
@@ -320,23 +338,6 @@ pub struct EnvironmentVariableSecret {
     pub key: Option<String>,
 }
 
-with_later! {
-    /// What a workload finds in its file system (`SupersetSpecAllOfStorage`).
-    pub struct Storage {
-        /// Credentials as files.
-        pub secret_volume: Vec<SecretVolume>,
-        ---
-        config_map_volume: "configMapVolume",
-        data_volume: "dataVolume",
-        empty_dir_volume: "emptyDirVolume",
-        git: "git",
-        host_path: "hostPath",
-        nfs: "nfs",
-        pvc: "pvc",
-        s3: "s3",
-    }
-}
-
 /// A credential as files (`SecretInstance2`), one for each of its values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -356,13 +357,6 @@ pub struct SecretVolume {
     /// Takes an inherited one away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<bool>,
-}
-
-impl SecretVolume {
-    /// What tells it from others: its name, else its folder.
-    fn place(&self) -> &str {
-        self.name.as_ref().or(self.mount_path.as_ref()).map_or("", String::as_str)
-    }
 }
 
 /// A label or an annotation.
@@ -457,15 +451,15 @@ mod tests {
 
     #[test]
     fn known_fields_without_effect_are_named() {
-        let body = r#"{"image":"i","ports":[{"container":80}],"tty":true,
+        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"tty":true,
             "compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
-            "storage":{"nfs":[{"server":"s"}]}}"#;
+            "storage":{"s3":[{"bucket":"s"}]}}"#;
         let want = [
-            "spec.ports",
+            "spec.relatedUrls",
             "spec.tty",
             "spec.compute.gpuPortionLimit",
-            "spec.storage.nfs",
+            "spec.storage.s3",
             "spec.environmentVariables[0].podFieldRef",
         ];
         assert_eq!(request(body).unwrap().not_yet(), want);

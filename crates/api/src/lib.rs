@@ -18,6 +18,7 @@ mod gateway;
 mod identity;
 mod manifest;
 mod metrics;
+mod mounts;
 mod objects;
 mod openapi;
 mod policy;

@@ -33,7 +33,7 @@ pub fn workload_asked_for(
     if assets || request.template_id.is_some() {
         return Err("assets and templates are the server's; leave them out".to_owned());
     }
-    let asker = convert::Asker { subject: String::new(), source: "what-if".to_owned() };
+    let asker = convert::Asker::nobody("what-if");
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
 }

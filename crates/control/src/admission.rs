@@ -2,6 +2,8 @@
 //! and says what is allowed. What is well-formed but does not fit any machine is accepted: it
 //! waits, and says why.
 
+mod container;
+
 use std::collections::BTreeMap;
 
 use engine::{Engine, RunKey, RunSpec, SecretPlace};
@@ -182,6 +184,7 @@ pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), E
 
 fn pod(spec: &PodSpec) -> Result<(), Error> {
     gpus(spec)?;
+    container::check(spec)?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
     };
@@ -190,9 +193,9 @@ fn pod(spec: &PodSpec) -> Result<(), Error> {
         "grace period",
         format!("the grace period is too long; 0 to {} seconds are allowed", GRACE_MS_MAX / 1000),
     )?;
-    let secret_names = spec.secrets.iter().filter_map(|secret| match &secret.to {
-        SecretPlace::Variable(name) => Some(name),
-        SecretPlace::File { .. } => None,
+    let secret_names = spec.secrets.iter().filter_map(|secret| match secret.to.place() {
+        Some(SecretPlace::Variable(name)) => Some(name),
+        _ => None,
     });
     let bad_key =
         spec.env.keys().chain(secret_names).find(|key| key.is_empty() || key.contains(['=', '\0']));
@@ -322,7 +325,7 @@ pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         gang: None,
         stdin: false,
         tty: false,
-        container: engine::Container::default(),
+        container: pod.container.clone(),
         registry: None,
     }
 }

@@ -124,6 +124,10 @@ pub struct WorkloadSpec {
     pub preemptible: bool,
     /// How often a failed pod is started again.
     pub backoff_limit: u32,
+    /// Milliseconds after its end at which it is deleted; none = never.
+    pub delete_after_ms: Option<u64>,
+    /// Whether it is deleted, and not queued again, when it is evicted for others.
+    pub delete_when_preempted: bool,
     /// The command line it was submitted with, for people.
     pub command_line: Option<String>,
     /// The objects that values were taken from, `<kind>/<id>`.

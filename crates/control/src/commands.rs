@@ -187,6 +187,7 @@ impl State {
         engine: &dyn Engine,
     ) -> Result<Subject, Error> {
         let spec = self.settled(project_id, spec, engine)?;
+        self.note_volumes(project_id, &spec)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());

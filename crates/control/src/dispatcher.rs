@@ -15,8 +15,9 @@ use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::{Look, SchedulingState};
 use crate::meter::IdleSince;
-use crate::options::{Clock, NodeSpec, Unseal};
+use crate::options::{Clock, NodeSpec};
 use crate::publish::Batch;
+use crate::secrets::Completion;
 use crate::state::State;
 use crate::{Error, Options};
 
@@ -54,7 +55,7 @@ pub(crate) struct Dispatcher {
     store: store::Store,
     clock: Arc<dyn Clock>,
     policy: sched::Policy,
-    unseal: Unseal,
+    completion: Completion,
     nodes: Vec<NodeSpec>,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
@@ -77,13 +78,14 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, clock, unseal, .. } = options;
+        let Options { nodes, engine, store, policy, clock, unseal, node_access, .. } = options;
+        let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
         let observations = engine.observations().ok_or_else(|| Error::Internal {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
-        let (executor, faults) = Executor::new(engine.clone(), clock.clone(), unseal.clone());
+        let (executor, faults) = Executor::new(engine.clone(), clock.clone(), completion.clone());
         let state = State::recover(snapshot, &nodes, policy.usage, clock.now())?;
         let mut dispatcher = Self {
             state,
@@ -93,7 +95,7 @@ impl Dispatcher {
             store,
             clock,
             policy,
-            unseal,
+            completion,
             nodes,
             inbox,
             observations,
@@ -234,6 +236,7 @@ impl Dispatcher {
         self.state.restart_due();
         self.state.idle = self.inbox.idle.borrow().clone();
         self.state.enforce_limits();
+        self.state.expire_due();
         self.policy.pools = self.state.placements(self.policy.placement);
         self.state.decide(&self.policy, &*self.engine);
         let before = self.shared.view.load_full();
@@ -321,7 +324,7 @@ impl Dispatcher {
         // Whatever has not reached the engine is decided anew.
         self.executor.retire().await;
         let (engine, clock) = (self.engine.clone(), self.clock.clone());
-        let (executor, faults) = Executor::new(engine, clock, self.unseal.clone());
+        let (executor, faults) = Executor::new(engine, clock, self.completion.clone());
         self.executor = executor;
         self.faults = faults;
         let snapshot = self.store.load().await?;

@@ -152,6 +152,7 @@ impl State {
         }
         self.update_wants(id);
         self.leave_if_over(id);
+        self.note_expiry(id);
     }
 
     /// Takes a workload that is over out of the scheduler's sight, once nothing of it runs.

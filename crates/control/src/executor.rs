@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::options::{Clock, Unseal};
-use crate::secrets;
+use crate::options::Clock;
+use crate::secrets::Completion;
 use crate::state::Action;
 
 /// Longest wait between two tries to stop a run.
@@ -25,7 +25,7 @@ const CHAINS_SWEPT_AT: usize = 256;
 pub(crate) struct Executor {
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
-    unseal: Unseal,
+    completion: Completion,
     faults: mpsc::UnboundedSender<Observation>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
     open: Gate,
@@ -36,14 +36,14 @@ impl Executor {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
         clock: Arc<dyn Clock>,
-        unseal: Unseal,
+        completion: Completion,
     ) -> (Self, mpsc::UnboundedReceiver<Observation>) {
         let (faults, news) = mpsc::unbounded_channel();
         (
             Self {
                 engine,
                 clock,
-                unseal,
+                completion,
                 faults,
                 last: BTreeMap::new(),
                 open: Arc::new(RwLock::new(true)),
@@ -61,11 +61,13 @@ impl Executor {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
+            // No pod has it any more, so it goes with none.
+            Action::RemoveVolume(_) => Uuid::nil(),
         };
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
         let clock = self.clock.clone();
-        let unseal = self.unseal.clone();
+        let completion = self.completion.clone();
         let faults = self.faults.clone();
         let open = self.open.clone();
         let task = tokio::spawn(async move {
@@ -78,7 +80,7 @@ impl Executor {
             match action {
                 Action::Start(wanted) => {
                     let key = wanted.spec.key;
-                    let end = match secrets::complete(*wanted, &unseal) {
+                    let end = match completion.complete(*wanted) {
                         Ok(spec) => start(&*engine, spec, &open).await,
                         Err(why) => Some(Exit::CannotRun(why)),
                     };
@@ -97,6 +99,11 @@ impl Executor {
                 Action::Forget(pod) => {
                     if let Err(error) = engine.forget_pod(pod).await {
                         tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
+                    }
+                }
+                Action::RemoveVolume(name) => {
+                    if let Err(error) = engine.remove_volume(&name).await {
+                        tracing::warn!(volume = %name, error = %chain(&error), "a volume stays");
                     }
                 }
             }
@@ -133,6 +140,7 @@ async fn start(engine: &dyn Engine, spec: RunSpec, open: &Gate) -> Option<Exit> 
     }
     Some(match error {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
+        error @ engine::Error::NotHere { .. } => Exit::CannotRun(error.to_string()),
         // The machine's fault, and perhaps over soon: it uses up no retry.
         _ => Exit::Lost,
     })

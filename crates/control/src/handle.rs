@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::command::{Command, Record};
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
+use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Event, OrgUnit, PodView, ProjectView, View, WorkloadView};
 use crate::{
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) store: store::Store,
+    pub(crate) node_access: Arc<NodeAccess>,
     /// One diagnosis at a time: each keeps a core busy.
     pub(crate) diagnosing: Arc<Semaphore>,
 }
@@ -121,6 +123,12 @@ impl Handle {
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.shared.engine.capabilities()
+    }
+
+    /// What of the node workloads may have.
+    #[must_use]
+    pub fn node_access(&self) -> &NodeAccess {
+        &self.shared.node_access
     }
 
     /// Creates a department.

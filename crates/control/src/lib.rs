@@ -19,6 +19,7 @@ mod dispatcher;
 mod ending;
 mod error;
 mod executor;
+mod expiry;
 mod gang;
 mod handle;
 mod ledger;
@@ -26,6 +27,7 @@ mod lifecycle;
 mod limits;
 mod looking;
 mod meter;
+mod node_access;
 mod objects;
 mod observe;
 mod options;
@@ -49,14 +51,19 @@ mod state;
 mod topologies;
 mod usage;
 pub mod view;
+mod volumes;
 
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
-pub use engine::{Framework, MASTER, RunKey, SecretPlace, WORKER};
+pub use engine::{
+    Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port, Propagation,
+    PullPolicy, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
+};
 pub use error::Error;
 pub use handle::{Handle, LogStream};
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
+pub use node_access::NodeAccess;
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
 };
@@ -67,7 +74,9 @@ pub use retention::Kept;
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{
-    CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretUse, Together, TopologyUse,
+    CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,
+    TopologyUse,
 };
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
+pub use volumes::{VOLUME, volume_name};

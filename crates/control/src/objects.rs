@@ -513,6 +513,7 @@ impl State {
         let object = self.object(kind, id)?;
         self.object_is_not_named(&object)?;
         self.object_is_not_needed(&object)?;
+        self.volume_is_not_used(&object)?;
         self.end_object(by, &object);
         Ok(object)
     }
@@ -524,6 +525,7 @@ impl State {
 
     fn end_object(&mut self, by: &str, object: &Object) {
         self.objects.remove(object);
+        self.drop_volume(object);
         let mut last = object.clone();
         if let Some(body) = last.body.as_object_mut() {
             body.remove(SECRETS);

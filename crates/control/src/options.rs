@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::NodeAccess;
 use crate::retention::Kept;
 
 /// Everything the dispatcher works with.
@@ -28,6 +29,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Opens what credentials keep.
     pub unseal: Unseal,
+    /// What of the node workloads may have.
+    pub node_access: Arc<NodeAccess>,
     /// How long the logs are kept.
     pub kept: Kept,
 }

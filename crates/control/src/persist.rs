@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Framework, SecretPlace};
+use engine::Framework;
 use store::{
     DepartmentBody, DepartmentRow, EventRow, GpuBody, NodeTypesBody, PlacementBody, PodBody,
-    PodRow, PodSetBody, ProjectBody, ProjectRow, ReasonBody, RulesBody, SecretBody, ShareBody,
-    TogetherBody, TopologyUseBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
+    PodRow, PodSetBody, ProjectBody, ProjectRow, ReasonBody, RulesBody, ShareBody, TogetherBody,
+    TopologyUseBody, WorkloadRow, WorkloadSpecBody, WorkloadState,
 };
 use units::Instant;
 
 use crate::Error;
 use crate::command::{ShareChange, WorkloadSpec};
 use crate::pools::POOL_DEFAULT_ID;
-use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, SecretUse, Together, TopologyUse};
+use crate::spec::{CleanPods, GpuSpec, PodSet, PodSpec, Restart, Together, TopologyUse};
 use crate::state::{Department, Ended, Pod, Project, Unit, Workload};
 use crate::view::{Event, NodeTypes, Phase, Rank, ReasonView, Rules, WorkloadKind};
 
@@ -41,7 +41,9 @@ macro_rules! words {
     };
 }
 
+mod container;
 mod place;
+mod secret;
 mod serving;
 
 use place::{mig, place_body, place_from_body};
@@ -312,6 +314,8 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
         priority_class: spec.priority_class.clone(),
         preemptible: spec.preemptible,
         backoff_limit: spec.backoff_limit,
+        delete_after_ms: spec.delete_after_ms,
+        delete_when_preempted: spec.delete_when_preempted,
         command_line: spec.command_line.clone(),
         uses: spec.uses.clone(),
         labels: spec.labels.clone(),
@@ -327,29 +331,6 @@ fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
     }
 }
 
-fn secret_body(secret: &SecretUse) -> SecretBody {
-    let (object, key) = (secret.object.clone(), secret.key.clone());
-    let (variable, path, mode) = match &secret.to {
-        SecretPlace::Variable(name) => (Some(name.clone()), None, None),
-        SecretPlace::File { path, mode } => (None, Some(path.display().to_string()), Some(*mode)),
-    };
-    SecretBody { object, named: secret.named.clone(), key, variable, path, mode }
-}
-
-fn secret_from_body(body: SecretBody) -> Result<SecretUse, Error> {
-    let to = match (body.variable, body.path) {
-        (Some(name), None) => SecretPlace::Variable(name),
-        (None, Some(path)) => {
-            SecretPlace::File { path: path.into(), mode: body.mode.unwrap_or(0o600) }
-        }
-        _ => {
-            let message = "the database holds a secret that goes nowhere".to_owned();
-            return Err(Error::Internal { message });
-        }
-    };
-    Ok(SecretUse { object: body.object, named: body.named, key: body.key, to })
-}
-
 fn set_body(set: &PodSet) -> PodSetBody {
     let pod = &set.pod;
     PodSetBody {
@@ -361,7 +342,7 @@ fn set_body(set: &PodSet) -> PodSetBody {
         command: pod.command.clone(),
         args: pod.args.clone(),
         env: pod.env.clone(),
-        secrets: pod.secrets.iter().map(secret_body).collect(),
+        secrets: pod.secrets.iter().map(secret::body).collect(),
         working_dir: pod.working_dir.clone(),
         place: place_body(&pod.place),
         gpu: match pod.gpu {
@@ -376,6 +357,7 @@ fn set_body(set: &PodSet) -> PodSetBody {
         memory_bytes: pod.memory_bytes,
         restart: restart_word(pod.restart).to_owned(),
         grace_ms: pod.grace_ms,
+        container: container::body(&pod.container),
     }
 }
 
@@ -385,7 +367,7 @@ fn set_from_body(body: PodSetBody) -> Result<PodSet, Error> {
         command: body.command,
         args: body.args,
         env: body.env,
-        secrets: body.secrets.into_iter().map(secret_from_body).collect::<Result<_, _>>()?,
+        secrets: body.secrets.into_iter().map(secret::from_body).collect::<Result<_, _>>()?,
         working_dir: body.working_dir,
         place: place_from_body(body.place)?,
         gpu: match body.gpu {
@@ -398,6 +380,7 @@ fn set_from_body(body: PodSetBody) -> Result<PodSet, Error> {
         memory_bytes: body.memory_bytes,
         restart: restart(&body.restart)?,
         grace_ms: body.grace_ms,
+        container: container::from_body(body.container)?,
     };
     let PodSetBody { role, pods, pods_min, at_once, .. } = body;
     Ok(PodSet { role, pods, pods_min, at_once, pod })
@@ -428,6 +411,8 @@ fn spec_from_body(body: WorkloadSpecBody) -> Result<WorkloadSpec, Error> {
         priority_class: body.priority_class,
         preemptible: body.preemptible,
         backoff_limit: body.backoff_limit,
+        delete_after_ms: body.delete_after_ms,
+        delete_when_preempted: body.delete_when_preempted,
         command_line: body.command_line,
         uses: body.uses,
         labels: body.labels,

@@ -44,8 +44,13 @@ impl State {
     /// Returns whether a place became free at once, so that it is worth deciding again.
     fn carry_over(&mut self, plan: Plan) -> bool {
         let mut freed = false;
+        let mut going = Vec::new();
         for step in plan.steps {
+            going.extend(self.goes_with(&step));
             freed |= self.carry_step(step);
+        }
+        for id in going {
+            self.delete_preempted(id);
         }
         self.shares = plan.shares;
         // A scheduler that wants to look again at once must not starve the rest.
@@ -53,6 +58,13 @@ impl State {
         self.wake_at = plan.wake_at.map(|at| if at > self.now { at } else { soon });
         self.explain(plan.pending);
         freed
+    }
+
+    /// The workload that an eviction is the end of.
+    fn goes_with(&self, step: &Step) -> Option<Uuid> {
+        let Step::Evict { pod, .. } = step else { return None };
+        let (id, _) = self.home_of(*pod)?;
+        self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
     }
 
     fn carry_step(&mut self, step: Step) -> bool {

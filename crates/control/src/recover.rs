@@ -49,6 +49,7 @@ impl State {
             warned: BTreeMap::new(),
             idle: IdleSince::default(),
             limits: Planned::default(),
+            expiring: BTreeSet::new(),
             wake_at: None,
             halted: false,
             last_department_id: snapshot.last_department_id,
@@ -69,8 +70,7 @@ impl State {
         }
         let mut placed = Vec::new();
         for row in snapshot.workloads {
-            let id = row.id;
-            let mut workload = persist::workload_from_row(row)?;
+            let (id, mut workload) = (row.id, persist::workload_from_row(row)?);
             // The clock may have been set back since: no delay is longer than the longest.
             let latest = now.plus_ms(BACK_OFF_MS_MAX);
             workload.not_before = workload.not_before.map(|at| at.min(latest));
@@ -80,8 +80,8 @@ impl State {
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
                 workload.pods.push(pod);
             }
-            let holds = rows.iter().any(|row| row.body.current.is_some());
-            state.add(workload, holds)?;
+            state.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
+            state.note_expiry(id);
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
         state.restore_places(&placed);

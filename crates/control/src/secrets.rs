@@ -1,45 +1,101 @@
-//! Secrets of runs. Owns: from what a credential keeps to what a run gets, at the last moment
-//! before it starts. Refuses to know: how values are sealed, and what credentials there are.
+//! The last steps before a run starts. Owns: from what a credential keeps to what a run, or whoever
+//! pulls and copies for it, gets; and a last look at the folders of the node that it sees. Refuses to
+//! know: how values are sealed, and what credentials there are.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
-use engine::{RunSpec, Secret, SecretPlace};
+use engine::{Login, MountSource, RegistryLogin, RunSpec, Secret, SecretPlace};
 
+use crate::NodeAccess;
 use crate::options::Unseal;
+use crate::spec::SecretTo;
 use crate::state::{Sealed, Start};
 
-/// The run with its secrets, or why it cannot have them.
-pub(crate) fn complete(start: Start, unseal: &Unseal) -> Result<RunSpec, String> {
-    let Start { mut spec, sealed } = start;
-    for one in sealed {
-        values(one, unseal, &mut spec.secrets)?;
-    }
-    Ok(spec)
+/// The user of a registry whose credential is a key alone.
+const USER_OF_A_KEY: &str = "$oauthtoken";
+
+/// What is needed to complete runs.
+#[derive(Clone)]
+pub(crate) struct Completion {
+    pub(crate) unseal: Unseal,
+    pub(crate) node_access: Arc<NodeAccess>,
 }
 
-fn values(sealed: Sealed, unseal: &Unseal, to: &mut Vec<Secret>) -> Result<(), String> {
-    let Sealed { of, name, text } = sealed;
-    let name = name.ok_or_else(|| {
-        format!("the credential {} it uses was deleted; submit it again with another", of.object)
-    })?;
-    let mut values = unseal(&of.object, &text)
-        .map_err(|why| format!("credential `{name}` cannot be opened: {why}"))?;
-    let Some(key) = &of.key else {
-        let SecretPlace::File { path: folder, mode } = of.to else {
-            return Err(format!("credential `{name}`: a variable holds one value; name its key"));
-        };
-        to.extend(values.into_iter().map(|(key, value)| {
-            let path = folder.join(file_name(&key));
-            Secret { to: SecretPlace::File { path, mode }, value }
-        }));
-        return Ok(());
-    };
-    let value = values.remove(key).ok_or_else(|| {
+impl Completion {
+    /// The run with its secrets, or why it cannot have them.
+    pub(crate) fn complete(&self, start: Start) -> Result<RunSpec, String> {
+        let Start { mut spec, sealed } = start;
+        for mount in &spec.container.mounts {
+            self.node_access.check(mount)?;
+        }
+        for one in sealed {
+            self.values(one, &mut spec)?;
+        }
+        Ok(spec)
+    }
+
+    fn values(&self, sealed: Sealed, run: &mut RunSpec) -> Result<(), String> {
+        let Sealed { of, name, text } = sealed;
+        let name = name.ok_or_else(|| {
+            format!(
+                "the credential {} it uses was deleted; submit it again with another",
+                of.object
+            )
+        })?;
+        let mut values = (self.unseal)(&of.object, &text)
+            .map_err(|why| format!("credential `{name}` cannot be opened: {why}"))?;
+        match (of.to, &of.key) {
+            (SecretTo::Run(to), Some(key)) => {
+                let value = take(&name, &mut values, key)?;
+                run.secrets.push(Secret { to, value });
+            }
+            (SecretTo::Run(SecretPlace::File { path: folder, mode }), None) => {
+                run.secrets.extend(values.into_iter().map(|(key, value)| {
+                    let path = folder.join(file_name(&key));
+                    Secret { to: SecretPlace::File { path, mode }, value }
+                }));
+            }
+            (SecretTo::Run(SecretPlace::Variable(_)), None) => {
+                return Err(format!(
+                    "credential `{name}`: a variable holds one value; name its key"
+                ));
+            }
+            (SecretTo::Registry(registry), _) => {
+                let login = match values.remove("NGC_API_KEY") {
+                    Some(password) => Login { user: USER_OF_A_KEY.to_owned(), password },
+                    None => login(&name, &mut values, "username", "password")?,
+                };
+                run.registry = Some(RegistryLogin { registry, login });
+            }
+            (SecretTo::Repository { mount: at, user_key, password_key }, _) => {
+                let own = login(&name, &mut values, &user_key, &password_key)?;
+                for mount in run.container.mounts.iter_mut().filter(|mount| mount.to == at) {
+                    if let MountSource::Git { login, .. } = &mut mount.from {
+                        *login = Some(own.clone());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn login(
+    name: &str,
+    values: &mut BTreeMap<String, String>,
+    user: &str,
+    password: &str,
+) -> Result<Login, String> {
+    Ok(Login { user: take(name, values, user)?, password: take(name, values, password)? })
+}
+
+fn take(name: &str, values: &mut BTreeMap<String, String>, key: &str) -> Result<String, String> {
+    values.remove(key).ok_or_else(|| {
         let keys = values.keys().cloned().collect::<Vec<_>>().join(", ");
         format!("credential `{name}` has no value `{key}` any more; it has {keys}")
-    })?;
-    to.push(Secret { to: of.to, value });
-    Ok(())
+    })
 }
 
 /// A key as the name of a file: one that is a path loses its separators.

@@ -55,6 +55,7 @@ impl Service {
             cluster,
             engine: options.engine.clone(),
             store: options.store.clone(),
+            node_access: options.node_access.clone(),
             diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);

@@ -2,8 +2,9 @@
 //! asks for. Validation of values happens in `admission`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use engine::{Framework, SecretPlace};
+use engine::{Container, Framework, SecretPlace};
 use model::{MigRequest, Term, Toleration};
 
 use crate::command::WorkloadSpec;
@@ -64,6 +65,8 @@ pub struct PodSpec {
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
+    /// What it needs around it, without logins: those are among the secrets.
+    pub container: Container,
 }
 
 /// Which nodes a pod may go to.
@@ -93,10 +96,40 @@ pub struct SecretUse {
     pub object: String,
     /// What it was named by.
     pub named: String,
-    /// Which of its values; none: each as a file of its name in the folder that `to` names.
+    /// Which of its values; none: each as a file of its name in the folder that `to` names, or those
+    /// of a login.
     pub key: Option<String>,
-    /// Where a pod finds it.
-    pub to: SecretPlace,
+    /// Who gets it.
+    pub to: SecretTo,
+}
+
+/// Who gets a value of a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretTo {
+    /// The run, here.
+    Run(SecretPlace),
+    /// Whoever pulls its image from this registry.
+    Registry(String),
+    /// Whoever copies a repository.
+    Repository {
+        /// Where it is mounted.
+        mount: PathBuf,
+        /// Which of the values is the user.
+        user_key: String,
+        /// Which is the password.
+        password_key: String,
+    },
+}
+
+impl SecretTo {
+    /// Where the run finds it, if the run does.
+    #[must_use]
+    pub const fn place(&self) -> Option<&SecretPlace> {
+        match self {
+            Self::Run(place) => Some(place),
+            Self::Registry(_) | Self::Repository { .. } => None,
+        }
+    }
 }
 
 /// GPUs of a pod.

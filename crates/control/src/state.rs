@@ -203,6 +203,8 @@ pub(crate) enum Action {
     Remove(RunKey),
     /// The pod will not run again.
     Forget(Uuid),
+    /// A volume ends with all that is in it.
+    RemoveVolume(String),
 }
 
 /// What the present batch has to write, say and do.
@@ -283,6 +285,8 @@ pub(crate) struct State {
     pub(crate) idle: IdleSince,
     /// When limits in time have something to do.
     pub(crate) limits: Planned,
+    /// Workloads that have ended, by when they are to be deleted.
+    pub(crate) expiring: BTreeSet<(Instant, Uuid)>,
     /// When the scheduler wants to look again.
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
@@ -299,6 +303,7 @@ impl State {
     /// The next time anything is to be done without being asked.
     pub(crate) fn due(&self) -> Option<Instant> {
         let timers = self.wake_at.into_iter().chain(self.limits.first());
+        let timers = timers.chain(self.expiring.first().map(|(at, _)| *at));
         timers.chain(self.restarting.values().copied()).min()
     }
 

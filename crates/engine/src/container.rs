@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+/// Where the temporary home of a run is, for those that ask for one.
+pub const HOME_FOLDER: &str = "/home/runai-home";
+
 /// What a run needs around it. The default asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Container {

@@ -17,8 +17,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use container::{
-    Container, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy, RegistryLogin,
-    Seccomp, Security, User,
+    Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy,
+    RegistryLogin, Seccomp, Security, User,
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};

@@ -7,6 +7,7 @@
 
 mod backup;
 mod connection;
+mod container;
 mod error;
 mod fault;
 mod ledger;
@@ -29,6 +30,7 @@ mod tests;
 mod write;
 
 pub use backup::{BackupError, Contents, backup, restore};
+pub use container::{ContainerBody, MountBody, MountSourceBody, SecurityBody};
 pub use error::Error;
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use lock::Lock;

@@ -41,6 +41,12 @@ pub struct WorkloadSpecBody {
     pub preemptible: bool,
     /// Retries.
     pub backoff_limit: u32,
+    /// After how long it is deleted once it has ended; none = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_after_ms: Option<u64>,
+    /// Whether it is deleted when it is evicted for others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete_when_preempted: bool,
     /// Command line it was submitted with.
     pub command_line: Option<String>,
     /// Objects that values were taken from.
@@ -118,6 +124,9 @@ pub struct PodSetBody {
     pub restart: String,
     /// SIGTERM to SIGKILL.
     pub grace_ms: u64,
+    /// What it needs around it.
+    #[serde(default, skip_serializing_if = "crate::ContainerBody::is_default")]
+    pub container: crate::ContainerBody,
 }
 
 const fn one() -> u32 {
@@ -163,6 +172,15 @@ pub struct SecretBody {
     /// Permissions of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// Image registry that it is the login of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+    /// Mount of the repository that it is the login of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// Which of its values are the user and the password of the login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_keys: Option<(String, String)>,
 }
 
 /// GPUs of a pod.

@@ -5,9 +5,10 @@
 use serde_json::Number;
 
 use super::{
-    AssetIds, CleanPodPolicy, Compute, DistributedFramework, EnvironmentVariable,
-    EnvironmentVariableSecret, GpuRequestType, MpiLauncherCreationPolicy, NameValue,
-    Preemptibility, RestartPolicy, SecretVolume, Storage,
+    AssetIds, CleanPodPolicy, Compute, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
+    EnvironmentVariableSecret, GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy,
+    ImagePullSecret, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility,
+    PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
 };
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
@@ -33,6 +34,8 @@ impl Inherit for Number {}
 impl Inherit for bool {}
 impl Inherit for u32 {}
 impl Inherit for u64 {}
+impl Inherit for i64 {}
+impl Inherit for ImagePullPolicy {}
 impl Inherit for Preemptibility {}
 impl Inherit for RestartPolicy {}
 impl Inherit for GpuRequestType {}
@@ -68,15 +71,74 @@ impl Inherit for crate::AutoScaling {
     }
 }
 
-impl Inherit for Vec<SecretVolume> {
+impl Inherit for Security {
     fn over(self, mut below: Self) -> Self {
-        // In one folder there is one of them, whatever it is called.
-        let folder = |one: &SecretVolume| one.mount_path.clone();
-        let replaced = |below: &SecretVolume| {
-            self.iter().any(|own| folder(own).is_some() && folder(own) == folder(below))
-        };
-        below.retain(|below| !replaced(below));
-        by_name(self, below, SecretVolume::place)
+        if self.uid_gid_source.as_deref().is_some_and(|source| source != "custom") {
+            // Another source; the inherited numbers belong to the other one.
+            (below.run_as_uid, below.run_as_gid, below.supplemental_groups) = (None, None, None);
+        }
+        Self::over(self, below)
+    }
+}
+
+/// What is mounted: in one folder there is one of a kind, whatever it is called.
+trait Mounted {
+    fn name(&self) -> Option<&String>;
+    fn folder(&self) -> Option<&String>;
+
+    /// What tells it from others: its name, else its folder.
+    fn place(&self) -> &str {
+        self.name().or(self.folder()).map_or("", String::as_str)
+    }
+}
+
+macro_rules! mounted {
+    ($($of:ident by $folder:ident,)+) => {$(
+        impl Mounted for $of {
+            fn name(&self) -> Option<&String> {
+                self.name.as_ref()
+            }
+
+            fn folder(&self) -> Option<&String> {
+                self.$folder.as_ref()
+            }
+        }
+
+        impl Inherit for Vec<$of> {
+            fn over(self, below: Self) -> Self {
+                by_place(self, below)
+            }
+        }
+    )+};
+}
+
+mounted! {
+    SecretVolume by mount_path,
+    EmptyDirInstance by path,
+    GitInstance by path,
+    HostPathInstance by mount_path,
+    NfsInstance by mount_path,
+    PvcInstance by path,
+}
+
+fn by_place<T: Mounted>(own: Vec<T>, mut below: Vec<T>) -> Vec<T> {
+    let replaced =
+        |below: &T| own.iter().any(|own| own.folder().is_some() && own.folder() == below.folder());
+    below.retain(|below| !replaced(below));
+    by_name(own, below, T::place)
+}
+
+impl Inherit for Vec<Port> {
+    fn over(self, mut below: Self) -> Self {
+        below.retain(|below| !self.iter().any(|own| own.container == below.container));
+        below.extend(self);
+        below
+    }
+}
+
+impl Inherit for Vec<ImagePullSecret> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |secret| secret.name.as_deref().unwrap_or_default())
     }
 }
 

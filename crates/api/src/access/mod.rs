@@ -94,6 +94,11 @@ impl Caller {
         self.principal.is_built_in() || self.grants.iter().any(allows)
     }
 
+    /// Whether the caller may have anything of the machine: it is its own to protect.
+    pub(crate) fn administers(&self) -> bool {
+        self.may(Action::Update, Resource::SecuritySettings, Scope::Tenant)
+    }
+
     /// Whether the caller may do this anywhere.
     pub(crate) fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
         self.principal.is_built_in()

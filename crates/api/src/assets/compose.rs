@@ -2,13 +2,15 @@
 //! the assets it names, then the template's, then those of the assets the template names.
 
 use api_types::{
-    AssetIdRef, AssetIds, Compute, CreationRequest, EnvironmentAssetSpec, EnvironmentVariable,
-    EnvironmentVariableSecret, SecretAssetSpec, SecretVolume, Storage, WorkloadSpec,
+    AssetIdRef, AssetIds, Compute, ConfigMapAssetSpec, CreationRequest, EnvironmentAssetSpec,
+    EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, ImagePullPolicy,
+    NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use super::data::DataSource as _;
 use super::{AssetSpec, Stored, restricts};
 use crate::State;
 use crate::convert;
@@ -145,23 +147,29 @@ impl Sources<'_> {
 
     /// What data sources are in a file system.
     fn storage(&mut self, field: &str, ids: Vec<String>) -> Result<Option<Storage>, Fault> {
-        let each = ids.iter().enumerate();
-        let each = each.map(|(n, id)| self.secret_volume(&format!("{field}[{n}]"), id));
-        let volumes = each.collect::<Result<Vec<_>, _>>()?;
-        let secret_volume = Some(volumes).filter(|volumes| !volumes.is_empty());
-        Ok(secret_volume.map(|all| Storage { secret_volume: Some(all), ..Storage::default() }))
+        let mut storage = Storage::default();
+        for (n, id) in ids.iter().enumerate() {
+            self.data_source(&format!("{field}[{n}]"), id, &mut storage)?;
+        }
+        Ok(Some(storage).filter(|storage| *storage != Storage::default()))
     }
 
-    /// A data source that is a credential as files; others are not acted on yet.
-    fn secret_volume(&mut self, field: &str, id: &str) -> Result<SecretVolume, Fault> {
-        if self.state.one::<Stored<SecretAssetSpec>>(id).is_err() {
-            return Err(Fault::not_yet(field));
+    fn data_source(&mut self, field: &str, id: &str, to: &mut Storage) -> Result<(), Fault> {
+        let is = |kind| self.state.control.view().objects.get(kind, id).is_some();
+        macro_rules! put {
+            ($($spec:ident)+) => {$(
+                if is($spec::STORED) {
+                    let item: Item<Stored<$spec>> = self.usable(field, id)?;
+                    return item.body.spec.put(item.object.name.clone(), field, to);
+                }
+            )+};
         }
-        let item: Item<Stored<SecretAssetSpec>> = self.usable(field, id)?;
-        let SecretAssetSpec { credential_asset_id, mount_path, default_mode } = item.body.spec;
-        let name = Some(item.object.name.clone());
-        let secret = credential_asset_id;
-        Ok(SecretVolume { name, mount_path, default_mode, secret, exclude: None })
+        put! {
+            SecretAssetSpec PvcAssetSpec HostPathSpec NfsAssetSpec GitAssetSpec S3AssetSpec
+            ConfigMapAssetSpec
+        }
+        // Says that there is none.
+        self.usable::<SecretAssetSpec>(field, id).map(|_| ())
     }
 
     /// An asset that workloads of this kind may use.
@@ -210,42 +218,44 @@ fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
         };
         all.into_iter().map(one).collect()
     });
-    let source = asset.uid_gid_source.filter(|source| source != "fromTheImage");
-    let security = json!({
-        "runAsUid": asset.run_as_uid,
-        "runAsGid": asset.run_as_gid,
-        "supplementalGroups": asset.supplemental_groups,
-        "uidGidSource": source,
-        "allowPrivilegeEscalation": asset.allow_privilege_escalation,
-        "capabilities": asset.capabilities,
-        "hostIpc": asset.host_ipc,
-        "hostNetwork": asset.host_network,
-        "readOnlyRootFilesystem": asset.read_only_root_filesystem,
-        "runAsNonRoot": asset.run_as_non_root,
-        "seccompProfileType": asset.seccomp_profile_type,
-    });
+    // What is false asks for nothing; only rights can be taken away.
+    let yes = |flag: Option<bool>| flag.filter(|flag| *flag);
+    let security = Security {
+        run_as_uid: asset.run_as_uid,
+        run_as_gid: asset.run_as_gid,
+        supplemental_groups: asset.supplemental_groups,
+        uid_gid_source: asset.uid_gid_source,
+        allow_privilege_escalation: asset.allow_privilege_escalation,
+        capabilities: asset.capabilities,
+        host_ipc: yes(asset.host_ipc),
+        host_network: yes(asset.host_network),
+        read_only_root_filesystem: yes(asset.read_only_root_filesystem),
+        run_as_non_root: yes(asset.run_as_non_root),
+        seccomp_profile_type: asset.seccomp_profile_type,
+        privileged: None,
+    };
     WorkloadSpec {
         image: asset.image,
         command: asset.command,
         args: asset.args,
         environment_variables: variables,
         working_dir: asset.working_dir,
-        image_pull_policy: asset.image_pull_policy.map(Value::from),
+        image_pull_policy: asset.image_pull_policy.as_deref().and_then(pull_policy),
         probes: asset.probes,
-        create_home_dir: asset.create_home_dir.map(Value::from),
+        create_home_dir: yes(asset.create_home_dir),
         stdin: asset.stdin.map(Value::from),
         tty: asset.tty.map(Value::from),
-        security: Some(asking(security)),
+        security: Some(security).filter(|all| *all != Security::default()),
         ..WorkloadSpec::default()
     }
 }
 
-/// The fields that ask for something.
-fn asking(object: Value) -> Value {
-    let Value::Object(fields) = object else { return object };
-    let fields: Map<_, _> = fields
-        .into_iter()
-        .filter(|(_, value)| api_types::asks_for_something(&Some(value.clone())))
-        .collect();
-    Value::Object(fields)
+/// A pull policy by its word, which was checked when the environment was made.
+fn pull_policy(word: &str) -> Option<ImagePullPolicy> {
+    match word {
+        "Always" => Some(ImagePullPolicy::Always),
+        "IfNotPresent" => Some(ImagePullPolicy::IfNotPresent),
+        "Never" => Some(ImagePullPolicy::Never),
+        _ => None,
+    }
 }

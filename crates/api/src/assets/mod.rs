@@ -3,6 +3,7 @@
 
 mod compose;
 mod credentials;
+mod data;
 mod kinds;
 mod query;
 mod reseal;
@@ -59,6 +60,9 @@ pub(crate) struct Stored<S> {
     pub(crate) description: Option<String>,
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
+    /// Whether whoever made it so may have anything of the machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) by_administrator: bool,
     pub(crate) spec: S,
     /// The names of the values that are sealed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,7 +99,9 @@ pub(crate) fn creation<S: AssetSpec>(
     check_description(meta.description.as_deref())?;
     check(&spec)?;
     let (description, supports) = (meta.description, meta.workload_supported_types);
-    let body = Stored { description, supports, updates: 0, spec, keys: Vec::new(), secrets: None };
+    let by_administrator = caller.administers();
+    let (keys, secrets) = (Vec::new(), None);
+    let body = Stored { description, supports, updates: 0, by_administrator, spec, keys, secrets };
     Ok((scope, meta.name, body))
 }
 
@@ -142,7 +148,14 @@ fn blank(value: &Value, path: &str) -> Option<String> {
 
 impl<S: AssetSpec> Stored<S> {
     /// Makes a change that was checked.
-    pub(crate) fn change(&mut self, name: &mut String, meta: AssetUpdateMeta, spec: S) {
+    pub(crate) fn change(
+        &mut self,
+        by_administrator: bool,
+        name: &mut String,
+        meta: AssetUpdateMeta,
+        spec: S,
+    ) {
+        self.by_administrator = by_administrator;
         if let Some(new) = meta.name {
             *name = new;
         }

@@ -3,10 +3,14 @@
 
 use std::sync::Arc;
 
-use api_types::{EnvironmentVariable, SecretVolume, WorkloadSpec};
+use api_types::{
+    DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullSecret, NgcApiKeySpec,
+    SecretVolume, WorkloadSpec,
+};
 use axum::http::StatusCode;
-use control::{Object, Scope, SecretPlace, SecretUse};
+use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
 
+use super::AssetSpec as _;
 use super::credentials::ALL;
 use super::kinds::{absolute, mode};
 use crate::State;
@@ -35,6 +39,12 @@ pub(crate) fn take_secrets(
     for (at, volume) in volumes.iter().flatten().enumerate() {
         uses.extend(from.volume(&format!("spec.storage.secretVolume[{at}]"), volume)?);
     }
+    let repositories = spec.storage.iter().flat_map(|storage| &storage.git).flatten();
+    for (at, one) in repositories.enumerate() {
+        uses.extend(from.repository(&format!("spec.storage.git[{at}]"), one)?);
+    }
+    let logins = spec.image_pull_secrets.take().unwrap_or_default();
+    uses.extend(from.registry(spec.image.as_deref().unwrap_or_default(), &logins)?);
     Ok(uses)
 }
 
@@ -74,7 +84,8 @@ impl Credentials<'_> {
             }
         };
         let (object, named) = (found.key(), wanted.to_owned());
-        Ok(Some(SecretUse { object, named, key: Some(key), to: SecretPlace::Variable(name) }))
+        let to = SecretTo::Run(SecretPlace::Variable(name));
+        Ok(Some(SecretUse { object, named, key: Some(key), to }))
     }
 
     fn volume(&self, field: &str, volume: &SecretVolume) -> Result<Option<SecretUse>, Fault> {
@@ -87,10 +98,76 @@ impl Credentials<'_> {
         absolute(&at("mountPath"), Some(path))?;
         mode(&at("defaultMode"), volume.default_mode.as_deref())?;
         let bits = volume.default_mode.as_ref().and_then(|text| u32::from_str_radix(text, 8).ok());
-        let to = SecretPlace::File { path: path.into(), mode: bits.unwrap_or(MODE_DEFAULT) };
+        let mode = bits.unwrap_or(MODE_DEFAULT);
+        let to = SecretTo::Run(SecretPlace::File { path: path.into(), mode });
         let wanted = volume.secret.as_deref().unwrap_or_default();
         let found = self.find(&at("secret"), wanted)?;
         Ok(Some(SecretUse { object: found.key(), named: wanted.to_owned(), key: None, to }))
+    }
+
+    /// The login of a repository that is not open to all.
+    fn repository(&self, field: &str, one: &GitInstance) -> Result<Option<SecretUse>, Fault> {
+        let (Some(wanted), Some(path)) = (&one.password_secret, &one.path) else { return Ok(None) };
+        if one.exclude == Some(true) {
+            return Ok(None);
+        }
+        let found = self.find(&format!("{field}.passwordSecret"), wanted)?;
+        let key = |name: &str, given: &Option<String>, usual: &str| {
+            let key = given.clone().unwrap_or_else(|| usual.to_owned());
+            if keys(&found).contains(&key) {
+                return Ok(key);
+            }
+            let (key, has) = (units::shown(&key), keys(&found).join(", "));
+            let why = format!("`{key}` is none of the values of `{}`, which are {has}", found.name);
+            Err(Fault::field(&format!("{field}.{name}"), why))
+        };
+        let to = SecretTo::Repository {
+            mount: path.into(),
+            user_key: key("secretKeyOfUser", &one.secret_key_of_user, "username")?,
+            password_key: key("secretKeyOfPassword", &one.secret_key_of_password, "password")?,
+        };
+        Ok(Some(SecretUse { object: found.key(), named: wanted.clone(), key: None, to }))
+    }
+
+    /// The login for the registry of an image: of those that are named, else the nearest there is.
+    fn registry(&self, image: &str, named: &[ImagePullSecret]) -> Result<Option<SecretUse>, Fault> {
+        let wanted = registry_of_image(image);
+        for (at, one) in named.iter().filter(|one| one.exclude != Some(true)).enumerate() {
+            let field = format!("spec.imagePullSecrets[{at}]");
+            if one.user_credential == Some(true) {
+                let why = "credentials belong to scopes; name one that the project can use";
+                return Err(Fault::field(&format!("{field}.userCredential"), why));
+            }
+            let name = one.name.as_deref().unwrap_or_default();
+            let found = self.find(&format!("{field}.name"), name)?;
+            let registry = registry_of(&found).ok_or_else(|| {
+                let why = format!("`{}` is no login of an image registry", found.name);
+                Fault::field(&format!("{field}.name"), why)
+            })?;
+            if host(&registry) == wanted {
+                let to = SecretTo::Registry(registry);
+                let use_ = SecretUse { object: found.key(), named: name.to_owned(), key: None, to };
+                return Ok(Some(use_));
+            }
+        }
+        let view = self.state.control.view();
+        let all = [DockerRegistrySpec::STORED, NgcApiKeySpec::STORED];
+        let all =
+            || all.iter().filter_map(|kind| view.objects.shelf(kind)).flat_map(|s| s.values());
+        let fits = |scope: &Scope| {
+            let mut here = all().filter(|object| object.scope == *scope);
+            here.find_map(|object| {
+                let registry = registry_of(object).filter(|registry| host(registry) == wanted)?;
+                Some((object.key(), registry))
+            })
+        };
+        // Named by nobody: it is looked for anew when the workload is submitted again.
+        Ok(self.near.iter().find_map(fits).map(|(object, registry)| SecretUse {
+            object,
+            named: String::new(),
+            key: None,
+            to: SecretTo::Registry(registry),
+        }))
     }
 
     /// The credential with this id or name; of those with the name, the nearest to the project.
@@ -128,4 +205,52 @@ impl Credentials<'_> {
 fn keys(object: &Object) -> Vec<String> {
     let keys = object.body["keys"].as_array().into_iter().flatten();
     keys.filter_map(|key| key.as_str().map(str::to_owned)).collect()
+}
+
+/// The registry that a credential is the login of, if it is one.
+fn registry_of(object: &Object) -> Option<String> {
+    match &*object.kind {
+        NgcApiKeySpec::STORED => Some("nvcr.io".to_owned()),
+        DockerRegistrySpec::STORED => object.body["spec"]["url"].as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// The registry of an image: what is before the first `/`, if that can be a host.
+fn registry_of_image(image: &str) -> &str {
+    match image.split_once('/') {
+        Some((first, _)) if first.contains(['.', ':']) || first == "localhost" => host(first),
+        _ => HUB,
+    }
+}
+
+/// The registry of images that name none.
+const HUB: &str = "docker.io";
+
+/// The host of a registry, without scheme and path; those of the hub are one.
+fn host(registry: &str) -> &str {
+    let rest = registry.split_once("://").map_or(registry, |(_, rest)| rest);
+    match rest.split('/').next().unwrap_or_default() {
+        "index.docker.io" | "registry-1.docker.io" | "hub.docker.com" => HUB,
+        host => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_and_a_login_are_of_one_registry_whatever_it_is_written_like() {
+        for (image, registry) in [
+            ("ubuntu", "https://index.docker.io/v1/"),
+            ("team/x:1", "docker.io"),
+            ("ghcr.io/team/x", "https://ghcr.io"),
+            ("localhost:5000/x", "http://localhost:5000"),
+            ("nvcr.io/nvidia/x", "nvcr.io"),
+        ] {
+            assert_eq!(registry_of_image(image), host(registry), "{image}");
+        }
+        assert_ne!(registry_of_image("ghcr.io.evil.example/x"), host("ghcr.io"));
+    }
 }

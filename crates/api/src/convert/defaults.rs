@@ -79,6 +79,17 @@ pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     for volume in means.storage.iter_mut().flat_map(|all| &mut all.secret_volume).flatten() {
         volume.default_mode.get_or_insert_with(|| format!("{MODE_DEFAULT:04o}"));
     }
+    if let Some(storage) = &mut means.storage {
+        for folder in storage.host_path.iter_mut().flatten() {
+            folder.read_only.get_or_insert(true);
+        }
+        for folder in storage.nfs.iter_mut().flatten() {
+            folder.read_only.get_or_insert(true);
+        }
+        for volume in storage.pvc.iter_mut().flatten() {
+            volume.read_only.get_or_insert(false);
+        }
+    }
     match kind {
         WorkloadKind::Workspace => means,
         WorkloadKind::Inference => super::serving::with_defaults(means),

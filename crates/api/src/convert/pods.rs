@@ -64,6 +64,11 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
         ("backoffLimit", spec.backoff_limit.is_some()),
         ("restartPolicy", spec.restart_policy.is_some()),
         ("elastic", spec.elastic == Some(true)),
+        (
+            "autoDeletionTimeAfterCompletionSeconds",
+            spec.auto_deletion_time_after_completion_seconds.is_some(),
+        ),
+        ("terminateAfterPreemption", spec.terminate_after_preemption == Some(true)),
     ];
     if kind != WorkloadKind::Training {
         refuse(at, &training, "trainings")?;
@@ -247,7 +252,9 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         min_replicas "minReplicas", max_replicas "maxReplicas",
         clean_pod_policy "cleanPodPolicy", slots_per_worker "slotsPerWorker",
         mpi_launcher_creation_policy "mpiLauncherCreationPolicy",
-        ssh_auth_mount_path "sshAuthMountPath"
+        ssh_auth_mount_path "sshAuthMountPath",
+        auto_deletion_time_after_completion_seconds "autoDeletionTimeAfterCompletionSeconds",
+        terminate_after_preemption "terminateAfterPreemption"
     );
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
         let why = "is one for the whole workload; set it with the workers and leave it out here";
@@ -261,6 +268,9 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         *inherited = Compute {
             cpu_core_request: inherited.cpu_core_request.take(),
             cpu_memory_request: inherited.cpu_memory_request.take(),
+            cpu_core_limit: inherited.cpu_core_limit.take(),
+            cpu_memory_limit: inherited.cpu_memory_limit.take(),
+            large_shm_request: inherited.large_shm_request,
             ..Compute::default()
         };
     }

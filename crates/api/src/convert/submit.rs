@@ -8,21 +8,40 @@ use api_types::{
     Compute, CreationRequest, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
     RestartPolicy,
 };
+use axum::http::StatusCode;
 use control::view::WorkloadKind;
-use control::{GpuSpec, PodSpec, Restart, WorkloadSpec};
+use control::{GpuSpec, HOME_FOLDER, PodSpec, Restart, WorkloadSpec};
 use units::GPU_MILLIS;
 
+use super::container::{container, limits};
 use super::defaults::with_defaults;
 use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
-use crate::edge::Fault;
+use crate::edge::{Caller, Fault};
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) subject: String,
     pub(crate) source: String,
+    /// Whether it may have anything of the machine.
+    pub(crate) administrator: bool,
+    /// What the workload has mounted already, of one that is changed.
+    pub(crate) has: Vec<control::Mount>,
+}
+
+impl Asker {
+    pub(crate) fn of(caller: &Caller, source: String) -> Self {
+        let (subject, administrator) = (caller.subject.clone(), caller.administers());
+        Self { subject, source, administrator, has: Vec::new() }
+    }
+
+    /// Nobody in particular.
+    pub(crate) fn nobody(source: &str) -> Self {
+        let (subject, source) = (String::new(), source.to_owned());
+        Self { subject, source, administrator: false, has: Vec::new() }
+    }
 }
 
 /// The project and the specification a creation asks for.
@@ -32,7 +51,8 @@ pub(crate) fn command(
     asker: Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
     if let Some(field) = request.not_yet().into_iter().next() {
-        return Err(Fault::not_yet(field));
+        let what = field.rsplit('.').next().unwrap_or_default();
+        return Err(not_here(&field, what));
     }
     let project_id = super::project_id("projectId", &request.project_id)?;
     check_kind(kind, &request)?;
@@ -67,6 +87,10 @@ pub(crate) fn command(
         priority_class: class.name.to_owned(),
         preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
         backoff_limit: spec.backoff_limit.unwrap_or_default(),
+        delete_after_ms: spec
+            .auto_deletion_time_after_completion_seconds
+            .map(|seconds| seconds.saturating_mul(1000)),
+        delete_when_preempted: spec.terminate_after_preemption == Some(true),
         command_line: spec.command_line,
         uses: Vec::new(),
         labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
@@ -79,20 +103,45 @@ pub(crate) fn command(
     Ok((project_id, spec))
 }
 
+/// Refuses what is known and not done, by the field that asks for it, with what to do instead where
+/// something can be done.
+pub(crate) fn not_here(field: &str, what: &str) -> Fault {
+    let instead = match what {
+        "s3" => {
+            "a bucket cannot be mounted here; copy from it in the command, with the access key in \
+             environmentVariables[].secret"
+        }
+        "configMapVolume" | "configMap" => {
+            "there are no config maps here; keep the values in a credential, as secretVolume or \
+             environmentVariables[].secret"
+        }
+        "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
+        "exposedUrls" => "no address is made for a workload; use ports, or an inference",
+        "userCredential" => "credentials belong to scopes; use secret",
+        _ => return Fault::not_yet(field),
+    };
+    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{field}: {instead}"))
+}
+
 /// What one pod is.
 pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, Fault> {
     if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
         return Err(Fault::not_yet("spec.storage.secretVolume"));
     }
     let place = place(spec)?;
+    let container = container(spec)?;
     let spec = with_defaults(kind, spec.clone());
     let compute = spec.compute.unwrap_or_default();
+    let mut env = environment(spec.environment_variables.unwrap_or_default())?;
+    if spec.create_home_dir == Some(true) {
+        env.entry("HOME".to_owned()).or_insert_with(|| HOME_FOLDER.to_owned());
+    }
     let grace_s = spec.termination_grace_period_seconds.unwrap_or_default();
     let pod = PodSpec {
         image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
         command: words("spec.command", spec.command)?,
         args: words("spec.args", spec.args)?.unwrap_or_default(),
-        env: environment(spec.environment_variables.unwrap_or_default())?,
+        env,
         secrets: Vec::new(),
         working_dir: not_empty("spec.workingDir", spec.working_dir)?,
         place,
@@ -105,6 +154,7 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
             Some(RestartPolicy::Never) | None => Restart::Never,
         },
         grace_ms: grace_s.saturating_mul(1000),
+        container,
     };
     if pod.image.is_empty() && pod.command.is_none() {
         let why = "must be set; only with a command it may be left out";
@@ -155,6 +205,7 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
 pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;
+    container(spec)?;
     place(spec)?;
     cpu_millis(&compute)?;
     memory_bytes(&compute)?;
@@ -170,8 +221,10 @@ pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
 
 /// Refuses resources that can never be right, where they are all of a specification.
 pub(crate) fn check_compute(compute: &Compute) -> Result<(), Fault> {
-    let checked =
-        gpu(compute).and_then(|_| cpu_millis(compute)).and_then(|_| memory_bytes(compute));
+    let checked = gpu(compute)
+        .and_then(|_| cpu_millis(compute))
+        .and_then(|_| memory_bytes(compute))
+        .and_then(|_| limits(Some(compute)));
     checked.map(|_| ()).map_err(|fault| Fault {
         message: fault.message.replacen("spec.compute.", "spec.", 1),
         ..fault

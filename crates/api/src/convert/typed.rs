@@ -62,6 +62,8 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         annotations: Some(pairs(&spec.annotations)),
         category: Some(category(spec.kind).to_owned()),
         elastic: Some(spec.elastic),
+        auto_deletion_time_after_completion_seconds: spec.delete_after_ms.map(|ms| ms / 1000),
+        terminate_after_preemption: spec.delete_when_preempted.then_some(true),
         command_line: spec.command_line.clone(),
         assets: crate::assets::ids_of(&spec.uses),
         completions: set.at_once.map(|_| set.pods),
@@ -101,7 +103,7 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         value: Some(value.clone()),
         ..EnvironmentVariable::default()
     });
-    let secrets = spec.secrets.iter().filter_map(|secret| match &secret.to {
+    let secrets = spec.secrets.iter().filter_map(|secret| match secret.to.place()? {
         SecretPlace::File { .. } => None,
         SecretPlace::Variable(name) => Some(EnvironmentVariable {
             name: Some(name.clone()),
@@ -130,12 +132,13 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         ..api_types::WorkloadSpec::default()
     };
     super::place::told(&spec.place, &mut told);
+    super::container_told::told(spec, &mut told);
     told
 }
 
 /// The credentials that are files.
 fn storage(secrets: &[SecretUse]) -> Option<Storage> {
-    let volume = |secret: &SecretUse| match &secret.to {
+    let volume = |secret: &SecretUse| match secret.to.place()? {
         SecretPlace::Variable(_) => None,
         SecretPlace::File { path, mode } => Some(SecretVolume {
             name: None,

@@ -1,6 +1,8 @@
 //! The fields that rules can be for: those that are acted on. Owns: what each holds, and which
 //! workloads have it. Refuses to know: what rules say.
 
+use std::borrow::Cow;
+
 use control::view::WorkloadKind;
 use serde_json::Value;
 
@@ -91,8 +93,13 @@ pub(super) struct Items {
 
 impl Items {
     /// What an item goes by.
-    pub(super) fn key<'a>(&self, item: &'a Value) -> &'a str {
-        self.keys.iter().find_map(|key| item[*key].as_str()).unwrap_or_default()
+    pub(super) fn key<'a>(&self, item: &'a Value) -> Cow<'a, str> {
+        let text = |key: &&str| match &item[*key] {
+            Value::String(text) => Some(Cow::Borrowed(text.as_str())),
+            Value::Number(number) => Some(Cow::Owned(number.to_string())),
+            _ => None,
+        };
+        self.keys.iter().find_map(text).unwrap_or_default()
     }
 
     /// A field of an item, for a policy that names it at some place.
@@ -132,23 +139,47 @@ const ALL: &[Field] = &[
     ("annotations", Holds::Items(&PAIRS)),
     ("args", Holds::Text),
     ("command", Holds::Text),
+    ("compute.cpuCoreLimit", Holds::Number),
     ("compute.cpuCoreRequest", Holds::Number),
+    ("compute.cpuMemoryLimit", Holds::Bytes),
     ("compute.cpuMemoryRequest", Holds::Bytes),
     ("compute.extendedResources", Holds::Items(&RESOURCES)),
     ("compute.gpuDevicesRequest", Holds::Number),
     ("compute.gpuMemoryRequest", Holds::Bytes),
     ("compute.gpuPortionRequest", Holds::Number),
     ("compute.gpuRequestType", Holds::Text),
+    ("compute.largeShmRequest", Holds::Flag),
+    ("createHomeDir", Holds::Flag),
     ("environmentVariables", Holds::Items(&VARIABLES)),
     ("image", Holds::Text),
+    ("imagePullPolicy", Holds::Text),
+    ("imagePullSecrets", Holds::Items(&PULL_SECRETS)),
     ("labels", Holds::Items(&PAIRS)),
     ("nodeAffinityRequired", Holds::Whole),
     ("nodePools", Holds::Texts),
     ("nodeType", Holds::Text),
     ("podAffinity.key", Holds::Text),
     ("podAffinity.type", Holds::Text),
+    ("ports", Holds::Items(&PORTS)),
     ("preemptibility", Holds::Text),
     ("priorityClass", Holds::Text),
+    ("security.allowPrivilegeEscalation", Holds::Flag),
+    ("security.capabilities", Holds::Texts),
+    ("security.hostIpc", Holds::Flag),
+    ("security.hostNetwork", Holds::Flag),
+    ("security.privileged", Holds::Flag),
+    ("security.readOnlyRootFilesystem", Holds::Flag),
+    ("security.runAsGid", Holds::Number),
+    ("security.runAsNonRoot", Holds::Flag),
+    ("security.runAsUid", Holds::Number),
+    ("security.seccompProfileType", Holds::Text),
+    ("security.supplementalGroups", Holds::Text),
+    ("security.uidGidSource", Holds::Text),
+    ("storage.emptyDirVolume", Holds::Items(&EMPTY_DIRS)),
+    ("storage.git", Holds::Items(&REPOSITORIES)),
+    ("storage.hostPath", Holds::Items(&HOST_PATHS)),
+    ("storage.nfs", Holds::Items(&NFS)),
+    ("storage.pvc", Holds::Items(&CLAIMS)),
     ("storage.secretVolume", Holds::Items(&SECRET_VOLUMES)),
     ("terminationGracePeriodSeconds", Holds::Number),
     ("tolerations", Holds::Items(&TOLERATIONS)),
@@ -156,8 +187,13 @@ const ALL: &[Field] = &[
 ];
 
 /// Of what ends.
-const RUNS: &[Field] =
-    &[("backoffLimit", Holds::Number), ("elastic", Holds::Flag), ("restartPolicy", Holds::Text)];
+const RUNS: &[Field] = &[
+    ("autoDeletionTimeAfterCompletionSeconds", Holds::Number),
+    ("backoffLimit", Holds::Number),
+    ("elastic", Holds::Flag),
+    ("restartPolicy", Holds::Text),
+    ("terminateAfterPreemption", Holds::Flag),
+];
 
 const TRAINING: &[Field] = &[("completions", Holds::Number), ("parallelism", Holds::Number)];
 
@@ -209,6 +245,63 @@ static SECRET_VOLUMES: Items = Items {
         ("defaultMode", Holds::Text),
         ("mountPath", Holds::Text),
         ("secret", Holds::Text),
+    ],
+};
+static PULL_SECRETS: Items = Items { keys: &["name"], aside: &[], attributes: &[] };
+static PORTS: Items = Items {
+    keys: &["container"],
+    aside: &["name", "toolName", "toolType"],
+    attributes: &[
+        ("container", Holds::Number),
+        ("external", Holds::Number),
+        ("serviceType", Holds::Text),
+    ],
+};
+static EMPTY_DIRS: Items = Items {
+    keys: &["name", "path"],
+    aside: &["name"],
+    attributes: &[("medium", Holds::Text), ("path", Holds::Text), ("sizeLimit", Holds::Bytes)],
+};
+static REPOSITORIES: Items = Items {
+    keys: &["name", "path"],
+    aside: &["name"],
+    attributes: &[
+        ("branch", Holds::Text),
+        ("passwordSecret", Holds::Text),
+        ("path", Holds::Text),
+        ("repository", Holds::Text),
+        ("revision", Holds::Text),
+    ],
+};
+static HOST_PATHS: Items = Items {
+    keys: &["name", "mountPath"],
+    aside: &["name"],
+    attributes: &[
+        ("mountPath", Holds::Text),
+        ("mountPropagation", Holds::Text),
+        ("path", Holds::Text),
+        ("readOnly", Holds::Flag),
+    ],
+};
+static NFS: Items = Items {
+    keys: &["name", "mountPath"],
+    aside: &["name"],
+    attributes: &[
+        ("mountPath", Holds::Text),
+        ("path", Holds::Text),
+        ("readOnly", Holds::Flag),
+        ("server", Holds::Text),
+    ],
+};
+static CLAIMS: Items = Items {
+    keys: &["name", "claimName", "path"],
+    aside: &["name"],
+    attributes: &[
+        ("claimName", Holds::Text),
+        ("ephemeral", Holds::Flag),
+        ("existingPvc", Holds::Flag),
+        ("path", Holds::Text),
+        ("readOnly", Holds::Flag),
     ],
 };
 static TOLERATIONS: Items = Items {

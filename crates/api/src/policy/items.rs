@@ -63,7 +63,7 @@ impl ItemRules {
             let default = defaults.iter().find(|default| of.key(default) == key);
             if defaults.iter().any(|default| of.same(item, default)) {
                 // What is there without anybody's doing.
-            } else if locked.iter().any(|one| one == key) {
+            } else if locked.iter().any(|one| *one == key) {
                 broken.push(format!(": `{key}` is locked; leave it out"));
             } else if item["exclude"] == Value::Bool(true) {
                 // Takes away what may be taken away.

@@ -180,9 +180,13 @@ fn take_instances(
     *list = wire.instances;
     for (name, value) in wire.attributes.iter().flatten() {
         let at = format!("{at}.attributes.{name}");
-        items.attribute(&at, name)?;
-        if !value.is_string() {
-            return Err(Fault::field(&at, "must be a text"));
+        let (fits, what) = match items.attribute(&at, name)?.1 {
+            Holds::Flag => (value.is_boolean(), "true or false"),
+            Holds::Number => (value.is_number(), "a number"),
+            _ => (value.is_string(), "a text"),
+        };
+        if !fits {
+            return Err(Fault::field(&at, format!("must be {what}")));
         }
     }
     Ok(wire.attributes)

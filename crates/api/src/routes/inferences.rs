@@ -120,7 +120,8 @@ fn changed(
         spec: Some(change.over(now)),
         ..CreationRequest::default()
     };
-    let asker = convert::Asker { subject: caller.subject.clone(), source: source(headers) };
+    let has = view.spec.pods.pod.container.mounts.clone();
+    let asker = convert::Asker { has, ..convert::Asker::of(caller, source(headers)) };
     let (_, spec) = comes_to(state, KIND, request, asker)?;
     // Credentials are named anew; what values were taken from once is still where they are from.
     let named = &view.spec.pods.pod.secrets;

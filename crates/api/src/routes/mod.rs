@@ -28,6 +28,7 @@ mod units;
 mod usage;
 mod users;
 mod v2;
+mod volumes;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -104,6 +105,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(own_routes());
     all.extend(users::routes());
     all.extend(programs::routes());
+    all.extend(volumes::routes());
     all.extend(rights::routes());
     all.extend(rules::routes());
     all.extend(audit::routes());

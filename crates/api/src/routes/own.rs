@@ -97,8 +97,7 @@ pub(super) async fn what_if(
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
     let (mut submitted, mut pools) = (Vec::new(), Vec::new());
     for (kind, request) in asked {
-        let asker =
-            convert::Asker { subject: caller.subject.clone(), source: "what-if".to_owned() };
+        let asker = convert::Asker::of(&caller, "what-if".to_owned());
         let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker)?;
         let spec = state.control.settled(project_id, spec).await?;
         let view = state.control.view();

@@ -15,6 +15,7 @@ use crate::access::{Where, resource_of};
 use crate::assets::{compose, take_secrets};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
+use crate::mounts;
 use crate::openapi::{Route, delete as del, get, post};
 use crate::policy::Policies;
 
@@ -98,7 +99,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     Body(request): Body<CreationRequest>,
 ) -> Answer {
-    let asker = convert::Asker { subject: caller.subject.clone(), source: source(&headers) };
+    let asker = convert::Asker::of(&caller, source(&headers));
     let (project_id, spec) = asked_for(&state, &caller, kind, request, asker)?;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
@@ -131,13 +132,16 @@ pub(super) fn comes_to(
     add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
     policies.judge(&request)?;
+    for spec in request.spec.iter().chain(&request.master_spec) {
+        mounts::must_exist(state, project_id, spec)?;
+    }
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec
         .as_mut()
         .map(|master| take_secrets(state, project_id, master).map_err(convert::of_the_master));
     let master = master.transpose()?;
-    let (project_id, mut spec) = convert::command(kind, request, asker)?;
+    let (project_id, mut spec) = convert::command(kind, request, asker.clone())?;
     for set in spec.sets_mut() {
         let own = master.as_ref().filter(|_| set.role == control::MASTER);
         set.pod.secrets.clone_from(own.unwrap_or(&secrets));
@@ -145,6 +149,7 @@ pub(super) fn comes_to(
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
     spec.uses = uses;
+    mounts::settle(state, &asker, project_id, &mut spec)?;
     Ok((project_id, spec))
 }
 

@@ -125,8 +125,10 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
     let mut meta = of_tenant("desk");
     meta["workloadSupportedTypes"] = json!({"workspace": true});
     let desk = keep(&server, "environment", &meta, &json!({"image": "i"})).await;
-    let pull = json!({"image": "i", "imagePullPolicy": "Always"});
-    let pull = keep(&server, "environment", &of_tenant("pull"), &pull).await;
+    let typed = json!({"image": "i", "tty": true});
+    let typed = keep(&server, "environment", &of_tenant("typed"), &typed).await;
+    let bucket = json!({"bucket": "b", "path": "/s3"});
+    let bucket = keep(&server, "datasource/s3", &of_tenant("bucket"), &bucket).await;
     let body = json!({"meta": {"name": "w", "scopeType": "tenant"}, "spec": {}});
     let (_, made) = server.post("/api/v1/workload-templates/workspaces", body).await;
     let of = |assets: Value| server.job("a", &json!({"assets": assets}));
@@ -141,14 +143,19 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
         (of(json!({"compute": desk})), 404, "spec.assets.compute: compute-asset"),
         (of(json!({"environment": desk})), 400, "spec.assets.environment: `desk` is not for train"),
         (
-            of(json!({"environment": pull})),
+            of(json!({"environment": typed})),
             422,
-            "spec.assets.environment: imagePullPolicy, which `pull` sets, is not supported yet",
+            "spec.assets.environment: tty, which `typed` sets, is not supported yet",
         ),
         (
             of(json!({"datasources": [{"id": "x"}]})),
+            404,
+            "spec.assets.datasources[0]: secret-asset x was not found",
+        ),
+        (
+            of(json!({"datasources": [{"id": bucket}]})),
             422,
-            "spec.assets.datasources[0] is not supported yet",
+            "spec.assets.datasources[0]: a bucket cannot be mounted here; copy from it",
         ),
         (of(json!({"enviroment": "x"})), 400, "spec.assets.enviroment: unknown field"),
         (with_template(&json!("x")), 404, "templateId: template x was not found"),

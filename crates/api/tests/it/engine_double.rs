@@ -58,6 +58,14 @@ impl EngineDouble {
         spec.secrets.iter().map(|one| format!("{:?}={}", one.to, one.value)).collect()
     }
 
+    /// What is around a workload's run, in words.
+    pub(crate) fn around(&self, workload: &str) -> String {
+        let machine = self.0.lock().unwrap();
+        let mut runs = machine.runs.values().map(|(spec, _)| spec);
+        let spec = runs.find(|spec| spec.workload_name == workload).unwrap();
+        format!("{:?} {:?}", spec.container, spec.registry)
+    }
+
     fn listen(&self, port: Option<u16>) {
         let mut machine = self.0.lock().unwrap();
         let Some(replica) = machine.replica.clone() else { return };

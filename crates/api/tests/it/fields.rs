@@ -41,8 +41,8 @@ async fn every_field_is_in_the_table_and_what_is_refused_is() {
             to[&field] = json!(["x"]);
             let (status, answer) =
                 server.post("/api/v1/workloads/trainings", server.job("t", &spec)).await;
-            let later = status == 422
-                && answer["message"] == format!("{at}.{field} is not supported yet; leave it out");
+            let said = answer["message"].as_str().unwrap_or_default();
+            let later = status == 422 && said.starts_with(&format!("{at}.{field}"));
             assert_eq!(later, refused, "{at}.{field}: {status} {answer}");
         }
     }

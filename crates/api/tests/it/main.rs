@@ -20,6 +20,7 @@ mod identity;
 mod inferences;
 mod manifests;
 mod metrics;
+mod mounts;
 mod openapi;
 mod people;
 mod policy;

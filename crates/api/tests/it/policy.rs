@@ -126,9 +126,9 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
             "policy.rules.image.requird: unknown field",
         ),
         (
-            rules(json!({"ports": {"required": true}})),
+            rules(json!({"exposedUrls": {"required": true}})),
             400,
-            "policy.rules.ports: there are no rules",
+            "policy.rules.exposedUrls: there are no rules",
         ),
         (rules(json!({"image": {"max": 4}})), 400, "policy.rules.image: max: goes with numbers"),
         (rules(json!({"compute": 1})), 400, "policy.rules.compute: must be an object"),

@@ -65,6 +65,11 @@ impl Server {
             policy: sched::Policy::default(),
             clock: Arc::clone(&clock),
             unseal: api::unseal(vault.clone()),
+            node_access: Arc::new(control::NodeAccess {
+                open: vec!["/usr/share".into()],
+                private: vec![dir.path().into()],
+                privileged: false,
+            }),
             kept: control::Kept::default(),
         };
         let (service, control) = Service::open(options).await.unwrap();

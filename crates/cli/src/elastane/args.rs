@@ -111,6 +111,12 @@ pub(crate) struct Up {
     /// How long the audit log is kept [default: 400d]
     #[arg(long, value_name = "SPAN")]
     pub(crate) audit_kept: Option<String>,
+    /// Folders of this machine that every workload may mount; others need an administrator
+    #[arg(long, value_name = "DIR,DIR")]
+    pub(crate) host_paths: Option<String>,
+    /// Let everyone's workloads have rights over this machine, not only administrators'
+    #[arg(long)]
+    pub(crate) allow_privileged: bool,
     /// Who else vouches for people
     #[command(flatten)]
     pub(crate) login: Login,

@@ -19,7 +19,8 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 24] = [
+pub(super) const KEYS: [&str; 26] = [
+    "allow_privileged",
     "audit_kept",
     "cluster_name",
     "credentials_key_file",
@@ -27,6 +28,7 @@ pub(super) const KEYS: [&str; 24] = [
     "database_password_file",
     "events_kept",
     "gpus",
+    "host_paths",
     "insecure_listen",
     "listen",
     "log",
@@ -46,7 +48,7 @@ pub(super) const KEYS: [&str; 24] = [
     "usage_window",
 ];
 /// Those that are true or false; the others are texts.
-const SWITCHES: [&str; 2] = ["insecure_listen", "oidc_create_users"];
+const SWITCHES: [&str; 3] = ["allow_privileged", "insecure_listen", "oidc_create_users"];
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
 /// An unknown key is taken for a misspelt one up to this distance.
@@ -106,6 +108,10 @@ pub(crate) struct Config {
     pub(crate) usage: Option<UsageWindow>,
     /// How long the logs are kept.
     pub(crate) kept: control::Kept,
+    /// Folders of the machine that every workload may mount.
+    pub(crate) host_paths: Vec<PathBuf>,
+    /// Whether everyone's workloads may have rights over the machine.
+    pub(crate) allow_privileged: bool,
 }
 
 /// Which machines there are.
@@ -178,7 +184,26 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         runtime: runtime::choice(find("runtime"))?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
         kept: kept(find("events_kept"), find("audit_kept"))?,
+        host_paths: find("host_paths")
+            .map(|given| folders(&given))
+            .transpose()?
+            .unwrap_or_default(),
+        allow_privileged: find("allow_privileged")
+            .map(|given| boolean(&given))
+            .transpose()?
+            .unwrap_or(false),
     })
+}
+
+/// Folders by their absolute paths, with commas between them.
+fn folders(given: &Given) -> Result<Vec<PathBuf>, Error> {
+    let each = given.text.split(',').map(str::trim).filter(|path| !path.is_empty());
+    let absolute = |path: &str| {
+        let is = Path::new(path).is_absolute();
+        let why = || given.fault(format!("`{path}` is not an absolute path; begin it with /"));
+        is.then(|| PathBuf::from(path)).ok_or_else(why)
+    };
+    each.map(absolute).collect()
 }
 
 fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
@@ -186,6 +211,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let switch = |on: bool| on.then(|| "true".to_owned());
     let login = &flags.login;
     let values = [
+        ("allow_privileged", "--allow-privileged", switch(flags.allow_privileged)),
         ("audit_kept", "--audit-kept", text(&flags.audit_kept)),
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
         ("credentials_key_file", "--credentials-key-file", text(&flags.credentials_key_file)),
@@ -197,6 +223,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ),
         ("events_kept", "--events-kept", text(&flags.events_kept)),
         ("gpus", "--gpus", text(&flags.gpus)),
+        ("host_paths", "--host-paths", text(&flags.host_paths)),
         ("insecure_listen", "--insecure-listen", switch(flags.insecure_listen)),
         ("listen", "--listen", text(&flags.listen)),
         ("log", "--log", text(&flags.log)),

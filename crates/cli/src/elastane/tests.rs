@@ -42,6 +42,8 @@ fn without_a_word_everything_has_a_value() {
         runtime: Choice::Auto,
         usage: None,
         kept: control::Kept::default(),
+        host_paths: Vec::new(),
+        allow_privileged: false,
     };
     assert_eq!(config, want);
 }
@@ -56,6 +58,15 @@ fn flags_beat_the_environment_which_beats_the_file() {
     assert_eq!(config.listen.port(), 3);
     assert_eq!(config.cluster_name, "env");
     assert_eq!(config.log, LevelFilter::INFO);
+}
+
+#[test]
+fn folders_that_every_workload_may_mount_are_absolute() {
+    let open = |paths: &str| with(&Up::default(), &[("ELASTANE_HOST_PATHS", paths)]);
+    let want = ["/data", "/mnt/sets"].map(PathBuf::from);
+    assert_eq!(open("/data, /mnt/sets,").unwrap().host_paths, want);
+    let why = open("/data,sets").unwrap_err().to_string();
+    assert!(why.contains("ELASTANE_HOST_PATHS: `sets` is not an absolute path"), "{why}");
 }
 
 #[test]

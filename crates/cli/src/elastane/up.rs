@@ -156,6 +156,7 @@ async fn open(
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
+        node_access: Arc::new(node_access(config, dir)),
         kept: config.kept,
     };
     let (service, control) =
@@ -175,6 +176,17 @@ async fn open(
         shutdown: api::Shutdown::default(),
     };
     Ok(Server { listener, tls, service, state, runtime: opened.said })
+}
+
+/// What of this machine workloads may have: of what the server keeps for itself, nothing.
+fn node_access(config: &Config, dir: &Path) -> control::NodeAccess {
+    let mut private = vec![dir.to_owned(), vault_file(config, dir)];
+    private.extend(config.tls.iter().map(|(_, key)| key.clone()));
+    control::NodeAccess {
+        open: config.host_paths.clone(),
+        private,
+        privileged: config.allow_privileged,
+    }
 }
 
 /// The program `runai` that was installed with this one, to be handed out.

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod chaos;
+mod container;
+mod expiry;
 mod fake;
 mod gang;
 mod inference;

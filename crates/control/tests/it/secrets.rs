@@ -1,12 +1,12 @@
 //! Values of credentials on their way to a run.
 
 use control::view::Phase;
-use control::{Edit, NewId, NewObject, Scope, SecretPlace, SecretUse, WorkloadSpec};
+use control::{Edit, NewId, NewObject, Scope, SecretPlace, SecretTo, SecretUse, WorkloadSpec};
 use serde_json::{Value, json};
 
 use crate::world::{World, nodes, training, with};
 
-async fn credential(w: &World, secrets: &str) -> String {
+pub(crate) async fn credential(w: &World, secrets: &str) -> String {
     let new = NewObject {
         kind: "credential",
         id: NewId::Any,
@@ -25,7 +25,7 @@ fn using(object: &str) -> WorkloadSpec {
         object: object.to_owned(),
         named: "keys".to_owned(),
         key: key.map(str::to_owned),
-        to,
+        to: SecretTo::Run(to),
     };
     let secrets = vec![
         of(Some("k"), SecretPlace::Variable("KEY".to_owned())),

@@ -71,6 +71,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             memory_bytes: 1 << 20,
             restart: Restart::Never,
             grace_ms: 1000,
+            container: Default::default(),
         }),
         more: Vec::new(),
         together: None,
@@ -81,6 +82,8 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         priority_class: "train".to_owned(),
         preemptible: true,
         backoff_limit: 6,
+        delete_after_ms: None,
+        delete_when_preempted: false,
         command_line: None,
         uses: Vec::new(),
         labels: BTreeMap::new(),
@@ -329,6 +332,7 @@ async fn open(
         policy: policy.clone(),
         clock: Arc::new(clock.clone()),
         unseal: Arc::new(unseal),
+        node_access: Default::default(),
         kept: control::Kept::default(),
     };
     Service::open(options).await.unwrap()

@@ -78,6 +78,8 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             priority_class: "train".to_owned(),
             preemptible: true,
             backoff_limit: 6,
+            delete_after_ms: Some(5000),
+            delete_when_preempted: true,
             command_line: None,
             uses: Vec::new(),
             labels: BTreeMap::new(),
@@ -124,6 +126,7 @@ fn pods(role: &str, pods: u32) -> PodSetBody {
         memory_bytes: 1 << 20,
         restart: "never".to_owned(),
         grace_ms: 30_000,
+        container: ContainerBody { uid: Some(1000), ..ContainerBody::default() },
     }
 }
 

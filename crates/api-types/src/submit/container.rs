@@ -1,0 +1,222 @@
+//! What a workload asks for around its image: mounts, ports, user and rights (reference C.4,
+//! `SupersetSpecAllOfStorage`, `SupersetSpecAllOfSecurity`, `Port`).
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::inherit::inherit;
+use super::{Later, asks_for_something};
+
+/// Declares an item of a list of which all is optional.
+macro_rules! item {
+    (
+        $(#[$meta:meta])* pub struct $name:ident {
+            $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$doc])*
+               #[serde(default, skip_serializing_if = "Option::is_none")]
+               pub $field: Option<$kind>, )*
+            /// Takes an inherited one away.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub exclude: Option<bool>,
+        }
+    };
+}
+
+with_later! {
+    /// What a workload finds in its file system (`SupersetSpecAllOfStorage`).
+    pub struct Storage {
+        /// Credentials as files.
+        pub secret_volume: Vec<super::SecretVolume>,
+        /// Empty folders.
+        pub empty_dir_volume: Vec<EmptyDirInstance>,
+        /// Copies of Git repositories.
+        pub git: Vec<GitInstance>,
+        /// Folders of the node.
+        pub host_path: Vec<HostPathInstance>,
+        /// Folders of NFS servers.
+        pub nfs: Vec<NfsInstance>,
+        /// Volumes that are kept.
+        pub pvc: Vec<PvcInstance>,
+        ---
+        config_map_volume: "configMapVolume",
+        data_volume: "dataVolume",
+        s3: "s3",
+    }
+}
+
+item! {
+    /// An empty folder; it ends with the run.
+    pub struct EmptyDirInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// `Memory`; left out, it lies on the disk.
+        pub medium: String,
+        /// Most it may hold, such as `10Gi`.
+        pub size_limit: String,
+    }
+}
+
+item! {
+    /// A copy of a Git repository, made before each start.
+    pub struct GitInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Address, over HTTP or the protocol of Git, without a login.
+        pub repository: String,
+        /// Branch.
+        pub branch: String,
+        /// Commit or tag.
+        pub revision: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// Name or id of a credential that the project can use.
+        pub password_secret: String,
+        /// Which of its values is the user; `username` if left out.
+        pub secret_key_of_user: String,
+        /// Which of its values is the password; `password` if left out.
+        pub secret_key_of_password: String,
+    }
+}
+
+item! {
+    /// A folder of the node.
+    pub struct HostPathInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Folder there.
+        pub path: String,
+        /// Whether it can only be read; it is unless this is `false`.
+        pub read_only: bool,
+        /// Folder in the workload.
+        pub mount_path: String,
+        /// `None`, `HostToContainer` or `Bidirectional`.
+        pub mount_propagation: String,
+    }
+}
+
+item! {
+    /// A folder of an NFS server.
+    pub struct NfsInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Folder there.
+        pub path: String,
+        /// Whether it can only be read; it is unless this is `false`.
+        pub read_only: bool,
+        /// Server.
+        pub server: String,
+        /// Folder in the workload.
+        pub mount_path: String,
+    }
+}
+
+item! {
+    /// A volume of the project that is kept from one workload to the next.
+    pub struct PvcInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// Whether the volume has to be there already.
+        pub existing_pvc: bool,
+        /// Name of the volume; `name`, or else that of the workload, if left out.
+        pub claim_name: String,
+        /// Whether it can only be read.
+        pub read_only: bool,
+        /// Whether it belongs to the pod alone and ends with the workload.
+        pub ephemeral: bool,
+        /// What a new volume asks for. The size is kept and shown, and no limit.
+        pub claim_info: crate::ClaimInfo,
+        /// Kept by data sources only.
+        pub data_sharing: bool,
+    }
+}
+
+item! {
+    /// A port that is reached from outside.
+    pub struct Port {
+        /// In the workload.
+        pub container: u32,
+        /// `NodePort`, `LoadBalancer` or `ClusterIP`, which are the same on one machine.
+        pub service_type: PortServiceType,
+        /// On the node; left out, one that is free.
+        pub external: u32,
+        /// For display only.
+        pub tool_type: String,
+        /// For display only.
+        pub tool_name: String,
+        /// For display only.
+        pub name: String,
+    }
+}
+
+/// How a port is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum PortServiceType {
+    /// At the node.
+    LoadBalancer,
+    /// At the node.
+    NodePort,
+    /// At the node.
+    ClusterIP,
+}
+
+with_later! {
+    /// User and rights (`SupersetSpecAllOfSecurity`). `privileged` is our own.
+    pub struct Security {
+        /// Whether it may gain rights that its start did not have.
+        pub allow_privilege_escalation: bool,
+        /// Capabilities beside the usual ones, such as `SYS_PTRACE`.
+        pub capabilities: Vec<String>,
+        /// Whether it shares memory with the node.
+        pub host_ipc: bool,
+        /// Whether its network is the node's.
+        pub host_network: bool,
+        /// Whether it may do all that the node's administrator may.
+        pub privileged: bool,
+        /// Whether it can write only to its mounts.
+        pub read_only_root_filesystem: bool,
+        /// Group.
+        pub run_as_gid: i64,
+        /// Whether it must not be root.
+        pub run_as_non_root: bool,
+        /// User.
+        pub run_as_uid: i64,
+        /// `RuntimeDefault` or `Unconfined`.
+        pub seccomp_profile_type: String,
+        /// Further groups, numbers with commas between them.
+        pub supplemental_groups: String,
+        /// `fromTheImage`, or `custom` for `runAsUid` and the like.
+        pub uid_gid_source: String,
+        ---
+    }
+}
+
+item! {
+    /// A login of an image registry.
+    pub struct ImagePullSecret {
+        /// Name or id of a credential of type `dockerRegistry` that the project can use.
+        pub name: String,
+        /// Whether the credential is the user's own; there are none.
+        pub user_credential: bool,
+    }
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum ImagePullPolicy {
+    /// Before each start.
+    Always,
+    /// When it is not there.
+    IfNotPresent,
+    /// Never.
+    Never,
+}

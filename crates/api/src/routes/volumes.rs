@@ -1,0 +1,66 @@
+//! Volumes of projects: which there are, and their end.
+
+use api_types::{Volume, Volumes};
+use auth::Action::{Delete, Read};
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::view::View;
+use control::{Object, Scope, VOLUME, volume_name};
+
+use super::Shared;
+use crate::access::Where;
+use crate::edge::{Caller, Fault, NoContent};
+use crate::openapi::{Route, delete as del, get};
+
+/// The routes of volumes.
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let (all, one) = ("/elastane/v1/volumes", "/elastane/v1/volumes/{volumeId}");
+    let of = Resource::PvcAssets;
+    let about = "The volumes of projects, and who uses them";
+    let gone = "Deletes a volume with all that is in it";
+    [
+        get(all, "list_volumes", about, list).needs(Read, of, Where::Anywhere),
+        del(one, "delete_volume", gone, delete).needs(Delete, of, Where::Anywhere),
+    ]
+    .map(|route| route.of("Elastane"))
+    .into_iter()
+}
+
+async fn list(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Json<Volumes> {
+    let view = state.control.view();
+    let all = view.objects.all(VOLUME);
+    let seen = all.iter().filter(|object| caller.sees(Resource::PvcAssets, object));
+    Json(Volumes { volumes: seen.filter_map(|object| shown(object, &view)).collect() })
+}
+
+fn shown(object: &Object, view: &View) -> Option<Volume> {
+    let Scope::Project(id) = object.scope else { return None };
+    let name = volume_name(id, &object.name);
+    let used_by = view.workloads.values().filter(|one| one.spec.volumes().any(|own| own == name));
+    Some(Volume {
+        id: object.id.clone(),
+        name: object.name.clone(),
+        project_id: id.to_string(),
+        project_name: view.projects.get(&id)?.unit.name.clone(),
+        created_by: object.created_by.clone(),
+        created_at: object.created_at.into(),
+        used_by: used_by.map(|workload| workload.spec.name.clone()).collect(),
+    })
+}
+
+async fn delete(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<NoContent, Fault> {
+    let object = state.control.view().objects.get(VOLUME, &id).cloned();
+    let object = object.ok_or_else(|| Fault::no_such(VOLUME, &id))?;
+    caller.must_see(Resource::PvcAssets, &object)?;
+    caller.must_to_object(Delete, Resource::PvcAssets, &object)?;
+    state.asked_by(&caller).delete_object(&caller.subject, VOLUME, &id).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,269 @@
+//! What workloads get around them: mounts, volumes, logins and rights, and who may have what of the
+//! machine.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::assets::{keep, of_tenant};
+use crate::people::{call, give, program};
+use crate::refusals::refused;
+use crate::server::Server;
+
+const TRAININGS: &str = "/api/v1/workloads/trainings";
+const VOLUMES: &str = "/elastane/v1/volumes";
+
+/// Something of everything that nobody keeps from anybody.
+fn around() -> Value {
+    json!({
+        "image": "i",
+        "compute": {"cpuCoreLimit": 2, "cpuMemoryLimit": "1G", "largeShmRequest": true},
+        "imagePullPolicy": "Always",
+        "ports": [{"container": 80, "external": 8080, "serviceType": "NodePort"}],
+        "security": {"runAsUid": 7, "runAsGid": 8, "supplementalGroups": "9,10",
+            "capabilities": ["SYS_PTRACE"], "allowPrivilegeEscalation": false,
+            "runAsNonRoot": true, "readOnlyRootFilesystem": true,
+            "seccompProfileType": "RuntimeDefault"},
+        "autoDeletionTimeAfterCompletionSeconds": 3600,
+        "terminateAfterPreemption": true,
+        "storage": {
+            "hostPath": [{"path": "/usr/share", "mountPath": "/share", "readOnly": true}],
+            "pvc": [{"claimName": "data", "path": "/data", "readOnly": false}],
+            "nfs": [{"server": "nas", "path": "/x", "mountPath": "/nfs", "readOnly": false}],
+            "git": [{"repository": "https://git.example/x", "branch": "main", "path": "/code"}],
+            "emptyDirVolume": [{"path": "/scratch", "medium": "Memory", "sizeLimit": "1G"}],
+        },
+    })
+}
+
+async fn submit(server: &Server, name: &str, spec: &Value) -> String {
+    let (status, made) = server.post(TRAININGS, server.job(name, spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    made["workloadId"].as_str().unwrap().to_owned()
+}
+
+/// The words of the run of a workload that say what is around it.
+async fn run_of(server: &Server, name: &str, id: &str) -> String {
+    server.phase(id, "Running").await;
+    server.engine.around(name)
+}
+
+#[tokio::test]
+async fn what_is_asked_for_reaches_the_run_and_is_told_as_it_was_asked() {
+    let server = Server::with_teams().await;
+    let id = submit(&server, "a", &around()).await;
+    let run = run_of(&server, "a", &id).await;
+    for part in [
+        "/share",
+        "p1-data",
+        "nas",
+        "git.example",
+        "in_memory: true",
+        "host: Some(8080)",
+        "uid: Some(7)",
+        "groups: [9, 10]",
+        "cpu_millis_max: Some(2000)",
+        "SYS_PTRACE",
+        "Always",
+    ] {
+        assert!(run.contains(part), "{part}: {run}");
+    }
+    let told = server.get(&format!("{TRAININGS}/{id}")).await["spec"].clone();
+    for (field, asked) in around().as_object().unwrap() {
+        for (inner, asked) in asked.as_object().into_iter().flatten() {
+            assert_eq!(told[field][inner], *asked, "{field}.{inner}");
+        }
+        assert!(asked.is_object() || told[field] == *asked, "{field}: {}", told[field]);
+    }
+}
+
+/// A researcher of project 1, by its token.
+async fn researcher(server: &Server) -> String {
+    let (account, _, token) = program(server, "ann").await;
+    give(server, &account, 6, ("project", "1")).await;
+    token
+}
+
+async fn asks(server: &Server, token: &str, name: &str, spec: Value) -> (u16, String) {
+    let body = server.job(name, &spec);
+    let (status, answer) = call(server, token, ("POST", TRAININGS), &body).await;
+    (status.as_u16(), answer["message"].as_str().unwrap_or_default().to_owned())
+}
+
+fn host(path: &str, read_only: bool) -> Value {
+    let one = json!({"path": path, "mountPath": "/x", "readOnly": read_only});
+    json!({"image": "i", "storage": {"hostPath": [one]}})
+}
+
+#[tokio::test]
+async fn folders_of_the_machine_are_the_administrators_to_give() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let (status, why) = asks(&server, &ann, "a", host("/etc", true)).await;
+    assert!(status == 403 && why.contains("data source that an administrator made"), "{why}");
+    assert_eq!(asks(&server, &ann, "b", host("/usr/share", true)).await.0, 202, "open to all");
+    let read = json!({"path": "/etc", "mountPath": "/etc2"});
+    let asset = keep(&server, "datasource/host-path", &of_tenant("etc"), &read).await;
+    let with = |mut spec: Value| {
+        spec["assets"] = json!({"datasources": [{"id": asset}]});
+        spec
+    };
+    assert_eq!(asks(&server, &ann, "c", with(json!({"image": "i"}))).await.0, 202);
+    let (status, _) = asks(&server, &ann, "d", with(host("/etc", false))).await;
+    assert_eq!(status, 403, "it was given to be read");
+    let own = json!({"meta": {"name": "own", "scope": "project", "projectId": 1}, "spec": read});
+    let (status, made) =
+        call(&server, &ann, ("POST", "/api/v1/asset/datasource/host-path"), &own).await;
+    assert_eq!(status, 201, "{made}");
+    let spec = json!({"image": "i", "assets": {"datasources": [{"id": made["meta"]["id"]}]}});
+    assert_eq!(asks(&server, &ann, "e", spec).await.0, 403, "nobody gives what is not theirs");
+}
+
+#[tokio::test]
+async fn nobody_gets_what_the_server_keeps_for_itself() {
+    let server = Server::with_teams().await;
+    let state = server.dir.path().to_str().unwrap();
+    for path in [state, "/tmp", "/"] {
+        let (status, answer) = server.post(TRAININGS, server.job("a", &host(path, true))).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn rights_over_the_machine_are_the_administrators_to_give() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    for (name, security) in [
+        ("a", json!({"privileged": true})),
+        ("b", json!({"hostNetwork": true})),
+        ("c", json!({"hostIpc": true})),
+        ("d", json!({"capabilities": ["SYS_ADMIN"]})),
+        ("e", json!({"seccompProfileType": "Unconfined"})),
+    ] {
+        let spec = json!({"image": "i", "security": security});
+        let (status, why) = asks(&server, &ann, name, spec.clone()).await;
+        assert!(status == 403 && why.contains("--allow-privileged"), "{security}: {why}");
+        submit(&server, name, &spec).await;
+    }
+}
+
+#[tokio::test]
+async fn the_login_of_the_registry_of_an_image_goes_with_it() {
+    let server = Server::with_teams().await;
+    let spec = |url: &str| json!({"url": url, "user": "bob", "password": "hush-4e"});
+    let path = "credentials/docker-registry";
+    keep(&server, path, &of_tenant("ghcr"), &spec("https://ghcr.io")).await;
+    let other = json!({"name": "other", "scope": "project", "projectId": 2});
+    keep(&server, path, &other, &spec("quay.io")).await;
+    for (name, image, wanted) in
+        [("a", "ghcr.io/x/y", true), ("b", "quay.io/x", false), ("c", "ubuntu", false)]
+    {
+        let id = submit(&server, name, &json!({"image": image})).await;
+        let run = run_of(&server, name, &id).await;
+        assert_eq!(run.contains("\"bob\""), wanted, "{image}: {run}");
+        assert!(!run.contains("hush"), "{run}");
+    }
+    let named = json!({"image": "i", "imagePullSecrets": [{"name": "nobody"}]});
+    let why = "spec.imagePullSecrets[0].name: credential nobody was not found";
+    refused(&server, ("POST", TRAININGS, &server.job("d", &named)), 404, why).await;
+}
+
+#[tokio::test]
+async fn a_repository_is_copied_with_the_login_that_is_named() {
+    let server = Server::with_teams().await;
+    let login = json!({"user": "bob", "password": "hush-4e"});
+    keep(&server, "credentials/password", &of_tenant("git"), &login).await;
+    let git = |secret: &str, key: &str| {
+        let one = json!({"repository": "https://git.example/x", "path": "/code",
+            "passwordSecret": secret, "secretKeyOfPassword": key});
+        server.job("a", &json!({"image": "i", "storage": {"git": [one]}}))
+    };
+    let why = "spec.storage.git[0].passwordSecret: credential none was not found";
+    refused(&server, ("POST", TRAININGS, &git("none", "password")), 404, why).await;
+    let why = "spec.storage.git[0].secretKeyOfPassword: `pw` is none of the values of `git`";
+    refused(&server, ("POST", TRAININGS, &git("git", "pw")), 400, why).await;
+    let (_, made) = server.post(TRAININGS, git("git", "password")).await;
+    let run = run_of(&server, "a", made["workloadId"].as_str().unwrap()).await;
+    assert!(run.contains("Login(\"bob\")") && !run.contains("hush"), "{run}");
+}
+
+#[tokio::test]
+async fn a_volume_is_the_projects_from_the_first_workload_to_its_deletion() {
+    let server = Server::with_teams().await;
+    let pvc = |claim: &str, existing: bool| {
+        let one = json!({"claimName": claim, "path": "/data", "existingPvc": existing});
+        json!({"image": "i", "storage": {"pvc": [one]}})
+    };
+    let missing = server.job("a", &pvc("data", true));
+    let why = "spec.storage.pvc: volume data was not found in the project";
+    refused(&server, ("POST", TRAININGS, &missing), 404, why).await;
+    let first = submit(&server, "first", &pvc("data", false)).await;
+    submit(&server, "second", &pvc("data", true)).await;
+    let all = server.get(VOLUMES).await["volumes"].clone();
+    assert_eq!((&all[0]["name"], all.as_array().unwrap().len()), (&json!("data"), 1), "{all}");
+    assert_eq!(all[0]["usedBy"].as_array().unwrap().len(), 2);
+    let one = format!("{VOLUMES}/{}", all[0]["id"].as_str().unwrap());
+    let why = "uses volume `data`; delete the workload first";
+    let (status, answer) = server.raw("DELETE", &one, "").await;
+    assert!(status == 409 && answer["message"].as_str().unwrap().contains(why), "{answer}");
+    server.raw("DELETE", &format!("{TRAININGS}/{first}"), "").await;
+    let second = server.get("/api/v1/workloads?filterBy=name==second").await;
+    let second = second["workloads"][0]["id"].as_str().unwrap().to_owned();
+    server.raw("DELETE", &format!("{TRAININGS}/{second}"), "").await;
+    server.until("/api/v1/workloads/count", |count| count["count"] == 0).await;
+    assert_eq!(server.raw("DELETE", &one, "").await.0, 204);
+    assert_eq!(server.get(VOLUMES).await["volumes"], json!([]));
+}
+
+#[tokio::test]
+async fn policies_hold_for_what_is_around_a_workload() {
+    let server = Server::with_teams().await;
+    let policy = json!({"meta": {"name": "p", "scope": "tenant"}, "policy": {
+        "defaults": {"security": {"runAsNonRoot": true}},
+        "rules": {
+            "security": {"runAsNonRoot": {"canEdit": false}},
+            "storage": {"hostPath": {"instances": {"canAdd": false}}},
+            "ports": {"attributes": {"external": {"min": 30000}}},
+        },
+    }});
+    let put = server.raw("PUT", "/api/v2/policy/trainings", &policy.to_string()).await;
+    assert_eq!(put.0, StatusCode::OK, "{}", put.1);
+    for (spec, why) in [
+        (json!({"security": {"runAsNonRoot": false}}), "spec.security.runAsNonRoot: false is not"),
+        (host("/usr/share", true), "spec.storage.hostPath: `/x` cannot be added"),
+        (json!({"ports": [{"container": 80, "external": 80}]}), "spec.ports[0].external: 80 is"),
+    ] {
+        let mut spec = spec;
+        spec["image"] = json!("i");
+        refused(&server, ("POST", TRAININGS, &server.job("a", &spec)), 400, why).await;
+    }
+    let id = submit(&server, "a", &json!({"image": "i"})).await;
+    assert!(run_of(&server, "a", &id).await.contains("not_root: true"));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_by_its_field() {
+    let server = Server::with_teams().await;
+    let storage = |kind: &str, one: Value| json!({"image": "i", "storage": {kind: [one]}});
+    let security = |one: Value| json!({"image": "i", "security": one});
+    for (spec, status, why) in [
+        (storage("nfs", json!({"server": "s"})), 400, "spec.storage.nfs[0].path: must be set"),
+        (storage("s3", json!({})), 422, "spec.storage.s3: a bucket cannot be mounted"),
+        (storage("configMapVolume", json!({})), 422, "spec.storage.configMapVolume: there are no"),
+        (
+            storage("emptyDirVolume", json!({"path": "/x", "medium": "Tape"})),
+            400,
+            "spec.storage.emptyDirVolume[0].medium: `Tape`",
+        ),
+        (
+            storage("pvc", json!({"path": "/x", "existingPvc": true})),
+            400,
+            "spec.storage.pvc[0].claimName: must be set",
+        ),
+        (security(json!({"uidGidSource": "fromIdpToken"})), 400, "spec.security.uidGidSource"),
+        (security(json!({"runAsUid": -1})), 400, "spec.security.runAsUid: must be a number"),
+        (security(json!({"supplementalGroups": "a"})), 400, "spec.security.supplementalGroups"),
+        (json!({"image": "i", "ports": [{"container": 70_000}]}), 400, "spec.ports[0].container"),
+    ] {
+        refused(&server, ("POST", TRAININGS, &server.job("a", &spec)), status, why).await;
+    }
+}

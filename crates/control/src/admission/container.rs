@@ -1,0 +1,155 @@
+//! What a workload may ask for around it. What ends up as an argument or an option of somebody else's
+//! program (a clone, a mount) is checked to be nothing but what it says.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use engine::{Container, Mount, MountSource};
+
+use crate::Error;
+use crate::spec::PodSpec;
+
+/// Most mounts, ports and capabilities of a pod.
+const MOUNTS_MAX: usize = 64;
+const PORTS_MAX: usize = 256;
+const CAPABILITIES_MAX: usize = 64;
+/// Longest path or address, in bytes.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// Checks what a pod asks for around it.
+pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
+    let Container { mounts, ports, user, limits, security, .. } = &pod.container;
+    at_most("storage", mounts.len(), MOUNTS_MAX)?;
+    at_most("ports", ports.len(), PORTS_MAX)?;
+    at_most("security.capabilities", security.capabilities.len(), CAPABILITIES_MAX)?;
+    at_most("security.supplementalGroups", user.groups.len(), CAPABILITIES_MAX)?;
+    let mut places = BTreeSet::new();
+    for mount in mounts {
+        self::mount(mount)?;
+        if !places.insert(&mount.to) {
+            return bad("storage", format!("two things cannot both be {}", mount.to.display()));
+        }
+    }
+    let mut inner = BTreeSet::new();
+    let mut outer = BTreeSet::new();
+    for port in ports {
+        if port.container == 0 || port.host == Some(0) {
+            return bad("ports", "`0` is no port; 1 to 65535");
+        }
+        if !inner.insert(port.container) || port.host.is_some_and(|host| !outer.insert(host)) {
+            let why = format!("port {} is there twice; give each once", port.container);
+            return bad("ports", why);
+        }
+    }
+    let name = |text: &String| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
+    if let Some(wrong) = security.capabilities.iter().find(|text| !name(text)) {
+        let why = format!("`{}` is no capability; such as SYS_PTRACE", units::shown(wrong));
+        return bad("security.capabilities", why);
+    }
+    if limits.cpu_millis_max.is_some_and(|most| most < pod.cpu_millis) {
+        let why = "the CPU limit is below the CPU request; raise it or ask for less";
+        return bad("compute.cpuCoreLimit", why);
+    }
+    if limits.memory_bytes_max.is_some_and(|most| most < pod.memory_bytes) {
+        let why = "the memory limit is below the memory request; raise it or ask for less";
+        return bad("compute.cpuMemoryLimit", why);
+    }
+    Ok(())
+}
+
+fn at_most(field: &'static str, count: usize, most: usize) -> Result<(), Error> {
+    refuse(count > most, field, || format!("{count} are too many; at most {most} are allowed"))
+}
+
+fn refuse(wrong: bool, field: &'static str, why: impl FnOnce() -> String) -> Result<(), Error> {
+    if wrong { bad(field, why()) } else { Ok(()) }
+}
+
+fn bad(field: &'static str, why: impl std::fmt::Display) -> Result<(), Error> {
+    Err(Error::invalid(field, format!("{field}: {why}")))
+}
+
+fn mount(mount: &Mount) -> Result<(), Error> {
+    let field = match &mount.from {
+        MountSource::HostPath { .. } => "storage.hostPath",
+        MountSource::Volume { .. } => "storage.pvc",
+        MountSource::Nfs { .. } => "storage.nfs",
+        MountSource::Scratch { .. } => "storage.emptyDirVolume",
+        MountSource::Files { .. } => "storage.configMapVolume",
+        MountSource::Git { .. } => "storage.git",
+    };
+    path(field, &mount.to)?;
+    match &mount.from {
+        MountSource::HostPath { path: from, .. } => path(field, from),
+        MountSource::Volume { name, .. } => {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            let good = name.chars().all(allowed) && (1..=128).contains(&name.len());
+            refuse(!good, field, || {
+                let name = units::shown(name);
+                format!("`{name}` is no name of a volume; letters, digits, `-`, `.` and `_`")
+            })
+        }
+        MountSource::Nfs { server, path: from } => {
+            let host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+            let good = !server.is_empty() && server.len() <= 253 && server.chars().all(host);
+            refuse(!good, field, || format!("`{}` is no name of a server", units::shown(server)))?;
+            path(field, Path::new(from))?;
+            refuse(from.contains(','), field, || "its path may not have a comma".to_owned())
+        }
+        MountSource::Scratch { bytes_max, .. } => refuse(*bytes_max == Some(0), field, || {
+            "a size of 0 holds nothing; leave it out".to_owned()
+        }),
+        MountSource::Files { contents, .. } => contents.keys().try_for_each(|file| {
+            let plain = |part| matches!(part, Component::Normal(_));
+            let inside = !file.as_os_str().is_empty() && file.components().all(plain);
+            refuse(!inside, field, || format!("`{}` leads out of its folder", file.display()))
+        }),
+        MountSource::Git { repository, branch, revision, .. } => {
+            repository_address(field, repository)?;
+            branch.iter().chain(revision).try_for_each(|name| {
+                let bad = |c: char| c.is_whitespace() || c.is_control() || ":?*[\\^~".contains(c);
+                let wrong = name.is_empty() || name.starts_with('-') || name.contains(bad);
+                let wrong = wrong || name.contains("..") || name.len() > TEXT_BYTES_MAX;
+                refuse(wrong, field, || {
+                    format!("`{}` is no name of a branch, tag or commit", units::shown(name))
+                })
+            })
+        }
+    }
+}
+
+/// A place that begins at the root, is not the root, and is written without detours.
+fn path(field: &'static str, path: &Path) -> Result<(), Error> {
+    let detour = |part| !matches!(part, Component::RootDir | Component::Normal(_));
+    let text = path.to_string_lossy();
+    let wrong = !path.has_root()
+        || path.components().any(detour)
+        || path.components().count() < 2
+        || text.contains(char::is_control)
+        || text.len() > TEXT_BYTES_MAX;
+    refuse(wrong, field, || {
+        let shown = units::shown(&text);
+        format!("`{shown}` is not allowed: an absolute path below `/`, without `..`")
+    })
+}
+
+/// Only what is fetched over the network without a key of the server: a local path or an SSH address
+/// would be read with the server's rights.
+fn repository_address(field: &'static str, address: &str) -> Result<(), Error> {
+    let schemes = ["https://", "http://", "git://"];
+    let rest = schemes.iter().find_map(|scheme| address.strip_prefix(scheme));
+    let bad = |c: char| c.is_whitespace() || c.is_control();
+    let host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['-', '/']));
+    refuse(!host || address.contains(bad) || address.len() > TEXT_BYTES_MAX, field, || {
+        let shown = units::shown(address);
+        format!("`{shown}` is not allowed; an address that begins with https://, http:// or git://")
+    })?;
+    let login = rest.and_then(|rest| rest.split('/').next()).is_some_and(|host| host.contains('@'));
+    refuse(login, field, || {
+        "the address holds a login, which everybody would see; make a credential of type password \
+         and name it"
+            .to_owned()
+    })
+}

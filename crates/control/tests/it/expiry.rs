@@ -1,0 +1,61 @@
+//! Workloads that delete themselves.
+
+use control::WorkloadSpec;
+use control::view::Phase;
+use engine::Exit;
+
+use crate::world::{World, nodes, training, workspace};
+
+fn kept_for(seconds: u64) -> WorkloadSpec {
+    WorkloadSpec { delete_after_ms: Some(seconds * 1000), ..training("t", 1) }
+}
+
+/// A training that has just ended.
+async fn ended(spec: WorkloadSpec) -> World {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, spec).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
+    w
+}
+
+async fn gone(w: &World) {
+    w.until("its deletion", |view| view.workloads.is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_has_ended_is_kept_for_as_long_as_it_asked_for() {
+    let w = ended(kept_for(60)).await;
+    w.phase("t", Phase::Completed).await;
+    w.clock.advance_ms(59_000);
+    w.submit(1, training("other", 0)).await;
+    w.phase("t", Phase::Completed).await;
+    w.clock.advance_ms(1_000);
+    w.until("its deletion", |view| view.workloads.len() == 1).await;
+}
+
+#[tokio::test]
+async fn a_restart_does_not_forget_it() {
+    let mut w = ended(kept_for(60)).await;
+    w.phase("t", Phase::Completed).await;
+    w.crash().await;
+    w.clock.advance_ms(60_000);
+    w.start().await;
+    gone(&w).await;
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_what_is_to_be_kept_for_no_time() {
+    gone(&ended(kept_for(0)).await).await;
+}
+
+#[tokio::test]
+async fn what_does_not_want_to_be_queued_again_goes_when_it_is_evicted() {
+    let w = World::new(nodes(1, 1), &[0, 1]).await;
+    let first = WorkloadSpec { delete_when_preempted: true, ..training("t", 1) };
+    w.submit(1, first).await;
+    w.phase("t", Phase::Running).await;
+    w.submit(2, workspace("mine", 1)).await;
+    w.phase("mine", Phase::Running).await;
+    w.until("its deletion", |view| view.workloads.len() == 1).await;
+}
