@@ -56,8 +56,14 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         args: words(&of.args),
         compute: compute(of),
         environment_variables: some(of.environment.iter().map(variable)),
-        storage: some(of.secret_files.iter().map(files))
-            .map(|files| wire::Storage { secret_volume: Some(files), ..wire::Storage::default() }),
+        storage: storage(of),
+        ports: some(of.around.ports.iter().cloned()),
+        security: Some(&of.around.security)
+            .filter(|security| **security != wire::Security::default())
+            .cloned(),
+        image_pull_policy: of.around.pull,
+        create_home_dir: of.around.home.then_some(true),
+        auto_deletion_time_after_completion_seconds: of.around.delete_after_s,
         working_dir: of.working_dir.clone(),
         priority_class: of.priority.clone(),
         preemptibility: of.preemptible.map(|preemptible| match preemptible {
@@ -85,6 +91,14 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         }),
         ..wire::WorkloadSpec::default()
     }
+}
+
+fn storage(of: &Spec) -> Option<wire::Storage> {
+    let storage = wire::Storage {
+        secret_volume: some(of.secret_files.iter().map(files)),
+        ..of.around.storage.clone()
+    };
+    Some(storage).filter(|storage| *storage != wire::Storage::default())
 }
 
 /// A list, unless there is nothing in it.
@@ -145,6 +159,9 @@ fn compute(of: &Spec) -> Option<wire::Compute> {
     let mut compute = wire::Compute {
         cpu_core_request: of.cpu_millis.map(wire::number_from_millis),
         cpu_memory_request: of.memory.clone(),
+        cpu_core_limit: of.around.cpu_millis_max.map(wire::number_from_millis),
+        cpu_memory_limit: of.around.memory_max.clone(),
+        large_shm_request: of.around.shared_memory_large.then_some(true),
         extended_resources: some(of.extended.iter().map(resource)),
         ..wire::Compute::default()
     };

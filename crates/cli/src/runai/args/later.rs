@@ -21,102 +21,51 @@ const fn value(name: &'static str, why: &'static str) -> Later {
     Later { name, takes_value: true, why }
 }
 
-const LIMIT: &str = "a process is not limited to what it asks for";
 const BURST: &str = "a share of a GPU has no limit above the request";
-const MOUNT: &str = "nothing is mounted";
-const IMAGE: &str = "images are looked up in a table, and nothing is pulled";
-const USER: &str = "processes run as the user of the server";
-const SHARED: &str = "processes share the machine without a container between them anyway";
+const MOUNT: &str = "a bucket, a config map or a data volume cannot be mounted";
+const IMAGE: &str = "logins and images are the server's";
+const USER: &str = "users have no numbers here; give them with --run-as-uid";
 const TERMINAL: &str = "a process has no terminal; `runai bash NAME` opens one beside it";
-const PORT: &str = "no port is forwarded; a process listens on the machine it runs on";
+const PORT: &str = "no address is made for a workload; --port makes one reachable";
 const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
-const ENDED: &str = "nothing that has ended is deleted by itself";
 const DRY: &str = "`elastane simulate --from` a snapshot asks what would happen";
 
 const V1: &[Later] = &[
-    switch("allow-privilege-escalation", USER),
-    switch("always-pull-image", IMAGE),
     switch("attach", TERMINAL),
-    switch("create-home-dir", MOUNT),
     switch("dry-run", DRY),
-    switch("host-ipc", SHARED),
-    switch("host-network", SHARED),
     switch("inference", SERVED),
     switch("jupyter", IMAGE),
-    switch("large-shm", SHARED),
     switch("local-image", IMAGE),
-    switch("mount-propagation", MOUNT),
-    switch("prevent-privilege-escalation", USER),
     switch("run-as-user", USER),
     switch("stdin", TERMINAL),
     switch("tty", TERMINAL),
-    value("add-capability", USER),
     value("address", PORT),
-    value("cpu-limit", LIMIT),
-    value("git-sync", MOUNT),
-    value("image-pull-policy", IMAGE),
-    value("memory-limit", LIMIT),
-    value("nfs-server", MOUNT),
-    value("port", PORT),
-    value("pvc", MOUNT),
-    value("pvc-exists", MOUNT),
-    value("pvc-new", MOUNT),
     value("s3", MOUNT),
     value("service-type", PORT),
-    value("ttl-after-finish", ENDED),
     value("user", USER),
-    value("volume", MOUNT),
 ];
 const V2: &[Later] = &[
-    switch("allow-privilege-escalation", USER),
     switch("attach", TERMINAL),
-    switch("create-home-dir", MOUNT),
     switch("dry-run", DRY),
-    switch("host-ipc", SHARED),
-    switch("host-network", SHARED),
     switch("image-pull-my-credentials", IMAGE),
-    switch("large-shm", SHARED),
-    switch("privileged", USER),
-    switch("run-as-non-root", USER),
     switch("run-as-user", USER),
     switch("stdin", TERMINAL),
     switch("tty", TERMINAL),
-    value("auto-deletion-time-after-completion", ENDED),
-    value("capability", USER),
     value("configmap-map-volume", MOUNT),
-    value("cpu-core-limit", LIMIT),
-    value("cpu-memory-limit", LIMIT),
     value("datavolume", MOUNT),
-    value("empty-dir-volume", MOUNT),
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
     value("env-pod-field-ref", "a pod has no fields but those in its environment"),
     value("exclude-node", "nodes have no label with their name; use --node-type or --node-pools"),
-    value("existing-pvc", MOUNT),
     value("external-url", PORT),
-    value("git-sync", MOUNT),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
-    value("host-path", MOUNT),
-    value("image-pull-policy", IMAGE),
-    value("new-pvc", MOUNT),
-    value("nfs", MOUNT),
     value("pod-running-timeout", TERMINAL),
-    value("port", PORT),
-    value("run-as-gid", USER),
-    value("run-as-uid", USER),
     value("s3", MOUNT),
-    value("seccomp-profile", USER),
-    value("supplemental-groups", USER),
-    value("user-group-source", USER),
     value("wait-for-submit", "a submission is answered at once"),
 ];
 /// Beside those of all submissions.
-const DISTRIBUTED: &[Later] = &[
-    value("master-cpu-core-limit", LIMIT),
-    value("master-cpu-memory-limit", LIMIT),
-    value("master-gpu-memory-limit", BURST),
-    value("master-gpu-portion-limit", BURST),
-];
+const DISTRIBUTED: &[Later] =
+    &[value("master-gpu-memory-limit", BURST), value("master-gpu-portion-limit", BURST)];
 
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
 const LOGIN: &[Later] = &[
@@ -162,7 +111,6 @@ fn below(command: Command, path: &[&str]) -> Command {
         let arg = arg.action(ArgAction::Append).allow_hyphen_values(true);
         let arg = arg.value_parser(ValueParser::os_string());
         match later.name {
-            "volume" => arg.short('v').alias("volumes"),
             "user" => arg.short('u'),
             "service-type" => arg.short('s'),
             _ => arg,

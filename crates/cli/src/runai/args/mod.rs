@@ -1,6 +1,7 @@
 //! What can be typed after `runai`: one tree that holds both dialects.
 //! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
 
+pub(crate) mod around;
 mod later;
 pub(crate) mod login;
 pub(crate) mod v1;

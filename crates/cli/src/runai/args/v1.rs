@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Format, Place};
+use super::{Format, Place, around};
 use crate::runai::complete::workloads;
 use crate::runai::intent::Variable;
 
@@ -152,6 +152,9 @@ pub(crate) struct Job {
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,
+    /// What is around it.
+    #[command(flatten)]
+    pub(crate) around: around::V1,
     /// Label
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,

@@ -189,7 +189,24 @@ impl<'a> Fields<'a> {
         found.map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())
     }
 
-    fn needed(&self, key: &str) -> Result<String, String> {
+    /// Whether a key is there, or said to be true or false.
+    ///
+    /// # Errors
+    /// It is said to be something else.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, String> {
+        match self.get(key).as_deref() {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(format!("{key} `{other}`; allowed are true and false")),
+        }
+    }
+
+    /// The value of a key that must be there.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn needed(&self, key: &str) -> Result<String, String> {
         self.get(key).ok_or_else(|| format!("`{key}=…` is missing"))
     }
 }

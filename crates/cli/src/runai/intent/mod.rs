@@ -4,8 +4,8 @@
 mod submit;
 
 pub(crate) use submit::{
-    DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs, SecretFiles,
-    Spec, Submit, Toleration, Update, Variable,
+    Around, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs,
+    SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
 
 use crate::settings::TableStyle;
@@ -151,7 +151,7 @@ impl std::fmt::Debug for Login {
 }
 
 /// One command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Intent {
     /// Submit a workload.
     Submit(Box<Submit>),

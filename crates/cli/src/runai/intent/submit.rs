@@ -1,11 +1,13 @@
 //! What is to be submitted, whichever dialect it was said in. What was not said stays open: a
 //! template or the server decides it.
 
+use api_types::{ImagePullPolicy, Port, Security, Storage};
+
 use super::{Dialect, Framework, Noun, Target};
 use crate::runai::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Submit {
     /// How it was said.
     pub(crate) dialect: Dialect,
@@ -22,7 +24,7 @@ pub(crate) struct Submit {
 }
 
 /// An inference to change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Update {
     /// Which.
     pub(crate) of: Target,
@@ -42,7 +44,7 @@ pub(crate) enum Name {
 }
 
 /// Types of workloads, with what only they can be asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// Unattended, of one pod or of many that know nothing of each other.
     Training(Runs),
@@ -79,7 +81,7 @@ pub(crate) struct Runs {
 }
 
 /// Pods that work together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Distributed {
     /// By whose rules.
     pub(crate) framework: Framework,
@@ -98,7 +100,7 @@ pub(crate) struct Distributed {
 }
 
 /// The pod that leads others.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Master {
     /// One like the workers.
     AsWorkers,
@@ -131,7 +133,7 @@ pub(crate) struct DataSource {
 }
 
 /// What runs, and with what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Spec {
     /// Image.
     pub(crate) image: Option<String>,
@@ -169,6 +171,31 @@ pub(crate) struct Spec {
     pub(crate) annotations: Vec<(String, String)>,
     /// Where it may run.
     pub(crate) place: Place,
+    /// What it has around it.
+    pub(crate) around: Around,
+}
+
+/// What a workload has around it. The parts are as they are sent; there is one form of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Around {
+    /// Mounts.
+    pub(crate) storage: Storage,
+    /// Ports that are reached from outside.
+    pub(crate) ports: Vec<Port>,
+    /// User and rights.
+    pub(crate) security: Security,
+    /// Most thousandths of a core.
+    pub(crate) cpu_millis_max: Option<u64>,
+    /// Most memory, as typed and checked.
+    pub(crate) memory_max: Option<String>,
+    /// Whether its shared memory may be as large as its memory.
+    pub(crate) shared_memory_large: bool,
+    /// When its image is pulled.
+    pub(crate) pull: Option<ImagePullPolicy>,
+    /// Whether it has a temporary home directory.
+    pub(crate) home: bool,
+    /// Seconds after its end at which it is deleted.
+    pub(crate) delete_after_s: Option<u64>,
 }
 
 /// What a variable of the environment is.

@@ -1,5 +1,6 @@
 //! From what was typed to what is meant, for both dialects. Pure.
 
+mod around;
 mod submit;
 
 use super::args::login::Way;

@@ -1,10 +1,10 @@
 //! From the words of a submission to what is to be submitted, for both dialects. Pure.
 
-use super::framework;
+use super::{around, framework};
 use crate::runai::args::{self, v1, v2};
 use crate::runai::intent::{
-    Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place, Runs, Spec,
-    Submit, Target, Update, Variable,
+    Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place, Runs,
+    Spec, Submit, Target, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -85,6 +85,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
         labels: typed.label,
         annotations: typed.annotation,
         place: place(typed.place),
+        around: around::v1(typed.around),
         ..Spec::default()
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
@@ -167,7 +168,12 @@ pub(super) fn distributed(
     if typed.no_master && of.framework == Framework::Mpi {
         return Err("--no-master: MPI needs its launcher; leave it out".to_owned());
     }
-    let master = master(typed.master)?;
+    let spec = spec(typed.what, Some(typed.ending))?;
+    let without_claims = typed.master.master_no_pvcs;
+    let mut master = master(typed.master)?;
+    if without_claims {
+        master.around.storage.pvc = around::none_of(spec.around.storage.pvc.as_deref());
+    }
     let distributed = Distributed {
         workers: typed.workers.workers,
         clean: typed.workers.clean_pod_policy,
@@ -179,7 +185,7 @@ pub(super) fn distributed(
         ..of
     };
     let kind = Kind::Distributed(Box::new(distributed));
-    v2(typed.named, spec(typed.what, Some(typed.ending))?, kind, line).map(led)
+    v2(typed.named, spec, kind, line).map(led)
 }
 
 impl Distributed {
@@ -286,6 +292,10 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         labels: what.label,
         annotations: what.annotation,
         place: place(what.place),
+        around: Around {
+            delete_after_s: ending.auto_deletion_time_after_completion,
+            ..around::v2(what.around)
+        },
     })
 }
 
@@ -309,6 +319,11 @@ fn master(typed: v2::Master) -> Result<Spec, String> {
         cpu_millis: typed.master_cpu_core_request,
         memory: typed.master_cpu_memory_request,
         restart: typed.master_restart_policy,
+        around: Around {
+            cpu_millis_max: typed.master_cpu_core_limit,
+            memory_max: typed.master_cpu_memory_limit,
+            ..Around::default()
+        },
         ..Spec::default()
     })
 }

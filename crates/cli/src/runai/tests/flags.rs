@@ -46,6 +46,30 @@ const V1_TAKEN: &[&str] = &[
     "--termination-grace-period 2m",
     "-p team-a",
     "--loglevel debug",
+    "--image-pull-policy Always",
+    "--always-pull-image",
+    "--create-home-dir",
+    "--add-capability NET_ADMIN",
+    "--git-sync source=http://x,branch=main,target=/code",
+    "--cpu-limit 1",
+    "--memory-limit 1G",
+    "--ttl-after-finish 5s",
+    "--volume /a:/b:ro",
+    "--volumes /a:/b",
+    "--pvc :1G:/data:ro",
+    "--pvc-exists claimname=c,path=/d",
+    "--pvc-new claimname=c,size=1G,path=/d,accessmode-rwo",
+    "--port 80:8080",
+    "--host-ipc",
+    "--host-network",
+    "--allow-privilege-escalation",
+    "--prevent-privilege-escalation",
+    "--large-shm",
+    "--volume /a:/b:rw:nas",
+    "--nfs-server h -v /a:/b",
+    "-v /a:/b --mount-propagation",
+    "--pvc claim:/d",
+    "--port 8080",
 ];
 
 /// The same, with what is said.
@@ -81,6 +105,16 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--preferred-pod-topology-key a --required-pod-topology-key b", "cannot be used with"),
     ("--termination-grace-period soon", "write whole seconds, minutes or hours"),
     ("--workers 2", "unexpected argument '--workers'"),
+    ("--volume /a", "write DIR:DIR"),
+    ("--nfs-server h", "required arguments were not provided"),
+    ("--mount-propagation", "required arguments were not provided"),
+    ("--pvc /a", "write [CLASS]:SIZE:DIR"),
+    ("--pvc :lots:/d", "`lots` is not a size"),
+    ("--pvc-new claimname=c,path=/d,ro=maybe", "allowed are true and false"),
+    ("--git-sync branch=main", "`source=…` is missing"),
+    ("--git-sync source=http://x,username=u,password=p", "make a credential of type password"),
+    ("--port 0:80", "write a whole number from 1 to"),
+    ("--ttl-after-finish soon", "write whole seconds, minutes or hours"),
     ("--inference --interactive", "use `runai inference submit"),
 ];
 
@@ -89,36 +123,14 @@ const V1_LATER: &[&str] = &[
     "--inference",
     "--jupyter",
     "--dry-run",
-    "--image-pull-policy Always",
-    "--always-pull-image",
     "--local-image",
-    "--create-home-dir",
-    "--add-capability NET_ADMIN",
     "--attach",
     "--stdin",
     "--tty",
-    "--git-sync source=http://x,branch=main,target=/code",
-    "--cpu-limit 1",
-    "--memory-limit 1G",
-    "--large-shm",
-    "--large-shm=true",
-    "--ttl-after-finish 5s",
     "--service-type portforward",
-    "--volume /a:/b:ro",
-    "--volumes /a:/b",
-    "--pvc :1G:/data:ro",
-    "--pvc-exists claimname=c,path=/d",
-    "--pvc-new claimname=c,size=1G,path=/d,accessmode-rwo",
     "--s3 bucket=b,key=k,secret=s,target=/t",
-    "--nfs-server h",
-    "--mount-propagation",
-    "--port 80:8080",
     "--address 0.0.0.0",
-    "--host-ipc",
-    "--host-network",
     "--run-as-user",
-    "--allow-privilege-escalation",
-    "--prevent-privilege-escalation",
     "--user me",
 ];
 
@@ -155,6 +167,30 @@ const V2_TAKEN: &[&str] = &[
     "--preferred-pod-topology-key rack",
     "--required-pod-topology-key rack",
     "-p team-a",
+    "--image-pull-policy Always",
+    "--create-home-dir",
+    "--cpu-core-limit 1",
+    "--cpu-memory-limit 1G",
+    "--large-shm",
+    "--auto-deletion-time-after-completion 5s",
+    "--new-pvc claimname=c,size=1G,path=/d",
+    "--existing-pvc claimname=c,path=/d",
+    "--nfs path=/a,server=s,mountpath=/b",
+    "--host-path path=/a,mount=/b",
+    "--git-sync name=n,repository=r,path=/p",
+    "--empty-dir-volume path=/p",
+    "--port service-type=nodeport,container=80",
+    "--host-network",
+    "--host-ipc",
+    "--run-as-uid 1",
+    "--run-as-gid 1",
+    "--run-as-non-root",
+    "--supplemental-groups 1",
+    "--user-group-source fromTheImage",
+    "--seccomp-profile RuntimeDefault",
+    "--capability NET_ADMIN",
+    "--privileged",
+    "--allow-privilege-escalation",
 ];
 
 const V2_REFUSED: &[(&str, &str)] = &[
@@ -166,6 +202,13 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--gpu-portion-request 0.5 --gpu-memory-request 1G", "cannot be used with"),
     ("-g 0 --gpu-portion-request 0.5", "--gpu-devices-request 0 asks for no device"),
     ("--command", "write `--command -- COMMAND ARGS…`"),
+    ("--nfs path=/a,mountpath=/b", "`server=…` is missing"),
+    ("--host-path path=/a", "`mount=…` is missing"),
+    ("--empty-dir-volume medium=Memory", "`path=…` is missing"),
+    ("--port external=80", "`container=…` is missing"),
+    ("--port container=80,service-type=external-url", "no address is made"),
+    ("--port container=80,service-type=cable", "service-type `cable`; allowed are nodeport"),
+    ("--image-pull-policy Sometimes", "possible values: Always, IfNotPresent, Never"),
     ("--env-secret name=A,key=k", "`secret=…` is missing"),
     ("--secret-volume name=cred", "`path=…` is missing"),
     ("--restart-policy sometimes", "possible values: Always, Never, OnFailure"),
@@ -177,47 +220,23 @@ const V2_REFUSED: &[(&str, &str)] = &[
 ];
 
 const V2_LATER: &[&str] = &[
-    "--image-pull-policy Always",
     "--image-pull-my-credentials",
     "--stdin",
     "--tty",
     "--attach",
-    "--create-home-dir",
     "--env-pod-field-ref name=A,path=b",
     "--env-my-credentials name=A",
     "--gpu-portion-limit 1",
     "--gpu-memory-limit 8G",
-    "--cpu-core-limit 1",
-    "--cpu-memory-limit 1G",
-    "--large-shm",
-    "--auto-deletion-time-after-completion 5s",
     "--pod-running-timeout 5s",
     "--wait-for-submit 1m",
     "--dry-run",
     "--exclude-node n1",
-    "--new-pvc claimname=c,size=1G,path=/d",
-    "--existing-pvc claimname=c,path=/d",
-    "--nfs path=/a,server=s,mountpath=/b",
-    "--host-path path=/a,mount=/b",
     "--s3 bucket=b,target=/t",
-    "--git-sync name=n,repository=r,path=/p",
     "--configmap-map-volume name=n,path=/p",
-    "--empty-dir-volume path=/p",
     "--datavolume name=n",
-    "--port service-type=nodeport,container=80",
     "--external-url container=80",
-    "--host-network",
-    "--host-ipc",
-    "--run-as-uid 1",
-    "--run-as-gid 1",
     "--run-as-user",
-    "--run-as-non-root",
-    "--supplemental-groups 1",
-    "--user-group-source fromTheImage",
-    "--capability NET_ADMIN",
-    "--seccomp-profile Localhost",
-    "--privileged",
-    "--allow-privilege-escalation",
 ];
 
 const TRAINING_TAKEN: &[&str] = &["--runs 4", "--runs 4 --parallelism 2", "--elastic -g 2"];
@@ -236,14 +255,13 @@ const DISTRIBUTED_TAKEN: &[&str] = &[
     "--master-environment-variable A=b",
     "--master-restart-policy OnFailure",
     "--master-no-pvcs",
-];
-
-const DISTRIBUTED_LATER: &[&str] = &[
+    "--master-no-pvcs --new-pvc claimname=c,path=/c",
     "--master-cpu-core-limit 1",
     "--master-cpu-memory-limit 1G",
-    "--master-gpu-portion-limit 1",
-    "--master-gpu-memory-limit 1G",
 ];
+
+const DISTRIBUTED_LATER: &[&str] =
+    &["--master-gpu-portion-limit 1", "--master-gpu-memory-limit 1G"];
 
 const LOGIN_LATER: &[&str] = &[
     "--additional-scope s",
@@ -299,7 +317,6 @@ fn refused(head: &str, tails: &[(&str, &str)]) {
 fn later(head: &str, tails: &[&str]) {
     for tail in tails {
         let flag = tail.split([' ', '=']).next().unwrap();
-        let flag = if flag == "--volumes" { "--volume" } else { flag };
         refused(head, &[(tail, &format!("{flag} is not supported yet: "))]);
     }
 }
@@ -374,7 +391,9 @@ fn the_second_dialect_takes_distributed_trainings() {
 #[test]
 fn the_second_dialect_takes_inferences() {
     let head = "inference submit j -i x --serving-port 80";
-    let ends = |tail: &&str| ["--backoff", "--restart"].iter().any(|flag| tail.starts_with(flag));
+    let ends = |tail: &&str| {
+        ["--backoff", "--restart", "--auto-deletion"].iter().any(|flag| tail.starts_with(flag))
+    };
     taken(head, &V2_TAKEN.iter().copied().filter(|tail| !ends(tail)).collect::<Vec<_>>());
     taken(head, INFERENCE_TAKEN);
     taken(

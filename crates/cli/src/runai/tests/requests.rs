@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::lines::{meaning, submit};
 use crate::runai::intent::Intent;
 use crate::runai::request;
+use crate::runai::submission::submission;
 
 /// What is sent, without the line that is kept for people.
 fn sent(line: &str) -> String {
@@ -45,6 +46,21 @@ fn both_dialects_ask_for_the_same() {
             "training pytorch submit j -i x --workers 2 --min-replicas 1",
         ),
         ("submit-dist tf j -i x --workers 2", "distributed submit j -i x -f TF --workers 2"),
+        (
+            "submit j -i x -v /a:/b --port 80:8080 --ttl-after-finish 2h --cpu-limit 2",
+            "training submit j -i x --host-path path=/a,mount=/b,readwrite --port \
+             container=8080,external=80 --auto-deletion-time-after-completion 2h --cpu-core-limit 2",
+        ),
+        (
+            "submit j -i x -v /a:/b:ro:nas --pvc-new claimname=c,path=/c,size=1G",
+            "training submit j -i x --nfs server=nas,path=/a,mountpath=/b,readonly \
+             --new-pvc claimname=c,path=/c,size=1G",
+        ),
+        (
+            "submit j -i x --prevent-privilege-escalation --always-pull-image --large-shm",
+            "training submit j -i x --allow-privilege-escalation=false --image-pull-policy Always \
+             --large-shm",
+        ),
         ("submit-mpi j -i x --processes 2 -g 1", "mpi submit j -i x --workers 2 -g 1"),
         (
             "submit-dist mpi j -i x -g 1 --slots-per-worker 2 --command -- mpirun a",
@@ -62,6 +78,40 @@ fn a_training_says_where_it_may_run() {
          --toleration key=k,value=v,effect=NoSchedule --required-pod-topology-key rack",
         &expect![[
             r#"{"spec":{"image":"x","nodePools":["a","b"],"nodeType":"t","podAffinity":{"key":"rack","type":"Required"},"tolerations":[{"effect":"NoSchedule","key":"k","operator":"Equal","value":"v"}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_training_says_what_is_around_it() {
+    check(
+        "runai training submit j -i x --empty-dir-volume path=/e,medium=Memory,size=1G --run-as-uid 7 \
+         --existing-pvc claimname=c,path=/c,ro --secret-volume name=s,path=/s --create-home-dir",
+        &expect![[
+            r#"{"spec":{"createHomeDir":true,"image":"x","security":{"runAsUid":7},"storage":{"emptyDirVolume":[{"medium":"Memory","path":"/e","sizeLimit":"1G"}],"pvc":[{"claimName":"c","existingPvc":true,"path":"/c","readOnly":true}],"secretVolume":[{"mountPath":"/s","secret":"s"}]}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn the_master_has_no_claims_where_it_is_said() {
+    let line = "runai training pytorch submit j -i x --new-pvc claimname=c,path=/c --host-path \
+                path=/h,mount=/h";
+    let mounts = |line: &str| {
+        let spec = submission(line).unwrap().spec("j").unwrap();
+        spec.sets().map(|set| set.pod.container.mounts.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(mounts(line), [2, 2]);
+    assert_eq!(mounts(&format!("{line} --master-no-pvcs")), [1, 2]);
+}
+
+#[test]
+fn the_master_has_limits_of_its_own() {
+    check(
+        "runai training pytorch submit j -i x --cpu-core-limit 1 --master-cpu-core-limit 2 \
+         --master-cpu-memory-limit 1G",
+        &expect![[
+            r#"{"masterSpec":{"compute":{"cpuCoreLimit":2,"cpuMemoryLimit":"1G"}},"spec":{"compute":{"cpuCoreLimit":1},"distributedFramework":"PyTorch","image":"x"}}"#
         ]],
     );
 }

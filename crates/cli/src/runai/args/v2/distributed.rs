@@ -136,13 +136,19 @@ pub(crate) struct Master {
     /// Memory
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) master_cpu_memory_request: Option<String>,
+    /// Most CPU cores it may use
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) master_cpu_core_limit: Option<u64>,
+    /// Most memory it may use
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) master_cpu_memory_limit: Option<String>,
     /// Environment variable
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_value)]
     pub(crate) master_environment_variable: Vec<(String, String)>,
     /// What happens when the process of the master ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) master_restart_policy: Option<RestartPolicy>,
-    /// Mount no volume claims at the master (none are mounted anywhere)
+    /// Mount none of the volumes of --new-pvc and --existing-pvc at the master
     #[arg(long)]
     pub(crate) master_no_pvcs: bool,
 }

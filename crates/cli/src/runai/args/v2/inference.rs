@@ -142,19 +142,13 @@ impl Port {
             ],
         )?;
         let many = |key| fields.get(key).map(|all| all.split(':').map(str::to_owned).collect());
-        let flag = |key| match fields.get(key).as_deref() {
-            None => Ok(None),
-            Some("true") => Ok(Some(true)),
-            Some("false") => Ok(Some(false)),
-            Some(other) => Err(format!("{key} `{other}`; allowed are true and false")),
-        };
         Ok(Self {
             container: fields.get("container").as_deref().map(port).transpose()?,
             protocol: word(&fields, "protocol")?,
             authorization: word(&fields, "authorization-type")?,
             users: many("authorized-users").unwrap_or_default(),
             groups: many("authorized-groups").unwrap_or_default(),
-            local_only: flag("cluster-local-access-only")?,
+            local_only: fields.flag("cluster-local-access-only")?,
         })
     }
 }

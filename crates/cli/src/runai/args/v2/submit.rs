@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::runai::args::Place;
 use crate::runai::args::values::{
     count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
+use crate::runai::args::{Place, around};
 use crate::runai::intent::{DataSource, SecretFiles, Variable};
 
 /// `training submit`.
@@ -128,6 +128,9 @@ pub(crate) struct What {
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,
+    /// What is around it.
+    #[command(flatten)]
+    pub(crate) around: around::V2,
     /// Label
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
@@ -148,6 +151,9 @@ pub(crate) struct Ending {
     /// What happens when the process ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) restart_policy: Option<RestartPolicy>,
+    /// Delete it so long after its end, such as 2h
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) auto_deletion_time_after_completion: Option<u64>,
 }
 
 /// What a GPU request counts.

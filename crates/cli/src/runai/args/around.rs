@@ -1,0 +1,364 @@
+//! The flags about what is around a workload, of both dialects: mounts, ports, limits, user and rights.
+//! Owns the form of their values.
+
+use api_types::{
+    ClaimInfo, EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, NfsInstance, Port,
+    PortServiceType, PvcAccessModes, PvcInstance,
+};
+use clap::{Args, ValueEnum};
+
+use super::values::{Fields, cpu, positive, seconds, size};
+
+/// Those that both dialects have.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Common {
+    /// When the image is pulled [default: IfNotPresent]
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    pub(crate) image_pull_policy: Option<Pull>,
+    /// Give it a temporary home directory
+    #[arg(long)]
+    pub(crate) create_home_dir: bool,
+    /// Shared memory as large as its memory
+    #[arg(long)]
+    pub(crate) large_shm: bool,
+    /// Share memory with the machine
+    #[arg(long)]
+    pub(crate) host_ipc: bool,
+    /// Use the network of the machine
+    #[arg(long)]
+    pub(crate) host_network: bool,
+    /// Let it gain rights that its start did not have
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "true|false", hide_possible_values = true)]
+    pub(crate) allow_privilege_escalation: Option<bool>,
+    /// Copy a Git repository; rev=REV in place of a branch
+    #[arg(long, value_parser = git)]
+    #[arg(value_name = "source=URL,branch=BRANCH,target=DIR,secret=NAME")]
+    pub(crate) git_sync: Vec<GitInstance>,
+}
+
+/// Those of the first dialect.
+#[derive(Debug, Default, Args)]
+pub(crate) struct V1 {
+    /// Those of both.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Most CPU cores it may use, such as 2 or 500m
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) cpu_limit: Option<u64>,
+    /// Most memory it may use, such as 2G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory_limit: Option<String>,
+    /// Mount a folder of the machine, or of an NFS server
+    #[arg(short, long, alias = "volumes", value_name = "DIR:DIR[:ro|rw][:nfs-host]")]
+    #[arg(value_parser = volume)]
+    pub(crate) volume: Vec<Volume>,
+    /// The server of those folders
+    #[arg(long, value_name = "HOST", requires = "volume")]
+    pub(crate) nfs_server: Option<String>,
+    /// See what is mounted below folders of the machine later
+    #[arg(long, requires = "volume")]
+    pub(crate) mount_propagation: bool,
+    /// Mount a volume: a new one of a size, or one by its name
+    #[arg(long, value_name = "[CLASS]:SIZE:DIR[:ro] | NAME:DIR[:ro]", value_parser = pvc)]
+    pub(crate) pvc: Vec<PvcInstance>,
+    /// Mount a volume that is there
+    #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
+    pub(crate) pvc_exists: Vec<PvcInstance>,
+    /// Mount a volume, which is made if need be
+    #[arg(long, value_name = "claimname=NAME,size=SIZE,path=DIR", value_parser = new_pvc)]
+    pub(crate) pvc_new: Vec<PvcInstance>,
+    /// Port that is reached from outside
+    #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
+    pub(crate) port: Vec<Port>,
+    /// Capability beside the usual ones, such as SYS_PTRACE
+    #[arg(long, value_name = "CAPABILITY")]
+    pub(crate) add_capability: Vec<String>,
+    /// Keep it from gaining rights (older spelling)
+    #[arg(long, hide = true, conflicts_with = "allow_privilege_escalation")]
+    pub(crate) prevent_privilege_escalation: bool,
+    /// Pull the image before each start (older spelling)
+    #[arg(long, hide = true, conflicts_with = "image_pull_policy")]
+    pub(crate) always_pull_image: bool,
+    /// Delete it so long after its end, such as 2h
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) ttl_after_finish: Option<u64>,
+}
+
+/// Those of the second dialect.
+#[derive(Debug, Default, Args)]
+pub(crate) struct V2 {
+    /// Those of both.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Most CPU cores it may use, such as 2
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) cpu_core_limit: Option<u64>,
+    /// Most memory it may use, such as 2G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) cpu_memory_limit: Option<String>,
+    /// Mount a volume, which is made if need be
+    #[arg(long, value_name = "claimname=NAME,size=SIZE,path=DIR", value_parser = new_pvc)]
+    pub(crate) new_pvc: Vec<PvcInstance>,
+    /// Mount a volume that is there
+    #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
+    pub(crate) existing_pvc: Vec<PvcInstance>,
+    /// Mount a folder of an NFS server
+    #[arg(long, value_name = "server=HOST,path=DIR,mountpath=DIR,readwrite", value_parser = nfs)]
+    pub(crate) nfs: Vec<NfsInstance>,
+    /// Mount a folder of the machine
+    #[arg(long, value_name = "path=DIR,mount=DIR,readwrite", value_parser = host_path)]
+    pub(crate) host_path: Vec<HostPathInstance>,
+    /// Mount an empty folder
+    #[arg(long, value_name = "path=DIR,medium=Memory,size=SIZE", value_parser = empty_dir)]
+    pub(crate) empty_dir_volume: Vec<EmptyDirInstance>,
+    /// Port that is reached from outside
+    #[arg(long, value_name = "container=PORT,external=PORT", value_parser = port_v2)]
+    pub(crate) port: Vec<Port>,
+    /// User it runs as, a number
+    #[arg(long, value_name = "UID")]
+    pub(crate) run_as_uid: Option<u32>,
+    /// Group it runs as, a number
+    #[arg(long, value_name = "GID")]
+    pub(crate) run_as_gid: Option<u32>,
+    /// Do not start it as root
+    #[arg(long)]
+    pub(crate) run_as_non_root: bool,
+    /// Further groups, numbers
+    #[arg(long, value_name = "GID,GID")]
+    pub(crate) supplemental_groups: Option<String>,
+    /// Where user and group come from: fromTheImage or custom
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) user_group_source: Option<String>,
+    /// Capability beside the usual ones, such as SYS_PTRACE
+    #[arg(long, value_name = "CAPABILITY")]
+    pub(crate) capability: Vec<String>,
+    /// What filters its system calls: RuntimeDefault or Unconfined
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) seccomp_profile: Option<String>,
+    /// Give it all rights over the machine
+    #[arg(long)]
+    pub(crate) privileged: bool,
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub(crate) enum Pull {
+    /// Before each start.
+    Always,
+    /// When it is not there.
+    IfNotPresent,
+    /// Never.
+    Never,
+}
+
+impl From<Pull> for ImagePullPolicy {
+    fn from(pull: Pull) -> Self {
+        match pull {
+            Pull::Always => Self::Always,
+            Pull::IfNotPresent => Self::IfNotPresent,
+            Pull::Never => Self::Never,
+        }
+    }
+}
+
+/// A folder of the machine or of an NFS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Volume {
+    /// There.
+    pub(crate) from: String,
+    /// In the workload.
+    pub(crate) to: String,
+    /// Whether it can only be read.
+    pub(crate) read_only: bool,
+    /// The server; none is this machine.
+    pub(crate) server: Option<String>,
+}
+
+fn volume(text: &str) -> Result<Volume, String> {
+    let mut parts = text.split(':');
+    let (from, to) = match (parts.next(), parts.next()) {
+        (Some(from), Some(to)) if !from.is_empty() && !to.is_empty() => (from, to),
+        _ => return Err("write DIR:DIR, :ro or :rw, and :HOST of an NFS server".to_owned()),
+    };
+    let (mut read_only, mut server) = (false, None);
+    for part in parts {
+        match part {
+            "ro" => read_only = true,
+            "rw" | "" => {}
+            host if server.is_none() => server = Some(host.to_owned()),
+            _ => return Err(format!("`{part}` is one word too many after DIR:DIR:ro:HOST")),
+        }
+    }
+    Ok(Volume { from: from.to_owned(), to: to.to_owned(), read_only, server })
+}
+
+/// `CLAIM:PATH[:ro]` is one that is there, `[CLASS]:SIZE:PATH[:ro]` a new one.
+fn pvc(text: &str) -> Result<PvcInstance, String> {
+    let mut parts: Vec<&str> = text.split(':').collect();
+    let read_only = matches!(parts.last(), Some(&"ro" | &"rw")).then(|| parts.pop() == Some("ro"));
+    match parts.as_slice() {
+        [claim, path] if !claim.is_empty() => Ok(PvcInstance {
+            claim_name: Some((*claim).to_owned()),
+            path: Some((*path).to_owned()),
+            existing_pvc: Some(true),
+            read_only,
+            ..PvcInstance::default()
+        }),
+        [class, bytes, path] => Ok(PvcInstance {
+            path: Some((*path).to_owned()),
+            read_only,
+            claim_info: Some(ClaimInfo {
+                size: Some(size(bytes)?),
+                storage_class: Some((*class).to_owned()).filter(|class| !class.is_empty()),
+                ..ClaimInfo::default()
+            }),
+            ..PvcInstance::default()
+        }),
+        _ => Err("write [CLASS]:SIZE:DIR for a new volume, NAME:DIR for one there is".to_owned()),
+    }
+}
+
+fn existing_pvc(text: &str) -> Result<PvcInstance, String> {
+    let fields = Fields::read(text, &["claimname", "path", "ro"])?;
+    Ok(PvcInstance {
+        claim_name: Some(fields.needed("claimname")?),
+        path: Some(fields.needed("path")?),
+        existing_pvc: Some(true),
+        read_only: fields.flag("ro")?,
+        ..PvcInstance::default()
+    })
+}
+
+fn new_pvc(text: &str) -> Result<PvcInstance, String> {
+    let modes = ["accessmode-rwo", "accessmode-rom", "accessmode-rwm"];
+    let known = ["claimname", "path", "size", "storageclass", "ro", "ephemeral"];
+    let fields = Fields::read(text, &[&known[..], &modes[..]].concat())?;
+    let [read_write_once, read_only_many, read_write_many] = modes.map(|mode| fields.flag(mode));
+    Ok(PvcInstance {
+        claim_name: fields.get("claimname"),
+        path: Some(fields.needed("path")?),
+        read_only: fields.flag("ro")?,
+        ephemeral: fields.flag("ephemeral")?,
+        claim_info: Some(ClaimInfo {
+            size: fields.get("size").as_deref().map(size).transpose()?,
+            storage_class: fields.get("storageclass"),
+            access_modes: Some(PvcAccessModes {
+                read_write_once: read_write_once?,
+                read_only_many: read_only_many?,
+                read_write_many: read_write_many?,
+            })
+            .filter(|modes| *modes != PvcAccessModes::default()),
+            ..ClaimInfo::default()
+        })
+        .filter(|info| *info != ClaimInfo::default()),
+        ..PvcInstance::default()
+    })
+}
+
+fn nfs(text: &str) -> Result<NfsInstance, String> {
+    let fields = Fields::read(text, &["server", "path", "mountpath", "readwrite", "readonly"])?;
+    Ok(NfsInstance {
+        server: Some(fields.needed("server")?),
+        path: Some(fields.needed("path")?),
+        mount_path: Some(fields.needed("mountpath")?),
+        read_only: read_only(&fields)?,
+        ..NfsInstance::default()
+    })
+}
+
+fn host_path(text: &str) -> Result<HostPathInstance, String> {
+    let known = ["path", "mount", "mountpath", "mount-propagation", "readwrite", "readonly"];
+    let fields = Fields::read(text, &known)?;
+    let mount = fields.get("mount").or(fields.get("mountpath"));
+    Ok(HostPathInstance {
+        path: Some(fields.needed("path")?),
+        mount_path: Some(mount.ok_or("`mount=…` is missing")?),
+        mount_propagation: fields.get("mount-propagation"),
+        read_only: read_only(&fields)?,
+        ..HostPathInstance::default()
+    })
+}
+
+/// What can only be read is so unless `readwrite` is said.
+fn read_only(fields: &Fields<'_>) -> Result<Option<bool>, String> {
+    Ok(match fields.flag("readwrite")? {
+        Some(writable) => Some(!writable),
+        None => fields.flag("readonly")?,
+    })
+}
+
+fn empty_dir(text: &str) -> Result<EmptyDirInstance, String> {
+    let fields = Fields::read(text, &["path", "medium", "size", "sizelimit"])?;
+    let limit = fields.get("size").or(fields.get("sizelimit"));
+    Ok(EmptyDirInstance {
+        path: Some(fields.needed("path")?),
+        medium: fields.get("medium"),
+        size_limit: limit.as_deref().map(size).transpose()?,
+        ..EmptyDirInstance::default()
+    })
+}
+
+fn git(text: &str) -> Result<GitInstance, String> {
+    let known = [
+        "source",
+        "repository",
+        "branch",
+        "rev",
+        "target",
+        "path",
+        "secret",
+        "name",
+        "username",
+        "password",
+    ];
+    let fields = Fields::read(text, &known)?;
+    if fields.get("username").is_some() || fields.get("password").is_some() {
+        let why = "a login on the command line is seen by everyone; make a credential of type \
+                   password and write secret=NAME";
+        return Err(why.to_owned());
+    }
+    let source = fields.get("source").or(fields.get("repository"));
+    let target = fields.get("target").or(fields.get("path"));
+    Ok(GitInstance {
+        name: fields.get("name"),
+        repository: Some(source.ok_or("`source=…` is missing")?),
+        branch: fields.get("branch"),
+        revision: fields.get("rev"),
+        path: Some(target.unwrap_or_else(|| "/code".to_owned())),
+        password_secret: fields.get("secret"),
+        ..GitInstance::default()
+    })
+}
+
+/// `EXTERNAL:INTERNAL`, or one number for both.
+fn port_v1(text: &str) -> Result<Port, String> {
+    let (external, container) = text.split_once(':').unwrap_or((text, text));
+    let (external, container) = (Some(positive(external)?), Some(positive(container)?));
+    Ok(Port { container, external, ..Port::default() })
+}
+
+fn port_v2(text: &str) -> Result<Port, String> {
+    let fields = Fields::read(text, &["container", "external", "service-type", "name"])?;
+    let service_type = match fields.get("service-type").map(|kind| kind.to_lowercase()).as_deref() {
+        None => None,
+        Some("nodeport") => Some(PortServiceType::NodePort),
+        Some("loadbalancer") => Some(PortServiceType::LoadBalancer),
+        Some("clusterip") => Some(PortServiceType::ClusterIP),
+        Some("external-url") => {
+            return Err("no address is made for external-url; write nodeport".to_owned());
+        }
+        Some(other) => {
+            let allowed = "allowed are nodeport, loadbalancer and clusterip";
+            return Err(format!("service-type `{other}`; {allowed}"));
+        }
+    };
+    Ok(Port {
+        container: Some(positive(&fields.needed("container")?)?),
+        external: fields.get("external").as_deref().map(positive).transpose()?,
+        name: fields.get("name"),
+        service_type,
+        ..Port::default()
+    })
+}

@@ -1,0 +1,99 @@
+//! From the flags about what is around a workload to what it is, for both dialects.
+
+use api_types::{HostPathInstance, ImagePullPolicy, NfsInstance, PvcInstance, Security, Storage};
+
+use crate::runai::args::around::{Common, V1, V2};
+use crate::runai::intent::Around;
+
+pub(super) fn v1(typed: V1) -> Around {
+    let mut around = common(typed.common);
+    for volume in typed.volume {
+        let (path, mount_path) = (Some(volume.from), Some(volume.to));
+        let read_only = Some(volume.read_only);
+        match volume.server.or_else(|| typed.nfs_server.clone()) {
+            server @ Some(_) => {
+                let one =
+                    NfsInstance { server, path, mount_path, read_only, ..NfsInstance::default() };
+                around.storage.nfs.get_or_insert_default().push(one);
+            }
+            None => {
+                let seen = typed.mount_propagation.then(|| "HostToContainer".to_owned());
+                let one = HostPathInstance {
+                    path,
+                    mount_path,
+                    read_only,
+                    mount_propagation: seen,
+                    ..HostPathInstance::default()
+                };
+                around.storage.host_path.get_or_insert_default().push(one);
+            }
+        }
+    }
+    around.storage.pvc = some([typed.pvc, typed.pvc_exists, typed.pvc_new].concat());
+    around.ports = typed.port;
+    around.cpu_millis_max = typed.cpu_limit;
+    around.memory_max = typed.memory_limit;
+    around.delete_after_s = typed.ttl_after_finish;
+    around.security.capabilities = some(typed.add_capability);
+    if typed.prevent_privilege_escalation {
+        around.security.allow_privilege_escalation = Some(false);
+    }
+    if typed.always_pull_image {
+        around.pull = Some(ImagePullPolicy::Always);
+    }
+    around
+}
+
+pub(super) fn v2(typed: V2) -> Around {
+    let mut around = common(typed.common);
+    let storage = &mut around.storage;
+    storage.pvc = some([typed.new_pvc, typed.existing_pvc].concat());
+    storage.nfs = some(typed.nfs);
+    storage.host_path = some(typed.host_path);
+    storage.empty_dir_volume = some(typed.empty_dir_volume);
+    around.ports = typed.port;
+    around.cpu_millis_max = typed.cpu_core_limit;
+    around.memory_max = typed.cpu_memory_limit;
+    around.security = Security {
+        capabilities: some(typed.capability),
+        privileged: typed.privileged.then_some(true),
+        run_as_uid: typed.run_as_uid.map(Into::into),
+        run_as_gid: typed.run_as_gid.map(Into::into),
+        run_as_non_root: typed.run_as_non_root.then_some(true),
+        supplemental_groups: typed.supplemental_groups,
+        uid_gid_source: typed.user_group_source,
+        seccomp_profile_type: typed.seccomp_profile,
+        ..around.security
+    };
+    around
+}
+
+/// What keeps claims away that are mounted elsewhere.
+pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>> {
+    let gone = |claim: &PvcInstance| PvcInstance {
+        path: claim.path.clone(),
+        exclude: Some(true),
+        ..PvcInstance::default()
+    };
+    claims.map(|claims| claims.iter().map(gone).collect())
+}
+
+fn common(typed: Common) -> Around {
+    Around {
+        storage: Storage { git: some(typed.git_sync), ..Storage::default() },
+        security: Security {
+            host_ipc: typed.host_ipc.then_some(true),
+            host_network: typed.host_network.then_some(true),
+            allow_privilege_escalation: typed.allow_privilege_escalation,
+            ..Security::default()
+        },
+        shared_memory_large: typed.large_shm,
+        pull: typed.image_pull_policy.map(Into::into),
+        home: typed.create_home_dir,
+        ..Around::default()
+    }
+}
+
+fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
+    Some(all).filter(|all| !all.is_empty())
+}
