@@ -177,7 +177,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
             "log = \"info\"\nstate-dir = \"x\"",
             "line 2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are audit_kept, "),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are allow_privileged, "),
         ("log = 7", "line 1: `log` takes \"text\""),
         ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
         ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
@@ -323,6 +323,10 @@ fn help_of_up() {
                                                never]
               --events-kept <SPAN>             How long events are kept [default: 90d]
               --audit-kept <SPAN>              How long the audit log is kept [default: 400d]
+              --host-paths <DIR,DIR>           Folders of this machine that every workload may mount; others
+                                               need an administrator
+              --allow-privileged               Let everyone's workloads have rights over this machine, not
+                                               only administrators'
           -h, --help                           Print help
 
         Login provider:
