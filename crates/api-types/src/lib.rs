@@ -83,7 +83,7 @@ pub use metric::{
 };
 pub use own::{
     Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
-    Search, ShellInfo, Status, Stopped, Volume, Volumes, WorkloadExtras,
+    Search, SessionEnd, Status, Stopped, TerminalSize, Volume, Volumes, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

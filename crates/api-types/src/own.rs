@@ -288,15 +288,42 @@ pub struct Volume {
     pub used_by: Vec<String>,
 }
 
-/// Answer of `GET /elastane/v1/workloads/{id}/shell`: what a shell on the server's machine needs
-/// to see what the workload sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// How a session in a pod ended: the message of channel 3 of a WebSocket.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ShellInfo {
-    /// Name of the pod.
-    pub pod_name: String,
-    /// The complete environment.
-    pub env: BTreeMap<String, String>,
-    /// Working directory.
-    pub working_dir: String,
+pub struct SessionEnd {
+    /// The exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal it was ended by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why it could not be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A terminal has another size: the message of channel 4 of a WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+/// What a message of a session's WebSocket is about: its first byte.
+pub mod channel {
+    /// To the command: what is typed.
+    pub const INPUT: u8 = 0;
+    /// From the command: its output, and with a terminal all it prints.
+    pub const OUTPUT: u8 = 1;
+    /// From the command: its errors.
+    pub const ERRORS: u8 = 2;
+    /// From the server: how it ended; the last message.
+    pub const END: u8 = 3;
+    /// To the command: the size of the terminal.
+    pub const SIZE: u8 = 4;
+    /// To the command: there is no more input.
+    pub const INPUT_ENDS: u8 = 255;
 }

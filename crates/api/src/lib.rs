@@ -28,6 +28,7 @@ mod serve;
 mod templates;
 mod tls;
 mod usage;
+mod visits;
 mod what_if;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ use access::RuleIndex;
 use identity::{Asking, Failures, Most, Turns};
 use tokio::sync::Semaphore;
 use units::Instant;
+use visits::Visits;
 
 pub use assets::reseal;
 pub use identity::LoginProvider;
@@ -93,6 +95,8 @@ pub(crate) struct Server {
     pub(crate) wrong_logins: Failures,
     /// Refusals written to the audit log.
     pub(crate) refusals: Failures,
+    /// Who is at a pod now.
+    pub(crate) visits: Arc<Visits>,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
     /// Who may hash a password now.
@@ -110,6 +114,7 @@ impl From<State> for Server {
             wrong_secrets: Failures::new(Most::SECRETS),
             wrong_logins: Failures::new(Most::LOGINS),
             refusals: Failures::new(Most::REFUSALS),
+            visits: Arc::default(),
             forecasting: Arc::new(Semaphore::new(1)),
             turns: Turns::default(),
             asking: Asking::default(),

@@ -9,11 +9,13 @@ mod people;
 mod request;
 mod routes;
 mod trust;
+mod visit;
 
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
-pub use routes::{LogStream, WorkloadKind};
+pub use routes::{LogPosition, LogStream, WorkloadKind};
+pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 
 use thiserror::Error;
 
@@ -65,6 +67,14 @@ pub enum Error {
         /// Which address.
         url: String,
         /// What is wrong.
+        fault: String,
+    },
+    /// A session or connection that was open has ended.
+    #[error("the connection to {url} was lost: {fault}")]
+    Dropped {
+        /// Which server.
+        url: String,
+        /// What happened.
         fault: String,
     },
     /// The address cannot be used at all.

@@ -103,7 +103,7 @@ impl Client {
         self.check_listener()?;
         let answer = request.send().await.map_err(|error| self.failed(&error))?;
         let status = answer.status();
-        if status.is_success() {
+        if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(answer);
         }
         let body = answer.bytes().await.map_err(|error| self.failed(&error))?;

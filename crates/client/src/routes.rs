@@ -373,16 +373,7 @@ impl Client {
         Ok(events)
     }
 
-    /// What a shell beside a workload's pod needs.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn shell(&self, id: &str, pod: Option<&str>) -> Result<wire::ShellInfo, Error> {
-        let pod = pod.map(|pod| format!("?pod={}", escape(pod))).unwrap_or_default();
-        self.get(&format!("/elastane/v1/workloads/{id}/shell{pod}")).await
-    }
-
-    /// What a workload wrote, as it comes.
+    /// What a workload wrote, as it comes. `from` goes on where an earlier stream was cut off.
     ///
     /// # Errors
     /// As every request.
@@ -392,11 +383,27 @@ impl Client {
         tail_lines: Option<u64>,
         follow: bool,
         pod: Option<&str>,
+        from: Option<&LogPosition>,
     ) -> Result<LogStream, Error> {
-        let tail = tail_lines.map(|lines| format!("&tail={lines}")).unwrap_or_default();
-        let pod = pod.map(|pod| format!("&pod={}", escape(pod))).unwrap_or_default();
-        let path = format!("/elastane/v1/workloads/{id}/logs?follow={follow}{tail}{pod}");
+        let follow = if follow { "true" } else { "false" };
+        let mut query = vec![("follow", follow.to_owned())];
+        match from {
+            Some(LogPosition { run, offset }) => {
+                query.extend([("pod", run.clone()), ("offset", offset.to_string())]);
+            }
+            None => {
+                query.extend(tail_lines.map(|lines| ("tail", lines.to_string())));
+                query.extend(pod.map(|pod| ("pod", pod.to_owned())));
+            }
+        }
+        let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let path = format!("/elastane/v1/workloads/{id}/logs{}", question(&query));
         let answer = self.accept(self.request(Method::GET, &path)).await?;
+        let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        let position = header("x-elastane-run").zip(header("x-elastane-offset"));
+        let position = position.and_then(|(run, offset)| {
+            Some(LogPosition { run: run.to_owned(), offset: offset.parse().ok()? })
+        });
         let client = self.clone();
         let chunks = answer
             .bytes_stream()
@@ -405,7 +412,7 @@ impl Client {
                 Err(error) => Err(client.failed(&error)),
             })
             .boxed();
-        Ok(LogStream { chunks })
+        Ok(LogStream { chunks, position })
     }
 
     /// Any object as the server gave it, for people who ask for JSON.
@@ -417,9 +424,19 @@ impl Client {
     }
 }
 
+/// How far the output of a run was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The run.
+    pub run: String,
+    /// Bytes of it.
+    pub offset: u64,
+}
+
 /// Output of a workload, chunk by chunk.
 pub struct LogStream {
     chunks: futures_util::stream::BoxStream<'static, Result<Vec<u8>, Error>>,
+    position: Option<LogPosition>,
 }
 
 impl LogStream {
@@ -428,7 +445,17 @@ impl LogStream {
     /// # Errors
     /// The connection broke.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        self.chunks.next().await.transpose()
+        let chunk = self.chunks.next().await.transpose()?;
+        if let (Some(chunk), Some(position)) = (&chunk, &mut self.position) {
+            position.offset += chunk.len() as u64;
+        }
+        Ok(chunk)
+    }
+
+    /// How far it was read; none where the server cannot tell.
+    #[must_use]
+    pub const fn position(&self) -> Option<&LogPosition> {
+        self.position.as_ref()
     }
 }
 
@@ -439,7 +466,7 @@ impl std::fmt::Debug for LogStream {
 }
 
 /// The query of an address.
-fn question(query: &[(&str, &str)]) -> String {
+pub(crate) fn question(query: &[(&str, &str)]) -> String {
     let pairs = query.iter().map(|(name, value)| format!("{name}={}", escape(value)));
     let pairs: Vec<String> = pairs.collect();
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use engine::{Capabilities, Engine, LogRange, RunKey, Shell};
-use futures_util::stream::BoxStream;
+use engine::{Capabilities, Engine};
 use store::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
-use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
 use crate::command::{Command, Record};
@@ -17,7 +15,7 @@ use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
-use crate::view::{Event, OrgUnit, PodView, ProjectView, View, WorkloadView};
+use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use crate::{
     ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, persist,
 };
@@ -40,9 +38,6 @@ pub(crate) struct Request {
     pub(crate) origin: Arc<AuditDetail>,
     pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
 }
-
-/// Output of a run, in chunks, in order.
-pub type LogStream = BoxStream<'static, std::io::Result<Vec<u8>>>;
 
 /// What is shared between the handles and the service.
 pub(crate) struct Shared {
@@ -370,43 +365,6 @@ impl Handle {
         self.object(Command::LabelNode { by, node, labels }).await.map(drop)
     }
 
-    /// Output of the newest run of a pod (by name; the first pod if none is named).
-    ///
-    /// # Errors
-    /// There is no such workload or pod, or it has not run yet.
-    pub async fn logs(
-        &self,
-        id: Uuid,
-        pod: Option<String>,
-        range: LogRange,
-    ) -> Result<LogStream, Error> {
-        let key = self.run(id, pod.as_deref())?;
-        let engine = &self.shared.engine;
-        let mut found = engine.logs(key, range.clone()).await;
-        // A new run may be on disk and not yet with the engine; the one before has the output.
-        if matches!(found, Err(engine::Error::NoSuchRun(_))) && key.generation > 1 {
-            let before = RunKey { generation: key.generation - 1, ..key };
-            found = engine.logs(before, range).await;
-        }
-        let chunks = found.map_err(from_engine)?;
-        Ok(Box::pin(ReceiverStream::new(chunks)))
-    }
-
-    /// What a shell inside the newest run of a pod needs.
-    ///
-    /// # Errors
-    /// There is no such workload or pod, it does not run, or the engine has no shells.
-    pub async fn shell(&self, id: Uuid, pod: Option<String>) -> Result<Shell, Error> {
-        let key = self.run(id, pod.as_deref())?;
-        self.shared.engine.shell(key).await.map_err(from_engine)
-    }
-
-    /// Where the ports of a run are reached from this machine; none while that is not known.
-    #[must_use]
-    pub fn address(&self, pod: Uuid, generation: u32) -> Option<std::net::IpAddr> {
-        self.shared.engine.address(RunKey { pod, generation })
-    }
-
     /// Reads the event log.
     ///
     /// # Errors
@@ -470,44 +428,6 @@ impl Handle {
         self.shared.events.subscribe()
     }
 
-    fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
-        let view = self.view();
-        let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
-        let named = |p: &PodView| {
-            let generation = match pod {
-                None => p.generation,
-                Some(name) if name == p.name => p.generation,
-                // An earlier run is asked for by the name it had.
-                Some(name) => {
-                    let revision = p.revision.and_then(|id| view.revisions.get(&id));
-                    let own = &revision.unwrap_or(workload).spec.name;
-                    let prefix = format!("{own}-{}-", p.index);
-                    let earlier = name.strip_prefix(&prefix)?.parse().ok()?;
-                    (1..p.generation).contains(&earlier).then_some(earlier)?
-                }
-            };
-            Some(RunKey { pod: p.id, generation })
-        };
-        if workload.pods.is_empty() && pod.is_none() {
-            let name = &workload.spec.name;
-            let why = format!("inference `{name}` has no replicas at the moment");
-            return Err(Error::conflict(why));
-        }
-        let found = workload.pods.iter().find_map(named);
-        let run = found.ok_or_else(|| Error::NotFound {
-            what: "pod",
-            name: pod.unwrap_or_default().to_owned(),
-            hint: format!("see `runai describe job {}`", workload.spec.name),
-        })?;
-        if run.generation == 0 {
-            let name = &workload.spec.name;
-            return Err(Error::conflict(format!(
-                "workload `{name}` has not started yet; see why with `runai describe job {name}`"
-            )));
-        }
-        Ok(run)
-    }
-
     async fn department(&self, command: Command) -> Result<Arc<OrgUnit>, Error> {
         match self.ask(command).await? {
             Answer::Department(view) => Ok(view),
@@ -546,19 +466,4 @@ impl Handle {
 
 fn unexpected(answer: &Answer) -> Error {
     Error::Internal { message: format!("the dispatcher answered another question: {answer:?}") }
-}
-
-fn from_engine(error: engine::Error) -> Error {
-    use engine::Error as E;
-    match error {
-        E::NoSuchRun(_) => {
-            Error::conflict("it has not started yet, or what it left has been removed")
-        }
-        E::Unsupported(_) | E::NotHere { .. } | E::Invalid(_) => Error::conflict(error.to_string()),
-        E::BadKey(_) | E::StillRunning(_) | E::Io { .. } => {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            let message = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));
-            Error::Internal { message }
-        }
-    }
 }

@@ -43,6 +43,7 @@ mod reasons;
 mod recover;
 mod retention;
 mod revisions;
+mod runs;
 mod secrets;
 mod service;
 mod serving;
@@ -59,7 +60,7 @@ pub use engine::{
     PullPolicy, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
 };
 pub use error::Error;
-pub use handle::{Handle, LogStream};
+pub use handle::Handle;
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
@@ -71,6 +72,7 @@ pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, U
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use retention::Kept;
+pub use runs::Log;
 pub use service::Service;
 pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
 pub use spec::{

@@ -182,7 +182,7 @@ async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectRespons
     shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
     match shared.look(key).await? {
         Some((found, look)) if matches!(look.state, RunState::Running { .. }) => Ok(found),
-        _ => Err(Error::Invalid(format!("run {key} does not run"))),
+        _ => Err(Error::NotRunning(key)),
     }
 }
 

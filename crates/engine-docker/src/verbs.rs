@@ -12,7 +12,7 @@ use bollard::query_parameters::{
 };
 use engine::{
     Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, LogRange, Measured,
-    Observation, RunKey, RunSpec, RunState, Session, Shell, TerminalSize,
+    Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -94,11 +94,6 @@ impl Engine for DockerEngine {
 
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         Ok(Some(measure::measure(&self.shared).await))
-    }
-
-    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
-        self.shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
-        Err(Error::Unsupported("docker"))
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, LogRange, Measured, Observation, RunKey, RunSpec,
-    Shell,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, LogRange, Measured, Observation,
+    RunKey, RunSpec, Session, TerminalSize,
 };
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -19,8 +19,10 @@ use crate::insist;
 use crate::logs;
 use crate::measure;
 use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
+use crate::ports;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
+use crate::visit;
 use crate::watch::{self, Shared};
 
 #[async_trait]
@@ -71,6 +73,13 @@ impl Engine for LocalEngine {
         .await
     }
 
+    async fn pod_name(&self, key: RunKey) -> Option<String> {
+        let dir = self.shared.dir(key);
+        let found = tokio::task::spawn_blocking(move || dir.read_spec()).await.ok()?.ok()?;
+        let Runtime::Process(process) = found.runtime;
+        process.env.get("POD_NAME").cloned()
+    }
+
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
         self.take_observations()
     }
@@ -83,21 +92,30 @@ impl Engine for LocalEngine {
         logs::read(&self.shared, key, range)
     }
 
+    async fn bytes_before(&self, key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {
+        logs::bytes_before(&self.shared, key, range).await.map(Some)
+    }
+
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         let shared = Arc::clone(&self.shared);
         blocking(move || Ok(Some(measure::measure(&shared)))).await
     }
 
-    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
-        self.shared.state(key).ok_or(Error::NoSuchRun(key))?;
-        let dir = self.shared.dir(key);
-        let read = move || dir.read_spec();
-        let spec = blocking(move || {
-            read().map_err(|source| io_error(format!("read the specification of {key}"), source))
-        })
-        .await?;
-        let Runtime::Process(ProcessSpec { env, working_dir, .. }) = spec.runtime;
-        Ok(Shell { env, working_dir })
+    async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
+        visit::exec(&self.shared, key, what).await
+    }
+
+    async fn attach(
+        &self,
+        key: RunKey,
+        stdin: bool,
+        terminal: Option<TerminalSize>,
+    ) -> Result<Session, Error> {
+        visit::attach(&self.shared, key, stdin, terminal).await
+    }
+
+    async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
+        ports::connect(&self.shared, key, port).await
     }
 }
 
@@ -118,7 +136,7 @@ impl LocalEngine {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -170,7 +188,14 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
         secrets: !spec.secrets.is_empty(),
-        runtime: Runtime::Process(ProcessSpec { argv, env, working_dir, umask: shared.umask }),
+        runtime: Runtime::Process(ProcessSpec {
+            argv,
+            env,
+            working_dir,
+            umask: shared.umask,
+            stdin: spec.stdin,
+            tty: spec.tty,
+        }),
     })
 }
 

@@ -16,6 +16,10 @@
 //! whose supervisor vanished; a specification without a state is a start cut short, which the
 //! next server finishes. So after `open` every run that may have processes is in `list`.
 //!
+//! Whoever comes to a run (a command in it, or somebody who attaches) is let in by its supervisor,
+//! through a socket in the run's folder, and gets a process of their own below it (`session`). So
+//! what they start belongs to the run like everything else, and needs no marks or limits of its own.
+//!
 //! A process is known to be a run's by three marks: while the supervisor lives, by descent (it
 //! is the subreaper of all); after that, by the run's key in the environment, and by a limit on
 //! file locks, which a process inherits whatever it does to its environment, its session, its
@@ -29,23 +33,31 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod console;
 mod container;
+mod door;
 mod engine_impl;
 mod environment;
+mod frame;
 mod image;
 mod insist;
 mod logs;
 mod measure;
 mod open;
+mod ports;
 mod process;
 mod record;
 mod secrets;
+mod session;
 mod smi;
 mod supervise;
 mod sys;
+mod tree;
+mod visit;
 mod watch;
 
 pub use image::{Image, ImageTable};
 pub use open::{LocalEngine, Options};
+pub use session::session;
 pub use smi::nvidia_smi;
 pub use supervise::supervise;

@@ -11,6 +11,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
+use crate::open::io_error;
 use crate::record::StateFile;
 use crate::watch::Shared;
 
@@ -41,6 +42,20 @@ pub(crate) fn read(
     Ok(receiver)
 }
 
+/// How many bytes are before this part of a run's output.
+pub(crate) async fn bytes_before(
+    shared: &Shared,
+    key: RunKey,
+    range: &LogRange,
+) -> Result<u64, Error> {
+    shared.state(key).ok_or(Error::NoSuchRun(key))?;
+    let opened = async {
+        let Some(mut log) = open(&shared.dir(key).log_path(), range).await? else { return Ok(0) };
+        log.stream_position().await
+    };
+    opened.await.map_err(|source| io_error(format!("read the output of run {key}"), source))
+}
+
 async fn pump(
     shared: &Shared,
     key: RunKey,
@@ -54,7 +69,7 @@ async fn pump(
         let ended =
             !matches!(shared.state(key), Some(StateFile::Starting | StateFile::Running { .. }));
         if log.is_none() {
-            log = open(&path, range.tail_lines).await?;
+            log = open(&path, range).await?;
         }
         if let Some(log) = &mut log
             && !copy(log, chunks).await?
@@ -72,16 +87,18 @@ async fn pump(
 }
 
 /// None: nothing has been written yet.
-async fn open(path: &Path, tail_lines: Option<u64>) -> io::Result<Option<File>> {
+async fn open(path: &Path, range: &LogRange) -> io::Result<Option<File>> {
     let mut log = match File::open(path).await {
         Ok(log) => log,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    if let Some(lines) = tail_lines {
-        let from = tail_start(&mut log, lines).await?;
-        log.seek(SeekFrom::Start(from)).await?;
-    }
+    let from = match (range.from_byte, range.tail_lines) {
+        (Some(from), _) => from,
+        (None, Some(lines)) => tail_start(&mut log, lines).await?,
+        (None, None) => 0,
+    };
+    log.seek(SeekFrom::Start(from)).await?;
     Ok(Some(log))
 }
 
@@ -138,7 +155,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         tokio::fs::write(&path, text).await.expect("written");
-        let mut log = open(&path, Some(lines)).await.expect("opened").expect("there");
+        let range = LogRange { tail_lines: Some(lines), ..LogRange::default() };
+        let mut log = open(&path, &range).await.expect("opened").expect("there");
         let mut rest = String::new();
         log.read_to_string(&mut rest).await.expect("read");
         rest

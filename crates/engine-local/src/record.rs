@@ -12,6 +12,7 @@
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run, together
+//! session.sock  where the supervisor lets in whoever comes to the run (`door`)
 //! ```
 
 use std::collections::BTreeMap;
@@ -68,6 +69,12 @@ pub(crate) struct ProcessSpec {
     /// Which permissions its files lack by default; none: as the supervisor's.
     #[serde(default)]
     pub(crate) umask: Option<u32>,
+    /// Whether whoever attaches may type.
+    #[serde(default)]
+    pub(crate) stdin: bool,
+    /// Whether it has a terminal.
+    #[serde(default)]
+    pub(crate) tty: bool,
 }
 
 /// `state.json`, and one line on the pipe to the server.
@@ -118,6 +125,17 @@ impl StateFile {
     }
 }
 
+impl From<ExitFile> for Exit {
+    fn from(exit: ExitFile) -> Self {
+        match exit {
+            ExitFile::Code(code) => Self::Code(code),
+            ExitFile::Signal(signal) => Self::Signal(signal),
+            ExitFile::CannotRun(fault) => Self::CannotRun(fault),
+            ExitFile::Lost => Self::Lost,
+        }
+    }
+}
+
 impl From<StateFile> for RunState {
     fn from(state: StateFile) -> Self {
         match state {
@@ -126,13 +144,7 @@ impl From<StateFile> for RunState {
                 Self::Running { pid: Some(pid), started_at: Instant(started_at_ms) }
             }
             StateFile::Exited { exit, at_ms } => {
-                let exit = match exit {
-                    ExitFile::Code(code) => Exit::Code(code),
-                    ExitFile::Signal(signal) => Exit::Signal(signal),
-                    ExitFile::CannotRun(fault) => Exit::CannotRun(fault),
-                    ExitFile::Lost => Exit::Lost,
-                };
-                Self::Exited { exit, at: Instant(at_ms) }
+                Self::Exited { exit: exit.into(), at: Instant(at_ms) }
             }
         }
     }

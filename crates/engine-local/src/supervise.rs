@@ -2,32 +2,32 @@
 //! its whole process tree, and the truth about both, in `state.json` and on the pipe it was
 //! given as stdout. Refuses to know: the server, which may come and go.
 
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
+use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, umask, wait,
-};
+use rustix::process::{Pid, getpid, set_child_subreaper, setsid, umask};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::process::{limit_mark, signal_descendants};
+use crate::console::Console;
+use crate::door::{Door, NO_MORE_INPUT, Surroundings};
+use crate::process::limit_mark;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::secrets::Secrets;
 use crate::sys;
+use crate::tree::{Brood, Flag, Signals};
 
 /// How the server asks its own program to supervise: `<program> supervise <run dir>`.
 pub(crate) const SUBCOMMAND: &str = "supervise";
 /// Once the main process has ended by itself, what it left running gets at most this long.
 const REST_GRACE_MS_MAX: u64 = 2000;
-/// Between two rounds of SIGKILL, first and most: a process may be forking, or stuck in a driver.
-const KILL_ROUND_MS: (u64, u64) = (5, 1000);
+/// Most pieces of a terminal that are written down once the main process has ended: more than the
+/// kernel keeps.
+const TERMINAL_PIECES_MAX: u32 = 64;
 /// Between two attempts to record the end.
 const RECORD_RETRY: Duration = Duration::from_secs(1);
 
@@ -55,26 +55,31 @@ fn run(dir: &RunDir) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     sys::keep_descriptors();
     std::env::set_current_dir("/")?;
-    let mut signals = Signals::register()?;
+    let mut signals = Orders::register()?;
     let Some(_lock) = dir.lock()? else { return Ok(()) };
     let spec = dir.read_spec()?;
     dir.reserve_states()?;
     if !dir.claim(&StateFile::Starting)? {
         return Ok(());
     }
-    let last = match secrets(dir, &spec).and_then(|secrets| start(dir, &spec, &secrets)) {
-        Ok(main) => {
+    let last = match secrets(dir, &spec).and_then(|secrets| start(dir, &spec, secrets)) {
+        Ok((main, console, around)) => {
             let running = StateFile::Running {
                 pid: main.as_raw_nonzero().get().unsigned_abs(),
                 started_at_ms: now_ms(),
             };
+            // Before it is said to run: who hears of it may come at once.
+            let door = Door::open(dir, around);
+            let door = door.map_err(|error| complain(&format!("nobody can come in: {error}"))).ok();
             // The file first: whoever was told of a state finds it after a restart.
             if let Err(error) = dir.write_state(&running) {
                 complain(&format!("failed to record that the run started: {error}"));
             }
             say(&running);
-            let tree = Tree { dir, main, grace_ms: spec.grace_ms, exit: None, end: End::Unasked };
-            StateFile::exited(tree.watch(&mut signals))
+            let brood = Brood::of(main);
+            StateFile::exited(
+                Run { dir, grace_ms: spec.grace_ms, brood, console, door }.watch(&mut signals),
+            )
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
         Err(Fault::OfMachine(error)) => {
@@ -106,7 +111,7 @@ fn record(dir: &RunDir, last: &StateFile) {
 
 /// Why a command was not started.
 #[derive(Debug)]
-enum Fault {
+pub(crate) enum Fault {
     /// What was asked for cannot be run here; trying again does not help.
     OfRun(String),
     /// The machine has no room, memory or process to spare at the moment, or a disk that fails.
@@ -123,24 +128,29 @@ fn secrets(dir: &RunDir, spec: &SpecFile) -> Result<Secrets, Fault> {
     Ok(secrets)
 }
 
-fn start(dir: &RunDir, spec: &SpecFile, secrets: &Secrets) -> Result<Pid, Fault> {
+fn start(
+    dir: &RunDir,
+    spec: &SpecFile,
+    secrets: Secrets,
+) -> Result<(Pid, Console, Surroundings), Fault> {
     let Runtime::Process(process) = &spec.runtime;
     check_folder(&process.working_dir)?;
-    let mut command = command(dir, &spec.key, process).map_err(Fault::OfMachine)?;
-    for (name, value) in &secrets.variables {
-        // What the platform says of the run itself stands.
-        if !process.env.contains_key(name) {
-            command.env(name, value);
-        }
-    }
+    // What the platform says of the run itself stands.
+    let mut env = secrets.variables;
+    env.extend(process.env.clone());
+    let around =
+        Surroundings { key: spec.key.clone(), env, working_dir: process.working_dir.clone() };
+    let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if let Some(mask) = process.umask {
         // What this process writes from now on has its mode stated in full.
         umask(Mode::from_raw_mode(mask));
     }
-    let child = command.spawn().map_err(|error| refusal(error, process))?;
-    // The handle is dropped: children are reaped together with the orphans, by `Tree::reap`.
+    let program = process.argv.first().map_or("", String::as_str);
+    let child = command.spawn().map_err(|error| refusal(error, program, &process.working_dir))?;
+    // The handle is dropped: children are reaped together with the orphans, by `Brood::reap`.
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| Fault::OfMachine(io::Error::other("no process id")))
+    let pid = pid.ok_or_else(|| Fault::OfMachine(io::Error::other("no process id")))?;
+    Ok((pid, console, around))
 }
 
 fn check_folder(working_dir: &Path) -> Result<(), Fault> {
@@ -161,9 +171,8 @@ fn check_folder(working_dir: &Path) -> Result<(), Fault> {
 }
 
 /// Only what the same command meets again on a healthy machine is the run's own fault.
-fn refusal(error: io::Error, process: &ProcessSpec) -> Fault {
-    let program = process.argv.first().map_or("", String::as_str);
-    let folder = process.working_dir.display();
+pub(crate) fn refusal(error: io::Error, program: &str, folder: &Path) -> Fault {
+    let folder = folder.display();
     match (error.kind(), Errno::from_io_error(&error)) {
         (io::ErrorKind::NotFound, _) => {
             Fault::OfRun(format!("`{program}`: command not found on this machine"))
@@ -188,153 +197,100 @@ fn refusal(error: io::Error, process: &ProcessSpec) -> Fault {
     }
 }
 
-fn command(dir: &RunDir, key: &str, spec: &ProcessSpec) -> io::Result<Command> {
-    let log = dir.append("output.log")?;
+fn command(
+    dir: &RunDir,
+    around: &Surroundings,
+    spec: &ProcessSpec,
+) -> io::Result<(Command, Console)> {
+    let (console, [input, output, errors]) =
+        Console::open(spec.stdin, spec.tty, dir.append("output.log")?)?;
     let (program, args) = spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(args).env_clear().envs(&spec.env).current_dir(&spec.working_dir);
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    sys::in_own_session(&mut command, limit_mark(key));
-    Ok(command)
+    command.args(args).env_clear().envs(&around.env).current_dir(&around.working_dir);
+    command.stdin(input).stdout(output).stderr(errors);
+    sys::in_own_session(&mut command, limit_mark(&around.key), spec.tty);
+    Ok((command, console))
 }
 
-/// How far the run has been asked to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// Not at all.
-    Unasked,
-    /// SIGTERM was sent; SIGKILL follows at this time.
-    Asked(Instant),
-    /// SIGKILL is sent again and again, this many milliseconds apart.
-    Forced(u64),
-}
-
-/// The processes of the run: as subreaper, everything below this process.
+/// A run and who comes to it.
 #[derive(Debug)]
-struct Tree<'a> {
+struct Run<'a> {
     dir: &'a RunDir,
-    main: Pid,
     grace_ms: u64,
-    exit: Option<ExitFile>,
-    end: End,
+    brood: Brood,
+    console: Console,
+    /// None: nobody can come to it.
+    door: Option<Door>,
 }
 
-impl Tree<'_> {
+impl Run<'_> {
     /// Returns when the last process is gone, with how the main one ended.
-    fn watch(mut self, signals: &mut Signals) -> ExitFile {
-        while self.reap() {
-            if signals.stop_asked() {
-                self.ask(self.dir.read_grace().unwrap_or(self.grace_ms));
+    fn watch(mut self, signals: &mut Orders) -> ExitFile {
+        while self.brood.reap(|pid| self.door.iter_mut().for_each(|door| door.gone(pid))) {
+            if signals.stop.take() {
+                self.brood.ask(self.dir.read_grace().unwrap_or(self.grace_ms));
             }
-            if self.exit.is_some() {
-                self.ask(self.grace_ms.min(REST_GRACE_MS_MAX));
+            if signals.no_more_input.take() {
+                self.console.end_input();
             }
-            let pause = self.force_when_due();
-            if let Err(error) = signals.wait(pause) {
-                complain(&format!("failed to wait for signals: {error}"));
+            if self.brood.exit().is_some() {
+                if let Some(door) = self.door.take() {
+                    self.carry_rest();
+                    door.shut();
+                }
+                self.brood.ask(self.grace_ms.min(REST_GRACE_MS_MAX));
+            }
+            let pause = self.brood.force_when_due();
+            if let Err(error) = self.attend(signals, pause) {
+                complain(&format!("failed to wait for signals and visitors: {error}"));
                 std::thread::sleep(Duration::from_millis(100));
             }
         }
-        self.exit.unwrap_or(ExitFile::Lost)
+        self.carry_rest();
+        self.brood.into_exit()
     }
 
-    /// Takes in whoever has died. False: no process of the run is left.
-    fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.main => self.exit = Some(exit_of(status)),
-                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-                Ok(None) => return true,
-                Err(rustix::io::Errno::CHILD) => return false,
-                Err(error) => {
-                    complain(&format!("failed to reap: {error}"));
-                    return true;
-                }
-            }
+    /// Waits for what comes next, and sees to what is no signal.
+    fn attend(&mut self, signals: &mut Orders, pause: Option<Duration>) -> io::Result<()> {
+        let input = |fd| (fd, PollFlags::IN);
+        let others =
+            [self.console.awaited().map(input), self.door.as_ref().map(Door::awaited).map(input)];
+        let [printed, knocked] = signals.all.wait(pause, others)?;
+        if !printed.is_empty() {
+            self.console.carry();
+        }
+        match &mut self.door {
+            Some(door) if !knocked.is_empty() => door.let_in(|| self.console.handle()),
+            _ => Ok(()),
         }
     }
 
-    /// SIGTERM to all, once; asked again, only an earlier end counts.
-    fn ask(&mut self, grace_ms: u64) {
-        let now = Instant::now();
-        // A grace beyond the clock's range is as good as a year.
-        let until = now
-            .checked_add(Duration::from_millis(grace_ms))
-            .unwrap_or(now + Duration::from_secs(365 * 24 * 3600));
-        self.end = match self.end {
-            End::Unasked => {
-                signal_descendants(self.main, Signal::TERM);
-                End::Asked(until)
+    /// Writes down what is in the terminal. What goes on printing is not waited for.
+    fn carry_rest(&mut self) {
+        for _ in 0..TERMINAL_PIECES_MAX {
+            if !self.console.carry() {
+                return;
             }
-            End::Asked(before) => End::Asked(before.min(until)),
-            forced @ End::Forced(_) => forced,
-        };
-    }
-
-    /// SIGKILL to all once the grace is over. Returns how long nothing is due.
-    fn force_when_due(&mut self) -> Option<Duration> {
-        let pause_ms = match self.end {
-            End::Unasked => return None,
-            End::Asked(until) => match until.checked_duration_since(Instant::now()) {
-                Some(rest) if !rest.is_zero() => return Some(rest),
-                _ => KILL_ROUND_MS.0,
-            },
-            End::Forced(pause_ms) => pause_ms,
-        };
-        signal_descendants(self.main, Signal::KILL);
-        self.end = End::Forced((pause_ms * 2).min(KILL_ROUND_MS.1));
-        Some(Duration::from_millis(pause_ms))
+        }
     }
 }
 
-fn exit_of(status: WaitStatus) -> ExitFile {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => ExitFile::Code(code),
-        (None, Some(signal)) => ExitFile::Signal(signal),
-        (None, None) => ExitFile::Lost, // only stops and continues, which are not asked for
-    }
-}
-
-/// Signals turned into bytes on a socket, so that one read waits for all of them.
+/// What a supervisor is told by signals.
 #[derive(Debug)]
-struct Signals {
-    wake: UnixStream,
-    stop: Arc<AtomicBool>,
+struct Orders {
+    all: Signals,
+    stop: Flag,
+    no_more_input: Flag,
 }
 
-impl Signals {
+impl Orders {
     fn register() -> io::Result<Self> {
-        let (wake, sender) = UnixStream::pair()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT] {
-            // Before the wake-up below: handlers run in the order of their registration.
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-        }
-        for signal in [SIGTERM, SIGINT, SIGCHLD, SIGHUP] {
-            // SIGHUP only wakes: a terminal that closes is no reason to stop a run.
-            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
-        }
-        Ok(Self { wake, stop })
-    }
-
-    fn stop_asked(&self) -> bool {
-        self.stop.swap(false, Ordering::SeqCst)
-    }
-
-    /// Waits for the next signal, at most so long.
-    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
-        // The system refuses a timeout of zero.
-        self.wake.set_read_timeout(at_most.map(|pause| pause.max(Duration::from_millis(1))))?;
-        match self.wake.read(&mut [0; 64]) {
-            // How many signals came does not matter, only that one did.
-            Ok(_count) => Ok(()),
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock
-                | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => Ok(()),
-                _ => Err(error),
-            },
-        }
+        let all = Signals::new()?;
+        let stop = all.flag(&[SIGTERM, SIGINT])?;
+        let no_more_input = all.flag(&[NO_MORE_INPUT.as_raw()])?;
+        // SIGHUP only wakes: a terminal that closes is no reason to stop a run.
+        all.wake_by(&[SIGCHLD, SIGHUP])?;
+        Ok(Self { all, stop, no_more_input })
     }
 }
 
@@ -347,7 +303,7 @@ fn say(state: &StateFile) {
 }
 
 /// A line in `supervisor.log`, which is this process's stderr. It may be on the full disk.
-fn complain(text: &str) {
+pub(crate) fn complain(text: &str) {
     let _refused = writeln!(io::stderr(), "{text}");
 }
 
@@ -357,13 +313,8 @@ mod tests {
 
     #[test]
     fn only_what_would_fail_again_is_the_runs_own_fault() {
-        let process = ProcessSpec {
-            argv: vec!["train".into()],
-            env: std::collections::BTreeMap::new(),
-            working_dir: "/work".into(),
-            umask: None,
-        };
-        let own = |error: Errno| matches!(refusal(error.into(), &process), Fault::OfRun(_));
+        let refusal = |error| refusal(error, "train", Path::new("/work"));
+        let own = |error: Errno| matches!(refusal(error.into()), Fault::OfRun(_));
         for error in [Errno::NOENT, Errno::ACCESS, Errno::NOEXEC, Errno::TOOBIG, Errno::LOOP] {
             assert!(own(error), "{error}");
         }
@@ -380,6 +331,6 @@ mod tests {
             assert!(!own(error), "{error}");
         }
         let zero = Command::new("a\0b").spawn().expect_err("no such name");
-        assert!(matches!(refusal(zero, &process), Fault::OfRun(_)));
+        assert!(matches!(refusal(zero), Fault::OfRun(_)));
     }
 }

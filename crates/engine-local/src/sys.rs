@@ -7,12 +7,13 @@
 #![expect(unsafe_code, reason = "Linux process code, see above")]
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::process::{
-    Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit, setsid,
+    Resource, Rlimit, Signal, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
+    setrlimit, setsid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -23,18 +24,24 @@ use tokio::io::unix::AsyncFd;
 ///
 /// The mark is a limit on file locks, which Linux has not enforced since 2.4.25 but still hands
 /// down from process to process and shows in `/proc/<pid>/limits`.
-pub(crate) fn in_own_session(command: &mut Command, mark: u64) {
+///
+/// With a `terminal` as its input, that becomes the one it is controlled by.
+pub(crate) fn in_own_session(command: &mut Command, mark: u64, terminal: bool) {
     let parent = getpid();
     let mark = Rlimit { current: Some(mark), maximum: Some(mark) };
     let prepare = move || {
         setsid()?;
+        if terminal {
+            // SAFETY: the standard library has put the command's input at 0 before this is called.
+            ioctl_tiocsctty(unsafe { BorrowedFd::borrow_raw(0) })?;
+        }
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // Refused where an ancestor has set a lower limit; then the environment alone marks.
         let _refused = setrlimit(Resource::Locks, mark);
         // The parent may have died before the signal was asked for.
         if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
-    // SAFETY: the closure makes four system calls, captures plain numbers and does not
+    // SAFETY: the closure makes at most five system calls, captures plain numbers and does not
     // allocate, lock or panic, so it is sound between fork and exec.
     unsafe { command.pre_exec(prepare) };
 }

@@ -5,3 +5,4 @@ mod bench;
 use bench::Bench;
 
 engine::conformance_suite!(Bench::new());
+engine::conformance_suite!(sessions of Bench::new());

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use bench::{Bench, SUPERVISOR, supervisors};
 use engine::conformance::Fixture;
-use engine::{Device, Engine, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace};
+use engine::{
+    Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace,
+};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The whole output, once the run has ended.
 async fn output(engine: &dyn Engine, key: RunKey) -> String {
-    let range = LogRange { tail_lines: None, follow: true };
+    let range = LogRange { follow: true, ..LogRange::default() };
     let mut chunks = engine.logs(key, range).await.expect("a known run");
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.recv().await {
@@ -159,8 +161,14 @@ async fn secrets_are_with_the_run_and_nowhere_else_and_end_with_it() {
     let inside = holding(&dir, HUSH);
     assert!(inside.iter().all(|path| path.starts_with(dir.join("secrets"))), "{inside:?}");
     assert_eq!(inside.len(), 2);
-    let shell = engine.shell(key).await.expect("a shell");
-    assert!(!shell.env.values().any(|value| value.contains(HUSH)));
+    let words = ["sh", "-c", "[ \"$TOKEN\" = \"$(echo hush)-7f3a\" ]"].map(str::to_owned);
+    let what = ExecSpec { command: words.into(), ..ExecSpec::default() };
+    let mut visit = engine.exec(key, what).await.expect("it runs");
+    assert_eq!(
+        visit.output.recv().await,
+        Some(engine::Output::End(Exit::Code(0))),
+        "known to a command"
+    );
     engine.stop(key, 0).await.expect("stopped");
     end(&*engine, key).await;
     assert_eq!(holding(&dir, HUSH), [""; 0].map(std::path::PathBuf::from));
@@ -307,7 +315,7 @@ async fn an_end_the_disk_refuses_is_told_and_recorded_later() {
     let room = bench.run_dir(key).join("state.exited.room");
     std::fs::remove_file(&room).expect("reserved at the start");
     std::fs::create_dir(&room).expect("created");
-    let work = engine.shell(key).await.expect("a shell").working_dir;
+    let work = work(&bench, key);
     std::fs::write(work.join("go"), "").expect("written");
     while !matches!(state(&*engine, key).await, Some(RunState::Exited { .. })) {
         seen.recv().await.expect("the engine lives");
@@ -548,13 +556,19 @@ async fn a_frozen_supervisor_is_woken_by_the_stop_so_that_its_run_ends_well() {
     assert_eq!(ends_though_frozen(&bench, key, main).await, Exit::Code(7));
 }
 
+/// The folder a run works in.
+fn work(bench: &Bench, key: RunKey) -> std::path::PathBuf {
+    let state = bench.run_dir(key).join("../..");
+    state.join("pods").join(key.pod.to_string()).join("work")
+}
+
 /// Starts a run that does not care for SIGTERM, stops it, and freezes its supervisor in its grace.
 async fn frozen_in_its_grace(bench: &Bench, grace_ms: u64) -> (RunKey, u32) {
     let script = "trap 'touch asked' TERM; echo $$; while :; do sleep 0.05; done";
     let spec = bench.script(script);
     let key = spec.key;
     let main = started(bench, spec).await;
-    let work = bench.engine().shell(key).await.expect("a shell").working_dir;
+    let work = work(bench, key);
     bench.engine().stop(key, grace_ms).await.expect("stopped");
     while !work.join("asked").exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;

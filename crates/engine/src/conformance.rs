@@ -7,7 +7,11 @@
 //! An engine's integration test is one line:
 //! `engine::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
 
+mod sessions;
+
 use std::sync::Arc;
+
+pub use sessions::*;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -37,11 +41,26 @@ pub trait Fixture: Send {
     fn orders_streams(&self) -> bool {
         true
     }
+
+    /// A shell command that listens on a port and sends back what comes; none: nothing here can.
+    fn echo(&self, _port: u16) -> Option<String> {
+        None
+    }
 }
 
-/// Declares one test for each scenario. The expression makes a fresh fixture.
+/// Declares one test for each scenario, or for each about those who come to a run (`sessions of`). The
+/// expression makes a fresh fixture.
 #[macro_export]
 macro_rules! conformance_suite {
+    (sessions of $fixture:expr) => {
+        $crate::conformance_suite!(@each $fixture;
+            runs_commands_where_the_run_is, hands_commands_what_is_typed,
+            gives_commands_a_terminal, says_which_program_is_not_there,
+            ends_a_command_whose_caller_goes_away, ends_commands_with_their_run,
+            keeps_the_terminal_of_a_run, hands_the_main_process_what_is_typed,
+            shows_a_run_without_an_input, connects_to_ports_of_the_run_only
+        );
+    };
     ($fixture:expr) => {
         $crate::conformance_suite!(@each $fixture;
             ends_well, ends_with_a_code, ends_by_a_signal, cannot_run, stops_gracefully,
@@ -50,7 +69,7 @@ macro_rules! conformance_suite {
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
             follows_the_output_to_its_end, removes_ended_runs_only, forgives_unknown_runs,
-            refuses_what_it_cannot_run, opens_a_shell_where_the_run_is, measures_what_runs_use
+            refuses_what_it_cannot_run, measures_what_runs_use
         );
     };
     (@each $fixture:expr; $($name:ident),+) => {
@@ -136,7 +155,7 @@ impl Stage {
 
     /// Follows the output until this text is part of it: the run has come so far.
     async fn said(&self, key: RunKey, text: &str) {
-        let range = LogRange { tail_lines: None, follow: true };
+        let range = LogRange { follow: true, ..ALL };
         let mut chunks = self.engine.logs(key, range).await.expect("a known run has output");
         let mut all = String::new();
         while !all.contains(text) {
@@ -147,7 +166,7 @@ impl Stage {
 }
 
 /// The whole output.
-const ALL: LogRange = LogRange { tail_lines: None, follow: false };
+const ALL: LogRange = LogRange { tail_lines: None, from_byte: None, follow: false };
 /// Long enough that reaching it means a hang.
 const LONG_MS: u64 = 600_000;
 /// SIGTERM and SIGKILL, as every Unix numbers them.
@@ -367,10 +386,16 @@ pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     let key = stage.start(fixture.script(&script)).await;
     stage.exit(key).await;
     assert_eq!(stage.output(key, ALL).await, "a\nb\nc\nd\n");
-    let range = LogRange { tail_lines: Some(2), follow: false };
-    assert_eq!(stage.output(key, range).await, "c\nd\n");
-    let range = LogRange { tail_lines: Some(3), follow: true };
+    let range = LogRange { tail_lines: Some(2), ..ALL };
+    assert_eq!(stage.output(key, range.clone()).await, "c\nd\n");
+    if let Some(before) = stage.engine.bytes_before(key, &range).await.expect("known") {
+        let range = LogRange { from_byte: Some(before + 1), ..range };
+        assert_eq!(stage.output(key, range).await, "\nd\n", "where somebody was cut off");
+    }
+    let range = LogRange { tail_lines: Some(3), follow: true, ..ALL };
     assert_eq!(stage.output(key, range).await, "b\nc\nd\n", "following an ended run ends");
+    let range = LogRange { from_byte: Some(8), follow: true, ..ALL };
+    assert_eq!(stage.output(key, range).await, "", "all was read");
 }
 
 /// Following ends after the last byte of a run that ended meanwhile.
@@ -379,7 +404,7 @@ pub async fn follows_the_output_to_its_end(fixture: &mut dyn Fixture) {
     let script = "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; sleep 0.2; \
                   printf last";
     let key = stage.start(fixture.script(script)).await;
-    let text = stage.output(key, LogRange { tail_lines: None, follow: true }).await;
+    let text = stage.output(key, LogRange { follow: true, ..ALL }).await;
     assert!(text.starts_with("line 0\n") && text.ends_with("line 1999\nlast"), "{}", text.len());
     assert_eq!(text.lines().count(), 2001);
 }
@@ -413,7 +438,6 @@ pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     stage.engine.remove(key).await.expect("an unknown run is removed");
     stage.engine.forget_pod(key.pod).await.expect("an unknown pod is forgotten");
     assert!(matches!(stage.engine.logs(key, ALL).await, Err(crate::Error::NoSuchRun(_))));
-    assert!(matches!(stage.engine.shell(key).await, Err(crate::Error::NoSuchRun(_))));
     assert!(stage.listed(key).await.is_empty());
 }
 
@@ -454,22 +478,4 @@ pub async fn refuses_what_it_cannot_run(fixture: &mut dyn Fixture) {
     assert!(matches!(stage.engine.check(&spec), Err(crate::Error::Invalid(_))));
     assert!(matches!(stage.engine.start(spec).await, Err(crate::Error::Invalid(_))));
     assert!(stage.listed(key).await.is_empty());
-}
-
-/// A shell gets the environment and the place of the run.
-pub async fn opens_a_shell_where_the_run_is(fixture: &mut dyn Fixture) {
-    let mut stage = Stage::new(fixture);
-    let mut spec = fixture.script("echo \"$GREETING from $JOB_NAME in $PWD\"");
-    spec.env.insert("GREETING".to_owned(), "hello".to_owned());
-    let name = spec.workload_name.clone();
-    let key = stage.start(spec).await;
-    stage.exit(key).await;
-    let shell = match stage.engine.shell(key).await {
-        Ok(shell) => shell,
-        Err(crate::Error::Unsupported(_)) => return,
-        Err(error) => panic!("no shell: {error}"),
-    };
-    assert_eq!(shell.env.get("GREETING").map(String::as_str), Some("hello"));
-    let place = shell.working_dir.display();
-    assert_eq!(stage.output(key, ALL).await, format!("hello from {name} in {place}\n"));
 }

@@ -231,17 +231,10 @@ pub struct Capabilities {
 pub struct LogRange {
     /// Only the last so many lines.
     pub tail_lines: Option<u64>,
+    /// Without the first so many bytes; goes before `tail_lines`.
+    pub from_byte: Option<u64>,
     /// Keep reading until the run ends.
     pub follow: bool,
-}
-
-/// What is needed to open a shell that sees what the run sees, on the machine of the engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shell {
-    /// The complete environment of the run.
-    pub env: BTreeMap<String, String>,
-    /// The run's working directory.
-    pub working_dir: PathBuf,
 }
 
 /// What runs and GPUs use at one moment. What cannot be measured is not in it.
@@ -286,6 +279,9 @@ pub enum Error {
     /// The engine knows no such run.
     #[error("no run {0}")]
     NoSuchRun(RunKey),
+    /// A run that was to be entered has not begun, or has ended.
+    #[error("run {0} does not run now")]
+    NotRunning(RunKey),
     /// A run that was to be removed still has processes.
     #[error("run {0} still has processes; stop it and wait for its end")]
     StillRunning(RunKey),
@@ -384,6 +380,11 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
+    /// The name of the pod of a run, for a message; none where it is not known.
+    async fn pod_name(&self, _key: RunKey) -> Option<String> {
+        None
+    }
+
     /// Takes the stream of observations. May be taken once.
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>>;
 
@@ -397,6 +398,15 @@ pub trait Engine: Send + Sync + 'static {
         range: LogRange,
     ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error>;
 
+    /// How many bytes of a run's output are before this part of it, so that whoever reads it can go on
+    /// there; none from an engine that cannot tell.
+    ///
+    /// # Errors
+    /// No such run, or its output cannot be read.
+    async fn bytes_before(&self, _key: RunKey, _range: &LogRange) -> Result<Option<u64>, Error> {
+        Ok(None)
+    }
+
     /// What runs and GPUs use now; none from an engine that cannot measure.
     ///
     /// # Errors
@@ -405,16 +415,11 @@ pub trait Engine: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What a shell inside the run needs, when the caller is on the engine's machine.
-    ///
-    /// # Errors
-    /// No such run, or [`Error::Unsupported`].
-    async fn shell(&self, key: RunKey) -> Result<Shell, Error>;
-
     /// Runs a command inside a run, with its environment, folder and limits.
     ///
     /// # Errors
-    /// The run does not run, or there is no such program.
+    /// The run does not run. That there is no such program is how the session ends
+    /// ([`Exit::CannotRun`]).
     async fn exec(&self, _key: RunKey, _what: ExecSpec) -> Result<Session, Error> {
         Err(Error::Unsupported("present"))
     }

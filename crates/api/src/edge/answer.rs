@@ -16,6 +16,8 @@ pub(crate) struct Accepted<T>(pub(crate) T);
 pub(crate) struct NoContent;
 /// Text that may still be growing.
 pub(crate) struct PlainText(pub(crate) Body);
+/// The connection goes over to a WebSocket.
+pub(crate) struct Switched(pub(crate) Response);
 /// A page.
 pub(crate) struct Html(pub(crate) Cow<'static, str>);
 /// JSON that is text already.
@@ -51,6 +53,12 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
 impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl IntoResponse for Switched {
+    fn into_response(self) -> Response {
+        self.0
     }
 }
 

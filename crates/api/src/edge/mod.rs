@@ -13,7 +13,7 @@ mod parameters;
 mod shape;
 
 pub(crate) use answer::{
-    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText,
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched,
 };
 pub(crate) use body::{
     Body, nearest, parse as parse_json, read as read_body, read_part, take_part,

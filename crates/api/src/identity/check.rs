@@ -48,14 +48,15 @@ impl Server {
         Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
     }
 
-    /// Returns when the caller may not read this workload any more.
+    /// Returns when the caller may not do this to the workload any more.
     pub(crate) async fn until_refused(
         self: Arc<Self>,
         caller: Caller,
+        action: Action,
         workload: Arc<WorkloadView>,
     ) {
         let resource = resource_of(workload.spec.kind);
-        let may = |now: &Caller| now.must_to_workload(Action::Read, resource, &workload).is_ok();
+        let may = |now: &Caller| now.must_to_workload(action, resource, &workload).is_ok();
         self.while_caller(&caller, may).await;
     }
 

@@ -21,6 +21,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 
 use crate::edge::{
     Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText,
+    Switched,
 };
 
 /// What is known of an operation.
@@ -82,6 +83,21 @@ impl Description {
         if required {
             self.require();
         }
+    }
+
+    /// Adds a parameter of the query that has to be given.
+    pub(crate) fn required(&mut self, name: &str, kind: Type, about: &str) {
+        self.parameter(name, kind, about);
+        self.require();
+    }
+
+    /// Adds a parameter that is given once for each item, and at least once.
+    pub(crate) fn several(&mut self, name: &str, kind: Type, about: &str) {
+        let schema = ArrayBuilder::new().items(Object::with_type(kind)).min_items(Some(1));
+        let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
+        let parameter = parameter.required(Required::True).description(Some(about));
+        let parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(true));
+        self.query.push(parameter.schema(Some(schema)).build());
     }
 
     /// The parameter that was added last has to be given.
@@ -182,6 +198,19 @@ impl Output for NoContent {
 impl Output for PlainText {
     fn describe(to: &mut Description) {
         to.answers_text("text/plain", "The text, as it comes");
+    }
+}
+
+impl<T: Output> Output for (HeaderMap, T) {
+    fn describe(to: &mut Description) {
+        T::describe(to);
+    }
+}
+
+impl Output for Switched {
+    fn describe(to: &mut Description) {
+        let about = "The connection is a WebSocket from now on";
+        to.success = (101, ResponseBuilder::new().description(about).build());
     }
 }
 

@@ -28,6 +28,7 @@ mod units;
 mod usage;
 mod users;
 mod v2;
+mod visits;
 mod volumes;
 mod workloads;
 
@@ -225,16 +226,10 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
             own::explain,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
-        get(
-            "/elastane/v1/workloads/{workloadId}/shell",
-            "get_shell",
-            "What a shell needs to see what a pod sees",
-            own::shell,
-        )
-        .needs(Update, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
-    server.into_iter().chain(of_workload).map(|route| route.of("Elastane"))
+    let own = server.into_iter().chain(of_workload).chain(visits::routes());
+    own.map(|route| route.of("Elastane"))
 }
 
 /// The description of every route, for programs and for people.

@@ -1,16 +1,17 @@
 //! Our own routes beside the published ones.
 
-use api_types::{Explanation, Health, Millis, ShellInfo, Status, Stopped, WhatIf, WouldHappen};
+use api_types::{Explanation, Health, Millis, Status, Stopped, WhatIf, WouldHappen};
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, State as FromState};
-use axum::http::Uri;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::{Extension, Json};
 use control::view::WorkloadKind;
 use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
-use futures_util::StreamExt as _;
+use futures_util::future::ready;
+use futures_util::{StreamExt as _, stream};
 use sim::scenario::At;
 use utoipa::openapi::schema::Type;
 
@@ -23,6 +24,10 @@ use crate::identity::aside;
 use crate::openapi::{Description, Input};
 use crate::{as_in_a_scenario, forecast, what_if};
 
+/// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on
+/// with `pod` and `offset`.
+const RUN: HeaderName = HeaderName::from_static("x-elastane-run");
+const OFFSET: HeaderName = HeaderName::from_static("x-elastane-offset");
 /// Most events an explanation tells.
 const EXPLAINED_EVENTS_MAX: u32 = 50;
 
@@ -122,7 +127,7 @@ pub(super) async fn what_if(
     Ok(Json(answer?))
 }
 
-/// The parameters of `logs` and `shell`.
+/// The parameters of `logs`.
 #[derive(Default)]
 pub(super) struct OutputQuery {
     pod: Option<String>,
@@ -131,9 +136,13 @@ pub(super) struct OutputQuery {
 
 impl Input for OutputQuery {
     fn describe(to: &mut Description) {
-        to.parameter("pod", Type::String, "Name of a pod; the first one unless told");
+        let about =
+            "Name of a pod, or a run as `x-elastane-run` names it; the first pod unless told";
+        to.parameter("pod", Type::String, about);
         to.parameter("follow", Type::Boolean, "Go on with what is still to come");
         to.parameter("tail", Type::Integer, "Begin with this many of the last lines");
+        let about = "Begin behind this many bytes: `x-elastane-offset` and those read since";
+        to.parameter("offset", Type::Integer, about);
     }
 }
 
@@ -164,8 +173,15 @@ fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
                 })?;
                 query.range.tail_lines = Some(lines);
             }
+            ("offset", _) => {
+                let bytes = value.parse().map_err(|_| {
+                    Fault::field("offset", format!("`{value}` is not a count of bytes; 0 or more"))
+                })?;
+                query.range.from_byte = Some(bytes);
+            }
             _ => {
-                let why = format!("unknown parameter `{name}`; allowed are follow, pod, tail");
+                let why =
+                    format!("unknown parameter `{name}`; allowed are follow, offset, pod, tail");
                 return Err(Fault::bad(why));
             }
         }
@@ -178,32 +194,29 @@ pub(super) async fn logs(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OutputQuery,
-) -> Result<PlainText, Fault> {
+) -> Result<(HeaderMap, PlainText), Fault> {
     let workload = find(&state.control.view(), &id)?;
-    let chunks = state.control.logs(workload.id, query.pod, query.range).await?;
-    let chunks = chunks.map(|chunk| chunk.map(Bytes::from));
-    let stop = Box::pin(async move {
+    let log = state.control.logs(workload.id, query.pod, query.range).await?;
+    let run = log.run.to_string();
+    let chunks = log.chunks.map(|chunk| chunk.map(Bytes::from));
+    let stop = async move {
         let shutdown = state.shutdown.clone();
         tokio::select! {
             () = shutdown.wait() => {}
-            () = state.until_refused(caller, workload) => {}
+            () = state.until_refused(caller, Action::Read, workload) => {}
         }
-    });
-    let body = Body::from_stream(chunks.take_until(stop));
-    Ok(PlainText(body))
-}
-
-pub(super) async fn shell(
-    FromState(state): FromState<Shared>,
-    Path(id): Path<String>,
-    query: OutputQuery,
-) -> Result<Json<ShellInfo>, Fault> {
-    let workload = find(&state.control.view(), &id)?;
-    let first = workload.pods.first().map(|pod| pod.name.clone());
-    let pod_name = query.pod.or(first).unwrap_or_default();
-    let shell = state.control.shell(workload.id, Some(pod_name.clone())).await?;
-    let working_dir = shell.working_dir.to_string_lossy().into_owned();
-    Ok(Json(ShellInfo { pod_name, env: shell.env, working_dir }))
+        // Not an end: who follows has to ask again, and hears then what is the matter.
+        Err(std::io::Error::other("the output was cut off"))
+    };
+    let ends = chunks.map(Some).chain(stream::iter([None]));
+    let either = stream::select(ends, stream::once(stop).map(Some));
+    let body = either.take_while(|next| ready(next.is_some())).filter_map(ready);
+    let mut headers = HeaderMap::new();
+    headers.insert(RUN, HeaderValue::from_str(&run).map_err(Fault::internal)?);
+    if let Some(before) = log.bytes_before {
+        headers.insert(OFFSET, HeaderValue::from(before));
+    }
+    Ok((headers, PlainText(Body::from_stream(body))))
 }
 
 pub(super) async fn explain(

@@ -8,9 +8,10 @@ use api::Shutdown;
 use async_trait::async_trait;
 use axum::Router;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, GpuUse, LogRange, Measured, Observation,
-    RunKey, RunSpec, RunState, RunUse, Shell,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, LogRange,
+    Measured, Observation, Output, RunKey, RunSpec, RunState, RunUse, Session, TerminalSize,
 };
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc};
 use units::Instant;
 
@@ -177,8 +178,56 @@ impl Engine for EngineDouble {
         Ok(reader)
     }
 
-    async fn shell(&self, key: RunKey) -> Result<Shell, Error> {
-        let env = BTreeMap::from([("WHO".to_owned(), self.spec(key)?.workload_name)]);
-        Ok(Shell { env, working_dir: "/work".into() })
+    /// A command that says what it is, repeats what it is told, and ends with the input.
+    async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
+        self.spec(key)?;
+        let (input, mut typed) = mpsc::channel(4);
+        let (printed, output) = mpsc::channel(4);
+        tokio::spawn(async move {
+            let hello = format!("{} {:?} {:?}", what.command.join(" "), what.terminal, what.env);
+            let mut next = Some(Output::Stderr(hello.into_bytes()));
+            while let Some(said) = next {
+                let last = matches!(said, Output::End(_));
+                if printed.send(said).await.is_err() || last {
+                    return;
+                }
+                next = match typed.recv().await {
+                    Some(Input::Bytes(bytes)) => Some(Output::Stdout(bytes)),
+                    Some(Input::Resize(size)) => {
+                        Some(Output::Stdout(format!("{size:?}").into_bytes()))
+                    }
+                    Some(Input::Eof) => Some(Output::End(Exit::Code(3))),
+                    None => None,
+                };
+            }
+        });
+        Ok(Session { input, output })
+    }
+
+    async fn attach(
+        &self,
+        key: RunKey,
+        stdin: bool,
+        terminal: Option<TerminalSize>,
+    ) -> Result<Session, Error> {
+        if stdin {
+            return Err(Error::Invalid("it was started without an input".into()));
+        }
+        self.exec(key, ExecSpec { terminal, ..ExecSpec::default() }).await
+    }
+
+    /// Port 80 repeats what comes.
+    async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
+        self.spec(key)?;
+        if port != 80 {
+            return Err(Error::Invalid(format!("no process of this pod listens on port {port}")));
+        }
+        let (here, there) = tokio::io::duplex(1024);
+        tokio::spawn(async move {
+            let (mut from, mut to) = tokio::io::split(there);
+            tokio::io::copy(&mut from, &mut to).await.unwrap();
+            to.shutdown().await.unwrap();
+        });
+        Ok(Box::new(here))
     }
 }

@@ -38,5 +38,6 @@ mod tenant;
 mod tls;
 mod topologies;
 mod usage;
+mod visits;
 mod walk;
 mod what_if;

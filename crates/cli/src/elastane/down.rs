@@ -90,8 +90,7 @@ async fn still_there(engine: &dyn Engine, left: &[Observation]) -> String {
     let mut named = Vec::new();
     for Observation { key, state } in left {
         // The name is a help only; a run whose files are gone has its key.
-        let env = engine.shell(*key).await.map(|shell| shell.env).unwrap_or_default();
-        let name = env.get("POD_NAME").cloned().unwrap_or_else(|| format!("run {key}"));
+        let name = engine.pod_name(*key).await.unwrap_or_else(|| format!("run {key}"));
         let pid = if let RunState::Running { pid, .. } = state { *pid } else { None };
         named.push(describe(&name, pid));
     }

@@ -37,10 +37,15 @@ use args::{Cli, Command};
 pub fn main(argv: Vec<OsString>) -> ExitCode {
     let rest = || argv.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
     match argv.get(1).and_then(|word| word.to_str()) {
-        Some("supervise") => match argv.get(2) {
-            Some(dir) => return engine_local::supervise(Path::new(dir)),
-            None => return Error::Usage("supervise needs a run directory".to_owned()).report(),
-        },
+        Some(word @ ("supervise" | "session")) => {
+            let Some(dir) = argv.get(2).map(Path::new) else {
+                return Error::Usage(format!("{word} needs a run directory")).report();
+            };
+            return match word {
+                "supervise" => engine_local::supervise(dir),
+                _ => engine_local::session(dir),
+            };
+        }
         Some("quickstart-workload") => return quickstart::run(rest(), env),
         Some("nvidia-smi") => return nvidia_smi(&rest().collect::<Vec<_>>()),
         _ => {}

@@ -9,7 +9,7 @@ use client::Client;
 
 use super::args::Global;
 use super::intent::Target;
-use super::rows;
+use super::{rows, session};
 use crate::exit::Error;
 use crate::settings::{Env, Session, Settings};
 
@@ -19,9 +19,7 @@ pub(super) struct Context {
     pub(super) client: Client,
     /// Who is logged in there, if anybody is.
     pub(super) session: Option<Session>,
-    /// Whether the server is on this machine.
-    pub(super) local: bool,
-    project_flag: Option<String>,
+    global: Global,
 }
 
 impl Context {
@@ -37,13 +35,19 @@ impl Context {
         if let Some(session) = &session {
             client = client.with_token(Some(session.access.clone()));
         }
-        let project_flag = global.project.clone();
-        Ok(Self { settings, client, session, local: found.local, project_flag })
+        Ok(Self { settings, client, session, global: global.clone() })
+    }
+
+    /// The same as things are now: the server may have moved, and the session been renewed.
+    pub(super) async fn anew(&self) -> Result<Self, Error> {
+        let mut context = Self::open(&self.global, &|name| std::env::var(name).ok())?;
+        session::renew(&mut context).await?;
+        Ok(context)
     }
 
     /// The project this command works in.
     pub(super) fn project(&self) -> Result<&str, Error> {
-        self.project_flag.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {
+        self.global.project.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {
             Error::Usage(
                 "no project is chosen; add `--project PROJECT`, or choose one for good with \
                  `runai config project PROJECT` (`runai list projects` shows them)"

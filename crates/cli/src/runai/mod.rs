@@ -8,19 +8,22 @@ mod complete;
 mod context;
 mod describe;
 mod explain;
+mod forward;
 mod inherit;
 mod intent;
 mod list;
 mod login;
+mod logs;
 mod loopback;
 mod meaning;
 mod request;
 mod rows;
 mod session;
 mod settle;
-mod shell;
 mod submission;
 mod submit;
+mod terminal;
+mod visit;
 mod wait;
 
 #[cfg(test)]
@@ -99,11 +102,15 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
         Intent::Logs { of, follow, tail_lines } => {
-            shell::logs(&of, follow, tail_lines, context, raw).await
+            logs::run(&of, follow, tail_lines, context, raw).await
         }
         Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,
-        Intent::Exec { of, command } => shell::exec(&of, &command, context).await,
+        Intent::Exec { of, command, tie } => visit::exec(&of, &command, tie, context, raw).await,
+        Intent::Attach { of, tie } => visit::attach(&of, tie, context, raw).await,
+        Intent::PortForward { of, ports, address } => {
+            forward::run(&of, &ports, &address, context, out).await
+        }
         Intent::SetProject { name, by_noun } => {
             account::set_project(&name, by_noun, context, out).await
         }

@@ -18,6 +18,7 @@ mod policies;
 mod quickstart;
 mod sandbox;
 mod secrets;
+mod sessions;
 mod tls;
 mod waiting;
 mod walkthroughs;

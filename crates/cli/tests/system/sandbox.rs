@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -62,11 +63,26 @@ impl Sandbox {
     }
 
     fn command(&self, line: &str) -> Command {
+        let mut command = self.prepared("timeout");
+        command.args(["--signal=KILL", "600", "sh", "-c", line]).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command line in a shell whose terminal this is.
+    pub(crate) fn at_terminal(&self, line: &str, terminal: OwnedFd) -> Child {
+        let ends = [(); 2].map(|()| terminal.try_clone().expect("a handle"));
+        let [output, errors] = ends.map(Stdio::from);
+        let mut command = self.prepared("setsid");
+        command.args(["--ctty", "--wait", "sh", "-c", line]).env("TERM", "xterm");
+        command.stdin(terminal).stdout(output).stderr(errors).spawn().expect("a shell")
+    }
+
+    /// A program with the surroundings of this machine.
+    fn prepared(&self, program: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_elastane")).parent().expect("a folder");
         let path = std::env::var("PATH").expect("PATH");
-        let mut command = Command::new("timeout");
+        let mut command = Command::new(program);
         command
-            .args(["--signal=KILL", "600", "sh", "-c", line])
             .env_clear()
             .env("PATH", format!("{}:{path}", binaries.display()))
             .env("HOME", self.root.path().join("home"))
@@ -75,8 +91,7 @@ impl Sandbox {
             .env("ELASTANE_STATE_DIR", self.state_dir())
             // Whatever else this machine could do.
             .env("ELASTANE_RUNTIME", "process")
-            .current_dir(self.root.path().join("home"))
-            .stdin(Stdio::null());
+            .current_dir(self.root.path().join("home"));
         command
     }
 

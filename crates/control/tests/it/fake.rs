@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use control::Clock;
 use engine::{
     Capabilities, Enforcement, Engine, Error, Exit, LogRange, Measured, Observation, RunKey,
-    RunSpec, RunState, Shell,
+    RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -281,10 +281,6 @@ impl Engine for FakeEngine {
 
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         Ok(self.with(|m| m.measured.clone()))
-    }
-
-    async fn shell(&self, _key: RunKey) -> Result<Shell, Error> {
-        Err(Error::Unsupported("fake"))
     }
 }
 

@@ -169,8 +169,8 @@ async fn a_replica_that_ends_is_started_again_at_another_port() {
     assert_ne!(second.env["PORT"], first.env["PORT"]);
     w.becomes("svc Running 1/1").await;
     let earlier = Some("svc.1-0-1".to_owned());
-    let mut chunks = w.handle.logs(w.id("svc"), earlier, LogRange::default()).await.unwrap();
-    assert_eq!(chunks.next().await.unwrap().unwrap(), b"output of 1");
+    let mut log = w.handle.logs(w.id("svc"), earlier, LogRange::default()).await.unwrap();
+    assert_eq!(log.chunks.next().await.unwrap().unwrap(), b"output of 1");
 }
 
 #[tokio::test]

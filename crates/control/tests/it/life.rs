@@ -47,8 +47,8 @@ async fn output_stays_readable_until_deletion() {
     w.phase("t", Phase::Running).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
     w.phase("t", Phase::Completed).await;
-    let mut chunks = w.handle.logs(w.id("t"), None, LogRange::default()).await.unwrap();
-    assert_eq!(chunks.next().await.unwrap().unwrap(), b"output of 1");
+    let mut log = w.handle.logs(w.id("t"), None, LogRange::default()).await.unwrap();
+    assert_eq!(log.chunks.next().await.unwrap().unwrap(), b"output of 1");
     let forget = format!("forget {}", w.engine.run_of("t").key.pod);
     w.delete("t").await;
     w.becomes("").await;
@@ -347,8 +347,8 @@ async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
         [(None, "output of 2"), (Some("t-0-2"), "output of 2"), (Some("t-0-1"), "output of 1")]
     {
         let name = name.map(ToOwned::to_owned);
-        let mut chunks = w.handle.logs(w.id("t"), name, LogRange::default()).await.unwrap();
-        assert_eq!(chunks.next().await.unwrap().unwrap(), output.as_bytes());
+        let mut log = w.handle.logs(w.id("t"), name, LogRange::default()).await.unwrap();
+        assert_eq!(log.chunks.next().await.unwrap().unwrap(), output.as_bytes());
     }
     for name in ["t-0-0", "t-0-3", "t-1-1", "other"] {
         let found = w.handle.logs(w.id("t"), Some(name.to_owned()), LogRange::default()).await;

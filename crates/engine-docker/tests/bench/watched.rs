@@ -54,7 +54,7 @@ impl Watched {
     }
 
     pub(crate) async fn output(&self, key: RunKey) -> String {
-        let range = LogRange { tail_lines: None, follow: true };
+        let range = LogRange { follow: true, ..LogRange::default() };
         let mut chunks = self.engine.logs(key, range).await.expect("a known run");
         let mut bytes = Vec::new();
         while let Some(chunk) = chunks.recv().await {

@@ -123,6 +123,10 @@ impl Fixture for Bench {
         self.signal_supervisor(key, Signal::KILL);
         true
     }
+
+    fn echo(&self, port: u16) -> Option<String> {
+        Some(format!("exec {SUPERVISOR} echo {port}"))
+    }
 }
 
 impl Drop for Bench {

@@ -1,5 +1,5 @@
 //! The supervisor as a program of its own, so that tests need no other crate's binary.
-//! Owns: nothing but the dispatch of its two subcommands.
+//! Owns: nothing but the dispatch of its subcommands.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,6 +7,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["session", run_dir] => engine_local::session(Path::new(run_dir)),
+        ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
         ["nvidia-smi", ..] => {
             match engine_local::nvidia_smi(&args[1..], |name| std::env::var(name).ok()) {
@@ -20,4 +22,18 @@ fn main() -> ExitCode {
         }
         _ => ExitCode::from(2),
     }
+}
+
+/// Sends back what comes to a port.
+fn echo(port: u16) -> ExitCode {
+    let Ok(listener) = std::net::TcpListener::bind(("127.0.0.1", port)) else {
+        return ExitCode::FAILURE;
+    };
+    for mut stream in listener.incoming().flatten() {
+        std::thread::spawn(move || {
+            let mut back = stream.try_clone()?;
+            std::io::copy(&mut stream, &mut back)
+        });
+    }
+    ExitCode::SUCCESS
 }

@@ -25,8 +25,9 @@ const BURST: &str = "a share of a GPU has no limit above the request";
 const MOUNT: &str = "a bucket, a config map or a data volume cannot be mounted";
 const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
-const TERMINAL: &str = "a process has no terminal; `runai bash NAME` opens one beside it";
-const PORT: &str = "no address is made for a workload; --port makes one reachable";
+const TERMINAL: &str =
+    "the main process of a pod has no terminal; `runai bash NAME` opens one in it";
+const PORT: &str = "`runai port-forward NAME --port LOCAL:REMOTE` brings ports here";
 const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
 const DRY: &str = "`elastane simulate --from` a snapshot asks what would happen";
 

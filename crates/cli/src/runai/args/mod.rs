@@ -18,6 +18,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{projects, workloads};
 use super::intent::{Toleration, Until};
+use values::port_pair;
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -82,10 +83,14 @@ pub(crate) enum Command {
     Suspend(Names),
     /// Queue suspended jobs again
     Resume(Names),
-    /// Open a shell that sees what the job sees
+    /// Open a shell in a pod of a job
     Bash(Named),
-    /// Run a command that sees what the job sees
+    /// Run a command in a pod of a job
     Exec(Exec),
+    /// See what a job prints, and type what it reads
+    Attach(Attach),
+    /// Bring ports of a job to this machine
+    PortForward(PortForward),
     /// Manage trainings
     #[command(subcommand, visible_alias = "trainings")]
     Training(v2::OfTraining),
@@ -215,9 +220,52 @@ pub(crate) struct Named {
     /// Name
     #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
-    /// Pod of the workload [default: the first]
+    /// Pod of the workload [default: the first that runs]
     #[arg(long)]
     pub(crate) pod: Option<String>,
+}
+
+/// A workload to attach to.
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// Which.
+    #[command(flatten)]
+    pub(crate) of: Named,
+    /// Only look
+    #[arg(long)]
+    pub(crate) no_stdin: bool,
+    /// Leave this terminal as it is
+    #[arg(long)]
+    pub(crate) no_tty: bool,
+}
+
+/// Ports of a workload.
+#[derive(Debug, Args)]
+pub(crate) struct PortForward {
+    /// Which.
+    #[command(flatten)]
+    pub(crate) of: Named,
+    /// LOCAL:REMOTE, port here and port of the pod; one number stands for both
+    #[arg(long, required = true, value_name = "L:R", value_parser = port_pair)]
+    pub(crate) port: Vec<(u16, u16)>,
+    /// Address here that is listened on
+    #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
+    pub(crate) address: String,
+    /// Accepted for scripts written for other versions: a name is one job's here
+    #[arg(long, hide = true)]
+    pub(crate) mpi: bool,
+    /// As above
+    #[arg(long, hide = true)]
+    pub(crate) interactive: bool,
+    /// As above
+    #[arg(long, hide = true)]
+    pub(crate) pytorch: bool,
+    /// As above
+    #[arg(long, hide = true)]
+    pub(crate) tf: bool,
+    /// As above
+    #[arg(long, hide = true)]
+    pub(crate) train: bool,
 }
 
 /// Which output to print.
@@ -246,10 +294,10 @@ pub(crate) struct Exec {
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-    /// Pass the input on (always done)
+    /// Hand it what is typed here
     #[arg(short = 'i', long)]
     pub(crate) stdin: bool,
-    /// Use this terminal (always done)
+    /// Give it a terminal
     #[arg(short = 't', long)]
     pub(crate) tty: bool,
     /// Pod of the workload [default: the first]

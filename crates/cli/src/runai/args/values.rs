@@ -210,3 +210,14 @@ impl<'a> Fields<'a> {
         self.get(key).ok_or_else(|| format!("`{key}=…` is missing"))
     }
 }
+
+/// `8080:80`, or `80` for the same port on both sides; local port 0 lets the system choose.
+pub(crate) fn port_pair(text: &str) -> Result<(u16, u16), String> {
+    let (local, remote) = text.split_once(':').unwrap_or((text, text));
+    let wrong = || "write LOCAL:REMOTE, two port numbers such as 8080:80".to_owned();
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
+    match (number(local)?, number(remote)?) {
+        (_, 0) => Err(wrong()),
+        pair => Ok(pair),
+    }
+}

@@ -184,12 +184,30 @@ pub(crate) enum Intent {
     Wait(Wait),
     /// Delete, suspend or resume workloads.
     Change(Change),
-    /// Run a command beside a workload.
+    /// Run a command in a pod.
     Exec {
-        /// Beside which.
+        /// Of which workload.
         of: Target,
         /// What.
         command: Vec<String>,
+        /// How it is tied to this program.
+        tie: Tie,
+    },
+    /// Attach to the main process of a pod.
+    Attach {
+        /// Of which workload.
+        of: Target,
+        /// How it is tied to this program.
+        tie: Tie,
+    },
+    /// Bring ports of a pod to this machine.
+    PortForward {
+        /// Of which workload.
+        of: Target,
+        /// Port here, port there.
+        ports: Vec<(u16, u16)>,
+        /// Where to listen.
+        address: String,
     },
     /// Choose the default project.
     SetProject {
@@ -215,6 +233,20 @@ pub(crate) enum Intent {
         /// Only the number.
         short: bool,
     },
+}
+
+/// How a process there is tied to this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tie {
+    /// It is handed what is typed here.
+    pub(crate) stdin: bool,
+    /// It has a terminal, which this one is.
+    pub(crate) tty: bool,
+}
+
+impl Tie {
+    /// Both.
+    pub(crate) const FULL: Self = Self { stdin: true, tty: true };
 }
 
 /// A workload by name.

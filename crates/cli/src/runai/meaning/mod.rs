@@ -7,7 +7,7 @@ use super::args::login::Way;
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Shell,
-    Shown, Submit, Target, Verb, Wait,
+    Shown, Submit, Target, Tie, Verb, Wait,
 };
 use crate::settings::TableStyle;
 
@@ -35,6 +35,8 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Resume(names) => change(Verb::Resume, Noun::Job, names),
         Command::Bash(named) => bash(Noun::Job, named),
         Command::Exec(exec) => exec_in(Noun::Job, exec),
+        Command::Attach(typed) => attach(Noun::Job, typed),
+        Command::PortForward(typed) => port_forward(Noun::Job, typed),
         Command::Training(verb) => training(verb, line)?,
         Command::Pytorch(verb) => pytorch(verb, line)?,
         Command::Mpi(verb) => mpi(verb, line)?,
@@ -271,6 +273,8 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::Delete(names) => change(Verb::Delete, noun, names),
         v2::AnyVerb::Bash(named) => bash(noun, named),
         v2::AnyVerb::Exec(exec) => exec_in(noun, exec),
+        v2::AnyVerb::Attach(typed) => attach(noun, typed),
+        v2::AnyVerb::PortForward(typed) => port_forward(noun, typed),
     })
 }
 
@@ -292,12 +296,22 @@ fn change(verb: Verb, noun: Noun, names: args::Names) -> Intent {
 
 fn bash(noun: Noun, named: args::Named) -> Intent {
     let of = Target { noun, name: named.name, pod: named.pod };
-    Intent::Exec { of, command: vec!["/bin/bash".to_owned()] }
+    Intent::Exec { of, command: vec!["/bin/bash".to_owned()], tie: Tie::FULL }
 }
 
 fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
     let of = Target { noun, name: exec.name, pod: exec.pod };
-    Intent::Exec { of, command: exec.command }
+    Intent::Exec { of, command: exec.command, tie: Tie { stdin: exec.stdin, tty: exec.tty } }
+}
+
+fn attach(noun: Noun, attach: args::Attach) -> Intent {
+    let of = Target { noun, name: attach.of.name, pod: attach.of.pod };
+    Intent::Attach { of, tie: Tie { stdin: !attach.no_stdin, tty: !attach.no_tty } }
+}
+
+fn port_forward(noun: Noun, forward: args::PortForward) -> Intent {
+    let of = Target { noun, name: forward.of.name, pod: forward.of.pod };
+    Intent::PortForward { of, ports: forward.port, address: forward.address }
 }
 
 /// `job a1` is the job a1, and `job` alone is a job of that name.

@@ -2,7 +2,7 @@
 
 use crate::runai::intent::{
     Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs, Submit,
-    Target, Variable, Verb,
+    Target, Tie, Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
@@ -136,11 +136,43 @@ fn logs_and_shells_name_their_job() {
     let logs = Intent::Logs { of: of.clone(), follow: false, tail_lines: None };
     assert_eq!(meaning("runai logs train1 --tail -1").unwrap(), logs);
     let command = vec!["/bin/bash".to_owned()];
-    assert_eq!(meaning("runai bash train1").unwrap(), Intent::Exec { of: of.clone(), command });
-    for line in ["runai exec train1 ls -la /", "runai exec train1 -it -- ls -la /"] {
+    let tie = Tie::FULL;
+    let bash = Intent::Exec { of: of.clone(), command, tie };
+    assert_eq!(meaning("runai bash train1").unwrap(), bash);
+    let none = Tie { stdin: false, tty: false };
+    for (line, tie) in [
+        ("runai exec train1 ls -la /", none),
+        ("runai exec train1 -it -- ls -la /", tie),
+        ("runai exec -i train1 -- ls -la /", Tie { tty: false, ..tie }),
+    ] {
         let command = ["ls", "-la", "/"].map(str::to_owned).to_vec();
-        assert_eq!(meaning(line).unwrap(), Intent::Exec { of: of.clone(), command }, "{line}");
+        let exec = Intent::Exec { of: of.clone(), command, tie };
+        assert_eq!(meaning(line).unwrap(), exec, "{line}");
     }
+    for (line, tie) in [
+        ("runai attach train1", tie),
+        ("runai attach train1 --no-tty", Tie { tty: false, ..tie }),
+        ("runai attach --no-stdin --no-tty train1", none),
+    ] {
+        assert_eq!(meaning(line).unwrap(), Intent::Attach { of: of.clone(), tie }, "{line}");
+    }
+}
+
+#[test]
+fn ports_are_pairs() {
+    let forward = |ports: &[(u16, u16)], address: &str| {
+        let (of, ports, address) = (target("web"), ports.to_vec(), address.to_owned());
+        Intent::PortForward { of, ports, address }
+    };
+    let line = "runai port-forward web --port 8080:80 --port 6006 --mpi";
+    assert_eq!(meaning(line).unwrap(), forward(&[(8080, 80), (6006, 6006)], "localhost"));
+    let line = "runai port-forward web --port 0:80 --address 0.0.0.0";
+    assert_eq!(meaning(line).unwrap(), forward(&[(0, 80)], "0.0.0.0"));
+    for wrong in ["80:", ":80", "80:0", "0", "80:80:80", "http", "70000"] {
+        let refused = meaning(&format!("runai port-forward web --port {wrong}"));
+        assert!(refused.is_err(), "{wrong}");
+    }
+    assert!(meaning("runai port-forward web").is_err(), "no port");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) use submit::{
     Workspace,
 };
 
-use super::{Exec, Format, Logs, Named, Names, Wait, v1};
+use super::{Attach, Exec, Format, Logs, Named, Names, PortForward, Wait, v1};
 use crate::runai::complete::{projects, workloads};
 
 /// `training …`.
@@ -98,10 +98,14 @@ pub(crate) enum AnyVerb {
     Logs(Logs),
     /// Delete some
     Delete(Names),
-    /// Open a shell that sees what it sees
+    /// Open a shell in a pod of one
     Bash(Named),
-    /// Run a command that sees what it sees
+    /// Run a command in a pod of one
     Exec(Exec),
+    /// See what one prints, and type what it reads
+    Attach(Attach),
+    /// Bring ports of one to this machine
+    PortForward(PortForward),
 }
 
 /// The oldest form of distributed trainings.

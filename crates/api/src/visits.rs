@@ -1,0 +1,377 @@
+//! WebSockets of those who come to a pod. Owns: how many there may be at once, what their messages
+//! mean, that a silent one is asked whether it is still there, and when one has to end. Refuses to
+//! know: how a pod is come to.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use api_types::channel;
+use api_types::{SessionEnd, TerminalSize};
+use auth::Action;
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::http::StatusCode;
+use control::view::WorkloadView;
+use engine::{Duplex, Exit, Input, Output, Session};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::Server;
+use crate::edge::{Caller, Fault};
+
+/// Most bytes of a message, each way.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a connection that are one message.
+const PIECE_BYTES: usize = 64 << 10;
+/// How often the other side is asked whether it is there.
+const PING: Duration = Duration::from_secs(15);
+/// So many times it may have said nothing: a machine may sleep for some minutes, and somebody may look
+/// long at what was printed last.
+const SILENT_PINGS_MAX: u32 = 40;
+/// Most visits at a time, of one caller and of all.
+const VISITS_MAX: (usize, usize) = (200, 1000);
+
+/// SIGKILL, as every Unix numbers it.
+const KILL: i32 = 9;
+
+/// How many visits there are, by caller.
+#[derive(Debug, Default)]
+pub(crate) struct Visits(Mutex<BTreeMap<String, usize>>);
+
+/// The place of a visit, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    all: Arc<Visits>,
+    who: String,
+}
+
+impl Visits {
+    /// Takes a place for one more visit.
+    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Visit, Fault> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (own, sum) = (all.get(who).copied().unwrap_or(0), all.values().sum::<usize>());
+        let (own_max, sum_max) = VISITS_MAX;
+        let full = match (own >= own_max, sum >= sum_max) {
+            (true, _) => format!("{who} has {own} sessions and connections open, the most allowed"),
+            (_, true) => format!("{sum} sessions and connections are open, the most allowed"),
+            (false, false) => {
+                all.insert(who.to_owned(), own + 1);
+                drop(all);
+                return Ok(Visit { all: self.clone(), who: who.to_owned() });
+            }
+        };
+        let why = format!("{full}; end one of them first");
+        Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, why))
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = all.get_mut(&self.who) {
+            *own -= 1;
+            if *own == 0 {
+                all.remove(&self.who);
+            }
+        }
+    }
+}
+
+/// Why a WebSocket is closed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Why {
+    Done,
+    /// The session ended without a word.
+    BrokenOff,
+    /// Something was sent that means nothing.
+    Nonsense,
+    /// The caller may not be here any more.
+    NotAllowed,
+    Shutdown,
+    /// The other side is gone, or has closed; nobody is left to be told.
+    Gone,
+}
+
+impl Why {
+    fn frame(self) -> Option<CloseFrame> {
+        let (code, reason) = match self {
+            Self::Done => (close_code::NORMAL, "it has ended"),
+            Self::BrokenOff => (close_code::ERROR, "the session broke off"),
+            Self::Nonsense => (close_code::POLICY, "not a message of this route"),
+            Self::NotAllowed => (close_code::POLICY, "the token ended, or the right to do this"),
+            Self::Shutdown => (close_code::AWAY, "the server stops"),
+            Self::Gone => return None,
+        };
+        Some(CloseFrame { code, reason: reason.into() })
+    }
+}
+
+/// Returns when the caller has to leave.
+pub(crate) async fn no_longer_allowed(
+    server: Arc<Server>,
+    caller: Caller,
+    workload: Arc<WorkloadView>,
+) -> Why {
+    let shutdown = server.shutdown.clone();
+    tokio::select! {
+        () = shutdown.wait() => Why::Shutdown,
+        () = server.until_refused(caller, Action::Update, workload) => Why::NotAllowed,
+    }
+}
+
+type Sending = SplitSink<WebSocket, Message>;
+type Receiving = SplitStream<WebSocket>;
+
+/// Carries a session until one side ends it, or `until` does.
+pub(crate) async fn carry(socket: WebSocket, session: Session, until: impl Future<Output = Why>) {
+    let Session { input, mut output } = session;
+    let (mut to, mut from) = socket.split();
+    let line = Line::default();
+    let why = tokio::select! {
+        why = until => why,
+        why = take_input(&mut from, input, &line) => why,
+        why = line.send(&mut to, &mut output) => why,
+    };
+    close(to, why).await;
+}
+
+/// Carries a connection until both sides have ended it, or `until` does.
+pub(crate) async fn forward(
+    socket: WebSocket,
+    connection: Box<dyn Duplex>,
+    until: impl Future<Output = Why>,
+) {
+    let (reader, writer) = tokio::io::split(connection);
+    let mut reader = Incoming(reader);
+    let (mut to, mut from) = socket.split();
+    let line = Line::default();
+    let sent = async {
+        match line.send(&mut to, &mut reader).await {
+            Why::Done => Ok(()),
+            why => Err(why),
+        }
+    };
+    let both = async {
+        let both = tokio::try_join!(sent, receive(&mut from, writer, &line));
+        both.map_or_else(|why| why, |_| Why::Done)
+    };
+    let why = tokio::select! {
+        why = until => why,
+        why = both => why,
+    };
+    close(to, why).await;
+}
+
+async fn close(mut to: Sending, why: Why) {
+    if let Some(frame) = why.frame() {
+        // Whoever does not take it any more is not waited for.
+        let closing = to.send(Message::Close(Some(frame)));
+        drop(tokio::time::timeout(PING, closing).await);
+    }
+}
+
+/// Whether somebody is at the other end.
+#[derive(Debug, Default)]
+struct Line {
+    /// Something came since it was asked last; or it is this side that does not listen now.
+    heard: AtomicBool,
+    busy: AtomicBool,
+}
+
+impl Line {
+    /// The next message that carries something; an error when there will be none.
+    async fn next(&self, from: &mut Receiving) -> Result<Bytes, Why> {
+        loop {
+            let message = from.next().await;
+            self.heard.store(true, Ordering::Relaxed);
+            match message {
+                Some(Ok(Message::Binary(bytes))) => return Ok(bytes),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Text(_))) => return Err(Why::Nonsense),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Why::Gone),
+            }
+        }
+    }
+
+    /// Waits for something that takes what came; until then nobody listens.
+    async fn hand<T>(&self, taking: impl Future<Output = T>) -> T {
+        self.busy.store(true, Ordering::Relaxed);
+        let taken = taking.await;
+        self.busy.store(false, Ordering::Relaxed);
+        taken
+    }
+
+    /// Sends what comes from `source`, and asks in between whether somebody is there; to the end.
+    async fn send(&self, to: &mut Sending, source: &mut impl Source) -> Why {
+        let mut pings = interval_at(Instant::now() + PING, PING);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silent = 0;
+        loop {
+            let next = tokio::select! {
+                next = source.next() => next,
+                _ = pings.tick() => {
+                    let heard = self.heard.swap(false, Ordering::Relaxed);
+                    silent = if heard || self.busy.load(Ordering::Relaxed) { 0 } else { silent + 1 };
+                    if silent >= SILENT_PINGS_MAX {
+                        return Why::Gone;
+                    }
+                    Next::Message(Message::Ping(Bytes::new()))
+                }
+            };
+            let (message, end) = match next {
+                Next::Message(message) => (message, None),
+                Next::Last(message, why) => (message, Some(why)),
+                Next::End(why) => return why,
+            };
+            match (to.send(message).await, end) {
+                (Ok(()), None) => {}
+                (Ok(()), Some(why)) => return why,
+                (Err(_), _) => return Why::Gone,
+            }
+        }
+    }
+}
+
+/// What is to be sent.
+enum Next {
+    Message(Message),
+    Last(Message, Why),
+    End(Why),
+}
+
+/// Where what is to be sent comes from.
+trait Source: Send {
+    /// What comes next. It loses nothing when it is not waited for to the end.
+    fn next(&mut self) -> impl Future<Output = Next> + Send;
+}
+
+/// Hands on what is typed.
+async fn take_input(from: &mut Receiving, to: mpsc::Sender<Input>, line: &Line) -> Why {
+    loop {
+        let message = match line.next(from).await {
+            Ok(message) => message,
+            Err(why) => return why,
+        };
+        let Some(input) = meaning(&message) else { return Why::Nonsense };
+        if line.hand(to.send(input)).await.is_err() {
+            // The session has ended; its last words are on their way.
+            return pending().await;
+        }
+    }
+}
+
+/// What a message to a session means.
+fn meaning(message: &[u8]) -> Option<Input> {
+    let (&about, rest) = message.split_first()?;
+    match about {
+        channel::INPUT => Some(Input::Bytes(rest.to_vec())),
+        channel::INPUT_ENDS => Some(Input::Eof),
+        channel::SIZE => {
+            let TerminalSize { rows, columns } = serde_json::from_slice(rest).ok()?;
+            Some(Input::Resize(engine::TerminalSize { rows, columns }))
+        }
+        _ => None,
+    }
+}
+
+/// What a session prints, and its end.
+impl Source for mpsc::Receiver<Output> {
+    async fn next(&mut self) -> Next {
+        let message = |about: u8, bytes: &[u8]| Message::Binary([&[about], bytes].concat().into());
+        match self.recv().await {
+            Some(Output::Stdout(bytes)) => Next::Message(message(channel::OUTPUT, &bytes)),
+            Some(Output::Stderr(bytes)) => Next::Message(message(channel::ERRORS, &bytes)),
+            Some(Output::End(exit)) => {
+                let end = serde_json::json!(session_end(exit)).to_string();
+                Next::Last(message(channel::END, end.as_bytes()), Why::Done)
+            }
+            None => Next::End(Why::BrokenOff),
+        }
+    }
+}
+
+/// What a connection brings; an empty message is its end.
+struct Incoming(ReadHalf<Box<dyn Duplex>>);
+
+impl Source for Incoming {
+    async fn next(&mut self) -> Next {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        match self.0.read_buf(&mut piece).await {
+            Ok(0) => Next::Last(Message::Binary(Bytes::new()), Why::Done),
+            Ok(_) => Next::Message(Message::Binary(piece.into())),
+            Err(_) => Next::End(Why::BrokenOff),
+        }
+    }
+}
+
+fn session_end(exit: Exit) -> SessionEnd {
+    let none = SessionEnd::default();
+    match exit {
+        Exit::Code(code) => SessionEnd { exit_code: Some(code), ..none },
+        Exit::Signal(signal) => SessionEnd { signal: Some(signal), ..none },
+        // As the kernel ends it.
+        Exit::OutOfMemory => SessionEnd { signal: Some(KILL), ..none },
+        Exit::CannotRun(why) => SessionEnd { error: Some(why), ..none },
+        Exit::Lost => SessionEnd { error: Some("how it ended is not known".to_owned()), ..none },
+    }
+}
+
+/// Hands a connection what comes; an empty message is the end.
+async fn receive(
+    from: &mut Receiving,
+    mut to: WriteHalf<Box<dyn Duplex>>,
+    line: &Line,
+) -> Result<(), Why> {
+    loop {
+        let bytes = line.next(from).await?;
+        let taken = if bytes.is_empty() {
+            line.hand(to.shutdown()).await
+        } else {
+            line.hand(to.write_all(&bytes)).await
+        };
+        taken.map_err(|_| Why::BrokenOff)?;
+        if bytes.is_empty() {
+            // Nothing more is wanted from there. That it is gone is seen when something is sent.
+            line.busy.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_all_places() {
+        let all = Arc::new(Visits::default());
+        let held: Vec<_> = (0..VISITS_MAX.0).map(|_| all.begin("ada").expect("room")).collect();
+        let refused = all.begin("ada").expect_err("no room");
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+        let others: Vec<_> = (0..VISITS_MAX.1 - VISITS_MAX.0)
+            .filter_map(|n| all.begin(&n.to_string()).ok())
+            .collect();
+        assert!(all.begin("eve").is_err(), "full");
+        drop(held);
+        assert!(all.begin("ada").is_ok());
+        drop(others);
+        assert_eq!(all.0.lock().expect("not poisoned").len(), 0, "nobody is remembered");
+    }
+
+    #[test]
+    fn messages_say_what_they_are_about() {
+        assert_eq!(meaning(b"\0ls\n"), Some(Input::Bytes(b"ls\n".to_vec())));
+        assert_eq!(meaning(b"\xff"), Some(Input::Eof));
+        let size = engine::TerminalSize { rows: 3, columns: 4 };
+        assert_eq!(meaning(b"\x04{\"rows\":3,\"columns\":4}"), Some(Input::Resize(size)));
+        for wrong in [&b""[..], b"\x04{}", b"\x01x", b"\x04{\"rows\":70000,\"columns\":1}"] {
+            assert_eq!(meaning(wrong), None, "{wrong:?}");
+        }
+    }
+}

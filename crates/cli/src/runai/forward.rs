@@ -1,0 +1,148 @@
+//! Ports of a pod on this machine. Owns: listening here, and that a server which comes back is used
+//! again: each connection is a new request.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use client::{Receiver, Sender};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::context::Context;
+use super::intent::Target;
+use super::logs::refuse_resting;
+use crate::exit::Error;
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+/// Where `localhost` is.
+const LOCALHOST: [&str; 2] = ["127.0.0.1", "::1"];
+
+/// Listens, until somebody ends this program.
+pub(super) async fn run(
+    of: &Target,
+    ports: &[(u16, u16)],
+    address: &str,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(of).await?;
+    refuse_resting(&workload)?;
+    let mut listening = Vec::new();
+    for (local, remote) in ports {
+        for listener in listen(address, *local).await? {
+            let here = listener.local_addr()?;
+            writeln!(out, "Forwarding from {here} -> {remote}")?;
+            listening.push((listener, *remote));
+        }
+    }
+    out.flush()?;
+    let place = Arc::new(Place { id: workload.id, pod: of.pod.clone() });
+    let mut ends = JoinSet::new();
+    let served = tokio::task::LocalSet::new();
+    let all = async {
+        for (listener, port) in listening {
+            let (place, context) = (place.clone(), context.anew().await?);
+            ends.spawn_local(async move { accept(&listener, port, &place, &context).await });
+        }
+        match ends.join_next().await {
+            Some(Ok(fault)) => Err(fault),
+            Some(Err(panic)) => Err(Error::Failed(format!("a listener failed: {panic}"))),
+            None => Ok(()),
+        }
+    };
+    served.run_until(all).await
+}
+
+/// Which pod.
+struct Place {
+    id: String,
+    pod: Option<String>,
+}
+
+/// `localhost` is two addresses, of which a machine may lack the second.
+async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>, Error> {
+    let fault = |error: std::io::Error| {
+        Error::Failed(format!(
+            "cannot listen on port {port} of {}: {error}; choose another with --port LOCAL:REMOTE",
+            units::shown(address)
+        ))
+    };
+    if address != "localhost" {
+        let listener = TcpListener::bind((address, port)).await.map_err(fault)?;
+        return Ok(vec![listener]);
+    }
+    let first = TcpListener::bind((LOCALHOST[0], port)).await.map_err(fault)?;
+    let port = first.local_addr()?.port();
+    let second = TcpListener::bind((LOCALHOST[1], port)).await.ok();
+    Ok(std::iter::once(first).chain(second).collect())
+}
+
+/// Hands on what comes to one listener. Returns only when it cannot go on.
+async fn accept(listener: &TcpListener, port: u16, place: &Arc<Place>, context: &Context) -> Error {
+    loop {
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => return Error::Output(error),
+        };
+        // The server may have been started anew since the last one, or the token renewed.
+        let now = context.anew().await;
+        let place = place.clone();
+        tokio::task::spawn_local(async move {
+            let carried = match now {
+                Ok(now) => carry(stream, port, &place, &now).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = carried {
+                tell(from, port, &error);
+            }
+        });
+    }
+}
+
+/// One connection that did not come about is no end of the others.
+fn tell(from: SocketAddr, port: u16, error: &Error) {
+    let text = crate::plain::plain(&error.to_string());
+    drop(writeln!(std::io::stderr(), "Connection from {from} to port {port} ended: {text}"));
+}
+
+async fn carry(
+    stream: TcpStream,
+    port: u16,
+    place: &Place,
+    context: &Context,
+) -> Result<(), Error> {
+    let visit = context.client.connect(&place.id, place.pod.as_deref(), port).await?;
+    stream.set_nodelay(true)?;
+    let (reader, writer) = stream.into_split();
+    let (to, from) = visit.split();
+    tokio::try_join!(send(reader, to), receive(from, writer)).map(drop)
+}
+
+async fn send(mut from: OwnedReadHalf, mut to: Sender) -> Result<(), Error> {
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        // A program here that broke its connection wants nothing more.
+        let count = from.read_buf(&mut piece).await.unwrap_or(0);
+        if to.sends(piece).await.is_err() || count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn receive(mut from: Receiver, mut to: OwnedWriteHalf) -> Result<(), Error> {
+    loop {
+        let bytes = from.receives().await?;
+        if bytes.is_empty() {
+            // It may have gone; then it needs no end.
+            let _gone = to.shutdown().await;
+            return Ok(());
+        }
+        if to.write_all(&bytes).await.is_err() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A person at a pod: a real terminal, ports, and output that is followed while the server goes away
+//! and comes back.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::sandbox::{Sandbox, finish, wait_until};
+
+/// Long, because a loaded machine is no fault.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What a pod sends through a forwarded port.
+const FLOOD_BYTES: u64 = 1 << 30;
+/// The test whose pod runs the same program with the same name, and is told its port.
+const FLOOD: &str = "sessions::a_port_carries_a_gigabyte_and_outlives_the_server";
+
+/// A server with a project.
+fn started() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    let made = "elastane project create team-a --gpu-quota 1 && runai config project team-a";
+    assert_eq!(sandbox.shell(made).code, Some(0));
+    sandbox
+}
+
+/// Submits, and waits until it runs.
+fn running(sandbox: &Sandbox, submit: &str, name: &str) {
+    let submitted = sandbox.shell(submit);
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+    let runs = || sandbox.shell(&format!("runai exec {name} -- true")).code == Some(0);
+    assert!(
+        wait_until(PATIENCE, runs),
+        "{}",
+        sandbox.shell(&format!("runai describe job {name}")).text
+    );
+}
+
+/// A terminal with a program at it.
+struct Terminal {
+    master: File,
+    child: Child,
+    shown: mpsc::Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn with(sandbox: &Sandbox, line: &str, size: (u16, u16)) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).expect("a terminal");
+        unlockpt(&master).expect("unlocked");
+        resize(&master, size);
+        let slave = ioctl_tiocgptpeer(&master, flags).expect("its other side");
+        let child = sandbox.at_terminal(line, slave);
+        let master = File::from(master);
+        let mut from = master.try_clone().expect("a handle");
+        let (to, shown) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                if to.send(piece[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { master, child, shown, seen: String::new() }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.master.write_all(text.as_bytes()).expect("somebody reads");
+    }
+
+    /// Waits until this is shown, and forgets what came before.
+    fn sees(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            let more = self.shown.recv_timeout(PATIENCE);
+            let more =
+                more.unwrap_or_else(|_| panic!("waits for {text:?}; there is {:?}", self.seen));
+            self.seen.push_str(&String::from_utf8_lossy(&more));
+        }
+        let (_, rest) = self.seen.split_once(text).expect("it is there");
+        self.seen = rest.to_owned();
+    }
+
+    /// Whether what is typed is read line by line and shown, as a shell leaves a terminal.
+    fn is_as_before(&self) -> bool {
+        let modes = tcgetattr(&self.master).expect("a terminal").local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().expect("a child").code()
+    }
+}
+
+fn resize(master: &OwnedFd, (rows, columns): (u16, u16)) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(master, size).expect("a terminal");
+}
+
+#[test]
+fn a_shell_in_a_pod_is_as_one_here() {
+    let sandbox = started();
+    running(
+        &sandbox,
+        "runai submit build1 -i ubuntu --interactive --command -- sleep infinity",
+        "build1",
+    );
+    let mut person = Terminal::with(&sandbox, "exec runai bash build1", (31, 97));
+    person.types("echo \"in $JOB_NAME $((40+2))\"\n");
+    person.sees("in build1 42");
+    assert!(!person.is_as_before(), "keys are handed on as they are");
+    person.types("stty size\n");
+    person.sees("31 97\r\n");
+    resize(&OwnedFd::from(person.master.try_clone().expect("a handle")), (40, 120));
+    person.types("until stty size | grep '^40 120'; do sleep 0.05; done\n");
+    person.sees("\n40 120\r\n");
+    person.types("sleep 600\n");
+    person.types("\x03");
+    person.types("echo back $?\n");
+    person.sees("back 130");
+    person.types("exit 9\n");
+    assert_eq!(person.exit_code(), Some(9));
+    assert!(person.is_as_before());
+}
+
+#[test]
+fn a_terminal_is_put_back_however_it_ends() {
+    let mut sandbox = started();
+    running(
+        &sandbox,
+        "runai submit build1 -i ubuntu --interactive --command -- sleep infinity",
+        "build1",
+    );
+    let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
+    person.types("echo here-$((1+1))\n");
+    person.sees("here-2");
+    let at_it = sandbox.processes().into_iter().find(|one| one.command == "runai bash build1");
+    let pid = at_it.and_then(|one| i32::try_from(one.pid).ok()).and_then(Pid::from_raw);
+    kill_process(pid.expect("it is there"), Signal::TERM).expect("ours");
+    person.sees("code 143");
+    assert!(person.is_as_before());
+    let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
+    person.types("echo here-$((1+1))\n");
+    person.sees("here-2");
+    sandbox.kill_server();
+    person.sees("was lost");
+    person.sees("code 1");
+    assert!(person.is_as_before());
+}
+
+#[test]
+fn commands_are_pipes_where_nobody_is_at_a_terminal() {
+    let sandbox = started();
+    running(
+        &sandbox,
+        "runai submit build1 -i ubuntu --interactive --command -- sleep infinity",
+        "build1",
+    );
+    for (line, code, text) in [
+        ("echo hello | runai exec -i build1 -- tr a-z A-Z", 0, "HELLO\n"),
+        ("runai exec build1 -- sh -c 'echo no >&2; exit 5' 2>&1 >/dev/null", 5, "no\n"),
+        ("runai exec build1 cat", 0, ""),
+        ("echo 'echo it is $0' | runai bash build1 2>/dev/null", 0, "it is /bin/bash\n"),
+        ("runai exec build1 -- sh -c 'kill -9 $$'", 137, ""),
+    ] {
+        let output = sandbox.shell(line);
+        assert_eq!((output.code, output.text.as_str()), (Some(code), text), "{line}");
+    }
+    for (line, code, text) in [
+        ("runai exec build1 -- no-such-program", 127, "`no-such-program`: command not found"),
+        ("runai bash nobody", 4, "The job: 'nobody' is not found"),
+        ("runai exec build1 --pod nobody -- true", 4, "pod nobody was not found"),
+        ("runai attach nobody", 4, "The job nobody does not exist"),
+        ("runai port-forward nobody --port 1:1", 4, "The job nobody does not exist"),
+        ("runai port-forward build1 --port x:1", 2, "write LOCAL:REMOTE"),
+        ("runai exec build1 -- 'a", 2, ""),
+    ] {
+        let output = sandbox.shell(line);
+        assert_eq!(output.code, Some(code), "{line}: {}", output.text);
+        assert!(output.text.contains(text), "{line}: {}", output.text);
+    }
+}
+
+#[test]
+fn output_is_followed_through_a_restart() {
+    let mut sandbox = started();
+    let script = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; \
+                  while [ ! -e go ]; do sleep 0.05; done; echo last";
+    running(
+        &sandbox,
+        &format!("runai submit count -i ubuntu --command -- sh -c '{script}'"),
+        "count",
+    );
+    let following = sandbox.begin("runai logs -f count 2>/dev/null");
+    let tail = sandbox.begin("sleep 0.5; runai logs -f -t 1 count 2>/dev/null");
+    std::thread::sleep(Duration::from_secs(1));
+    for _ in 0..2 {
+        sandbox.kill_server();
+        sandbox.start_server("elastane up --gpus 1x16GiB");
+    }
+    assert_eq!(sandbox.shell("runai exec count -- touch go").code, Some(0));
+    let all: String =
+        (0..400).map(|n| format!("line {n}\n")).chain(["last\n".to_owned()]).collect();
+    assert_eq!(finish(following).text, all, "nothing twice, nothing missed");
+    let tail = finish(tail).text;
+    assert!(tail.len() > 5 && all.ends_with(&tail), "{tail}");
+}
+
+/// What the pod runs: whoever connects gets so many bytes.
+fn flood(port: &str) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
+    for stream in listener.expect("its port").incoming().flatten() {
+        std::thread::spawn(move || {
+            let mut zeros = std::io::repeat(7).take(FLOOD_BYTES);
+            std::io::copy(&mut zeros, &mut &stream)
+        });
+    }
+}
+
+/// What arrives at a port here.
+fn arrived(port: u16) -> u64 {
+    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return 0 };
+    let (mut piece, mut count) = (vec![0; 1 << 20], 0);
+    while let Ok(length @ 1..) = stream.read(&mut piece) {
+        assert!(piece[..length].iter().all(|byte| *byte == 7));
+        count += length as u64;
+    }
+    count
+}
+
+#[test]
+fn a_port_carries_a_gigabyte_and_outlives_the_server() {
+    if let Ok(port) = std::env::var("FLOOD_PORT") {
+        return flood(&port);
+    }
+    let mut sandbox = started();
+    let port = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let [there, here] = [(); 2].map(port).map(|one| one.local_addr().expect("bound").port());
+    let program = std::env::current_exe().expect("this program");
+    let submit = format!(
+        "runai submit flood -i ubuntu -e FLOOD_PORT={there} --command -- {} --exact {FLOOD}",
+        program.display()
+    );
+    running(&sandbox, &submit, "flood");
+    let mut forward =
+        sandbox.begin(&format!("exec runai port-forward flood --port {here}:{there}"));
+    assert!(wait_until(PATIENCE, || arrived(here) == FLOOD_BYTES));
+    sandbox.kill_server();
+    assert_eq!(arrived(here), 0, "nobody answers");
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    let mut first = [0; 1];
+    assert!(wait_until(PATIENCE, || {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, here));
+        stream.is_ok_and(|mut stream| stream.read(&mut first).is_ok_and(|count| count == 1))
+    }));
+    forward.kill().expect("it still listens");
+    let text = finish(forward).text;
+    assert!(text.starts_with(&format!("Forwarding from 127.0.0.1:{here} -> {there}\n")), "{text}");
+}

@@ -1,0 +1,108 @@
+//! Where a supervisor lets in who comes to its run. Owns: the socket, and a process for each
+//! visitor, which has the surroundings of the run. Refuses to know: what the visitor wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process::limit_mark;
+use crate::record::RunDir;
+use crate::sys;
+
+/// The socket in the run's folder.
+pub(crate) const SOCKET: &str = "session.sock";
+/// How the supervisor asks its own program to see to a visitor: `<program> session <run dir>`.
+pub(crate) const SUBCOMMAND: &str = "session";
+/// Tells sessions that the main process has ended and all it printed is in the log.
+pub(crate) const OVER: Signal = Signal::USR1;
+/// Tells the supervisor that nobody types any more.
+pub(crate) const NO_MORE_INPUT: Signal = Signal::USR2;
+/// Most visitors at a time; further ones find the door shut.
+const VISITORS_MAX: usize = 64;
+
+/// The surroundings of a run.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) key: String,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) working_dir: PathBuf,
+}
+
+/// An open door.
+#[derive(Debug)]
+pub(crate) struct Door {
+    listener: UnixListener,
+    dir: RunDir,
+    around: Surroundings,
+    visitors: BTreeSet<i32>,
+}
+
+/// The path of the socket, short enough for the kernel wherever the run's folder is; it is good while
+/// the folder is held open.
+pub(crate) fn socket(dir: &RunDir) -> io::Result<(File, PathBuf)> {
+    let folder = File::open(dir.path())?;
+    let path = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
+    Ok((folder, path.into()))
+}
+
+impl Door {
+    pub(crate) fn open(dir: &RunDir, around: Surroundings) -> io::Result<Self> {
+        let (_folder, path) = socket(dir)?;
+        let listener = match UnixListener::bind(&path) {
+            // Of a supervisor before this one that was killed before it started anything.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                fs::remove_file(&path)?;
+                UnixListener::bind(&path)?
+            }
+            bound => bound?,
+        };
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, dir: dir.clone(), around, visitors: BTreeSet::new() })
+    }
+
+    /// What tells that somebody is at the door.
+    pub(crate) fn awaited(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Lets in who is there; `input` is what they type into, should they attach.
+    pub(crate) fn let_in(&mut self, input: impl Fn() -> io::Result<Stdio>) -> io::Result<()> {
+        let connection = match self.listener.accept() {
+            Ok((connection, _)) => connection,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if self.visitors.len() >= VISITORS_MAX {
+            return Ok(());
+        }
+        // Its own program, also when another was put in its place meanwhile.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(SUBCOMMAND).arg(self.dir.path());
+        command.env_clear().envs(&self.around.env).current_dir(&self.around.working_dir);
+        let complaints = self.dir.append("supervisor.log")?;
+        command.stdin(OwnedFd::from(connection)).stdout(input()?).stderr(complaints);
+        sys::in_own_session(&mut command, limit_mark(&self.around.key), false);
+        // Reaped together with all that is below the supervisor.
+        self.visitors.extend(i32::try_from(command.spawn()?.id()).ok());
+        Ok(())
+    }
+
+    /// A process has ended, perhaps a visitor's.
+    pub(crate) fn gone(&mut self, pid: Pid) {
+        self.visitors.remove(&pid.as_raw_nonzero().get());
+    }
+
+    /// Shuts the door and shows out who is in.
+    pub(crate) fn shut(self) {
+        for pid in self.visitors.into_iter().filter_map(Pid::from_raw) {
+            // They are this process's children and not reaped, so the ids are theirs.
+            let _ended = kill_process(pid, OVER);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Ports that processes of a run listen on. Owns: that nobody reaches another's through it.
+//!
+//! Processes of all runs share this machine's addresses. A socket is a run's if one of its processes
+//! has it open, as `/proc` shows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use engine::{Duplex, Error, RunKey};
+use tokio::net::TcpStream;
+
+use crate::engine_impl::blocking;
+use crate::open::io_error;
+use crate::process::families;
+use crate::visit::running;
+use crate::watch::Shared;
+
+/// State of a listening socket in `/proc/net/tcp`.
+const LISTENS: &str = "0A";
+
+/// Connects to a port of a run.
+pub(crate) async fn connect(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    port: u16,
+) -> Result<Box<dyn Duplex>, Error> {
+    running(shared, key)?;
+    let failed = |source| io_error(format!("connect to port {port} of run {key}"), source);
+    let listener = own_listener(shared, key, port).await?;
+    let stream = TcpStream::connect(listener.reached_at()).await.map_err(failed)?;
+    // Who listened before and after is who was reached.
+    if own_listener(shared, key, port).await? != listener {
+        let why = format!("port {port} changed hands at this moment; try again");
+        return Err(Error::Invalid(why));
+    }
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(Box::new(stream))
+}
+
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listener {
+    address: SocketAddr,
+    inode: u64,
+}
+
+impl Listener {
+    /// Where on this machine it is reached.
+    fn reached_at(&self) -> SocketAddr {
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip.to_canonical(),
+        };
+        SocketAddr::new(ip, self.address.port())
+    }
+
+    /// Whether what comes to this address may come to it.
+    fn hears(&self, address: SocketAddr) -> bool {
+        let ip = self.address.ip();
+        let all = ip.is_unspecified() && (ip.is_ipv6() || address.is_ipv4());
+        all || ip.to_canonical() == address.ip().to_canonical()
+    }
+}
+
+async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Listener, Error> {
+    let own = Arc::clone(shared);
+    let found = blocking(move || {
+        find(&own, key, port)
+            .map_err(|source| io_error(format!("see who listens on port {port}"), source))
+    });
+    match found.await? {
+        Found::Own(listener) => Ok(listener),
+        Found::Nobody => {
+            Err(Error::Invalid(format!("no process of this pod listens on port {port}")))
+        }
+        Found::Shared => Err(Error::Invalid(format!(
+            "port {port} is shared with a process that is not of this pod; use another port"
+        ))),
+    }
+}
+
+/// Who listens on a port.
+enum Found {
+    Own(Listener),
+    Nobody,
+    /// The run, and somebody else in the same place (`SO_REUSEPORT`).
+    Shared,
+}
+
+fn find(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
+    let Some(supervisor) = shared.dir(key).holder()? else { return Ok(Found::Nobody) };
+    let root = supervisor.as_raw_nonzero().get();
+    let family = families(&BTreeSet::from([root])).remove(&root).unwrap_or_default();
+    let sockets: BTreeSet<u64> = family.pids.iter().flat_map(|pid| sockets_of(*pid)).collect();
+    let (own, others): (Vec<_>, Vec<_>) =
+        listeners(port)?.into_iter().partition(|one| sockets.contains(&one.inode));
+    let Some(listener) = own.first() else { return Ok(Found::Nobody) };
+    let shared = others.iter().any(|other| other.hears(listener.reached_at()));
+    Ok(if shared { Found::Shared } else { Found::Own(*listener) })
+}
+
+/// The sockets that a process has open, by inode. None of one that is gone.
+fn sockets_of(pid: i32) -> Vec<u64> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let inode = |link: fs::DirEntry| {
+        let link = fs::read_link(link.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    links.filter_map(inode).collect()
+}
+
+fn listeners(port: u16) -> io::Result<Vec<Listener>> {
+    let mut all = parse(&fs::read_to_string("/proc/net/tcp")?);
+    match fs::read_to_string("/proc/net/tcp6") {
+        Ok(table) => all.extend(parse(&table)),
+        // A machine without the newer protocol.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    all.retain(|one| one.address.port() == port);
+    Ok(all)
+}
+
+/// The sockets of a table of the kernel that listen.
+fn parse(table: &str) -> Vec<Listener> {
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
+        let (ip, port) = local.split_once(':')?;
+        let address = SocketAddr::new(address(ip)?, u16::from_str_radix(port, 16).ok()?);
+        (*state == LISTENS).then(|| Some(Listener { address, inode: inode.parse().ok()? }))?
+    };
+    table.lines().skip(1).filter_map(line).collect()
+}
+
+/// An address as the kernel prints it: words of 32 bits, each in the machine's own order.
+fn address(hex: &str) -> Option<IpAddr> {
+    let word = |at: usize| u32::from_str_radix(hex.get(at..at + 8)?, 16).ok().map(u32::to_ne_bytes);
+    match hex.len() {
+        8 => Some(Ipv4Addr::from(word(0)?).into()),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+            let bytes: [u8; 16] = words.concat().try_into().ok()?;
+            Some(Ipv6Addr::from(bytes).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(table: &str) -> Vec<String> {
+        parse(table).iter().map(|one| one.reached_at().to_string()).collect()
+    }
+
+    #[test]
+    fn the_tables_of_the_kernel_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0
+   1: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4712 1 0
+   2: 0100007F:1F90 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4713 1 0\n";
+        assert_eq!(
+            heard(table),
+            ["127.0.0.1:8080", "127.0.0.1:80"],
+            "who only talks is not listed"
+        );
+        let table = "head
+   0: 00000000000000000000000001000000:1F90 0:0 0A 0:0 00:0 0     0        0 1 1 0
+   1: 0000000000000000FFFF00000100007F:0050 0:0 0A 0:0 00:0 0     0        0 2 1 0\n";
+        assert_eq!(heard(table), ["[::1]:8080", "127.0.0.1:80"]);
+    }
+
+    #[test]
+    fn who_listens_to_all_addresses_hears_each() {
+        let one = |address: &str| Listener { address: address.parse().expect("one"), inode: 1 };
+        assert!(one("0.0.0.0:1").hears(one("127.0.0.1:1").address));
+        assert!(one("[::]:1").hears(one("127.0.0.1:1").address));
+        assert!(!one("0.0.0.0:1").hears(one("[::1]:1").address));
+        assert!(!one("10.0.0.1:1").hears(one("127.0.0.1:1").address));
+    }
+}

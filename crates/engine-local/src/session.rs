@@ -1,0 +1,320 @@
+//! The process that sees to one visitor of a run, below the run's supervisor and with all that a
+//! process of the run has. Owns: the command a visitor runs, with or without a terminal, and the end
+//! of all it started; or the way between a visitor and the main process.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use engine::environment::RUN_VARIABLE;
+use engine::{Input, TerminalSize};
+use rustix::event::PollFlags;
+use rustix::fs::inotify;
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_child_subreaper};
+use rustix::termios::isatty;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use crate::console::{resize, terminal};
+use crate::door::{NO_MORE_INPUT, OVER};
+use crate::frame::{self, Wish};
+use crate::process::{limit_mark, signal_descendants};
+use crate::record::{ExitFile, RunDir};
+use crate::supervise::{Fault, complain, refusal};
+use crate::sys;
+use crate::tree::{Brood, Flag, Signals};
+
+/// What a command left running has so long to end.
+const REST_GRACE_MS: u64 = 500;
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 32 << 10;
+/// What a terminal takes for the end of its input.
+const END_OF_INPUT: [u8; 1] = [4];
+
+/// Sees to the visitor that is connected to this process's standard input; who attaches types into
+/// its standard output. Returns when nothing of the visitor is left.
+///
+/// To be called first thing in a process of its own.
+#[must_use]
+pub fn session(run_dir: &Path) -> ExitCode {
+    match run(&RunDir::at(run_dir)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("failed to see to a visitor: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(dir: &RunDir) -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))?;
+    let mut orders = Orders::register()?;
+    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    match frame::read_wish(&mut line)? {
+        Wish::Exec { command, stdin, terminal, env } => {
+            let exit = match Guest::start(&command, stdin, terminal, env, &line)? {
+                Ok(guest) => guest.watch(&mut orders, &line),
+                Err(why) => ExitFile::CannotRun(why),
+            };
+            line.write_all(&frame::end(&exit)?)
+        }
+        Wish::Attach { terminal, from } => attach(dir, (terminal, from), &mut orders, &line),
+    }
+}
+
+/// What this process is told by signals.
+struct Orders {
+    all: Signals,
+    over: Flag,
+}
+
+impl Orders {
+    fn register() -> io::Result<Self> {
+        let all = Signals::new()?;
+        let over = all.flag(&[OVER.as_raw()])?;
+        // The run's processes are asked to end all together. This one ends after its own.
+        all.wake_by(&[SIGCHLD, SIGTERM, SIGINT, SIGHUP])?;
+        Ok(Self { all, over })
+    }
+}
+
+/// A command of a visitor.
+struct Guest {
+    brood: Brood,
+    main: Pid,
+    /// Those who carry what it prints to the visitor.
+    carriers: Vec<thread::JoinHandle<()>>,
+}
+
+impl Guest {
+    /// Or why it cannot be run.
+    fn start(
+        words: &[String],
+        stdin: bool,
+        size: Option<(u16, u16)>,
+        env: std::collections::BTreeMap<String, String>,
+        line: &UnixStream,
+    ) -> io::Result<Result<Self, String>> {
+        let Some((program, args)) = words.split_first() else {
+            return Ok(Err("say which command to run".to_owned()));
+        };
+        let mut command = Command::new(program);
+        command.args(args).envs(env);
+        let key = std::env::var(RUN_VARIABLE).unwrap_or_default();
+        sys::in_own_session(&mut command, limit_mark(&key), size.is_some());
+        let master = match size {
+            Some(size) => {
+                let (master, slave) = terminal(size)?;
+                command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+                Some(File::from(master))
+            }
+            None => {
+                command.stdin(if stdin { Stdio::piped() } else { Stdio::null() });
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                None
+            }
+        };
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                let folder = std::env::current_dir().unwrap_or_default();
+                return Ok(Err(match refusal(error, program, &folder) {
+                    Fault::OfRun(why) => why,
+                    Fault::OfMachine(error) => format!("`{program}` cannot be started: {error}"),
+                }));
+            }
+        };
+        // The other side of the terminal is the command's alone, so that it ends with it.
+        drop(command);
+        let carriers = connect(&mut child, master, line)?;
+        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let main = id.ok_or_else(|| io::Error::other("no process id"))?;
+        Ok(Ok(Self { brood: Brood::of(main), main, carriers }))
+    }
+
+    /// Returns how the command ended, when it is gone with all it started and all is printed.
+    fn watch(mut self, orders: &mut Orders, line: &UnixStream) -> ExitFile {
+        let mut hung_up = false;
+        while self.brood.reap(|_| {}) {
+            let left = orders.over.take() || is_gone(line);
+            if (left || self.brood.exit().is_some()) && !hung_up {
+                hung_up = true;
+                signal_descendants(self.main, Signal::HUP);
+                self.brood.ask(REST_GRACE_MS);
+            }
+            let pause = self.brood.force_when_due();
+            // Once it is known that the visitor has gone it must not wake this any more.
+            let visitor = (!hung_up).then(|| (line.as_fd(), PollFlags::empty()));
+            if let Err(error) = orders.all.wait(pause, [visitor]) {
+                complain(&format!("failed to wait for signals: {error}"));
+                thread::sleep(std::time::Duration::from_millis(100));
+            }
+        }
+        for carrier in self.carriers {
+            // One that panicked has said so.
+            let _ended = carrier.join();
+        }
+        self.brood.into_exit()
+    }
+}
+
+fn is_gone(line: &UnixStream) -> bool {
+    use rustix::event::{PollFd, Timespec, poll};
+    let mut fds = [PollFd::new(line, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
+}
+
+/// Carries what is typed to a command, and what it prints to the visitor.
+fn connect(
+    child: &mut Child,
+    master: Option<File>,
+    line: &UnixStream,
+) -> io::Result<Vec<thread::JoinHandle<()>>> {
+    let to = Arc::new(Mutex::new(line.try_clone()?));
+    let typed = match (&master, child.stdin.take()) {
+        (Some(master), _) => Some(Typed::Terminal(master.try_clone()?)),
+        (None, Some(pipe)) => Some(Typed::Pipe(OwnedFd::from(pipe).into())),
+        (None, None) => None,
+    };
+    let from = line.try_clone()?;
+    // It ends with the visitor, or with this process.
+    thread::spawn(move || take_input(from, typed, end_input));
+    let mut carriers = Vec::new();
+    let mut carry = |from: OwnedFd, errors| {
+        let to = Arc::clone(&to);
+        carriers.push(thread::spawn(move || carry(from.into(), errors, &to)));
+    };
+    if let Some(master) = master {
+        carry(master.into(), false);
+    }
+    if let Some(output) = child.stdout.take() {
+        carry(output.into(), false);
+    }
+    if let Some(errors) = child.stderr.take() {
+        carry(errors.into(), true);
+    }
+    Ok(carriers)
+}
+
+/// What a visitor types into.
+enum Typed {
+    Terminal(File),
+    Pipe(File),
+}
+
+impl Typed {
+    fn file(&mut self) -> &mut File {
+        match self {
+            Self::Terminal(file) | Self::Pipe(file) => file,
+        }
+    }
+}
+
+/// Tells a command that there is no more input.
+fn end_input(typed: &mut Option<Typed>) {
+    match typed {
+        // It may have ended.
+        Some(Typed::Terminal(terminal)) => drop(terminal.write_all(&END_OF_INPUT)),
+        _ => *typed = None,
+    }
+}
+
+/// Hands on what is typed, until the visitor goes.
+fn take_input(mut from: UnixStream, mut to: Option<Typed>, at_end: fn(&mut Option<Typed>)) {
+    while let Ok(input) = frame::read_input(&mut from) {
+        match (input, &mut to) {
+            (Input::Bytes(bytes), Some(typed)) => {
+                if typed.file().write_all(&bytes).is_err() {
+                    // Who does not read any more is told nothing, and the visitor goes on.
+                    to = None;
+                }
+            }
+            (Input::Resize(TerminalSize { rows, columns }), Some(Typed::Terminal(terminal))) => {
+                if let Err(error) = resize(terminal, (rows, columns)) {
+                    complain(&format!("failed to resize a terminal: {error}"));
+                }
+            }
+            (Input::Eof, typed) => at_end(typed),
+            (Input::Bytes(_) | Input::Resize(_), _) => {}
+        }
+    }
+}
+
+fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
+    let mut piece = [0; PIECE_BYTES];
+    loop {
+        match from.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // EIO is how a terminal says that nobody is at its other side any more.
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let frames = frame::output(errors, &piece[..count]);
+                let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                // Read on for a visitor that has gone, so that the command can end.
+                let _gone = to.write_all(&frames);
+            }
+        }
+    }
+}
+
+/// Shows what the main process prints, and hands on what is typed. What it prints last the server finds
+/// in the log.
+fn attach(
+    dir: &RunDir,
+    (size, past): (Option<(u16, u16)>, u64),
+    orders: &mut Orders,
+    line: &UnixStream,
+) -> io::Result<()> {
+    let mut log = File::open(dir.log_path())?;
+    log.seek(SeekFrom::Start(past))?;
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+    inotify::add_watch(&watch, dir.log_path(), inotify::WatchFlags::MODIFY)?;
+    let mut changes = File::from(watch);
+    let console = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let is_terminal = isatty(&console);
+    if let (true, Some(size)) = (is_terminal, size) {
+        resize(&console, size)?;
+    }
+    let typed = if is_terminal { Typed::Terminal(console) } else { Typed::Pipe(console) };
+    let from = line.try_clone()?;
+    thread::spawn(move || take_input(from, Some(typed), let_go));
+    let (mut to, mut piece) = (line.try_clone()?, vec![0; PIECE_BYTES]);
+    while !orders.over.take() {
+        loop {
+            let count = log.read(&mut piece)?;
+            if count == 0 {
+                break;
+            }
+            if to.write_all(&frame::output(false, &piece[..count])).is_err() {
+                return Ok(());
+            }
+        }
+        let others =
+            [Some((changes.as_fd(), PollFlags::IN)), Some((line.as_fd(), PollFlags::empty()))];
+        let [_, visitor] = orders.all.wait(None, others)?;
+        if !visitor.is_empty() {
+            return Ok(());
+        }
+        // Only that there are changes matters; the log says which.
+        let _none = changes.read(&mut piece);
+    }
+    Ok(())
+}
+
+/// Somebody who attached types no more. At a terminal others may be; the input of a pipe ends.
+fn let_go(typed: &mut Option<Typed>) {
+    let (Some(Typed::Pipe(_)), Some(supervisor)) = (&typed, getppid()) else { return };
+    *typed = None;
+    // Standard output is the same pipe, and must not keep it open.
+    let ended = File::options().write(true).open("/dev/null").and_then(|null| {
+        rustix::stdio::dup2_stdout(null)?;
+        Ok(kill_process(supervisor, NO_MORE_INPUT)?)
+    });
+    if let Err(error) = ended {
+        complain(&format!("failed to end the input: {error}"));
+    }
+}

@@ -1,0 +1,194 @@
+//! Coming to a run, from the server's side. Owns: knocking at the supervisor's door, and carrying
+//! what is typed and printed between the caller and the session that was opened there.
+
+use std::io::{self, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Error, ExecSpec, Input, Output, RunKey, Session, TerminalSize};
+use tokio::fs::File;
+use tokio::io::{
+    AsyncRead, AsyncReadExt as _, AsyncSeekExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use crate::door;
+use crate::engine_impl::blocking;
+use crate::frame::{self, Wish};
+use crate::open::io_error;
+use crate::record::{ProcessSpec, Runtime, StateFile};
+use crate::watch::Shared;
+
+/// Pieces that a slow caller or command may be behind, each way.
+const PIECES_AHEAD: usize = 8;
+/// Bytes of the log that are read at a time.
+const REST_BYTES: usize = 64 << 10;
+/// How often it is looked whether a run has ended whose session is over, and for how long: what a run
+/// leaves behind is given less time to end.
+const END_LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(15));
+
+/// Runs a command in a run.
+pub(crate) async fn exec(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    what: ExecSpec,
+) -> Result<Session, Error> {
+    let ExecSpec { command, stdin, terminal, env } = what;
+    if command.is_empty() {
+        return Err(Error::Invalid("say which command to run".to_owned()));
+    }
+    let wish = Wish::Exec { command, stdin, terminal: terminal.map(pair), env };
+    open(shared, key, &wish).await
+}
+
+/// Comes to the main process of a run.
+pub(crate) async fn attach(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    stdin: bool,
+    terminal: Option<TerminalSize>,
+) -> Result<Session, Error> {
+    running(shared, key)?;
+    let dir = shared.dir(key);
+    let spec = blocking(move || {
+        dir.read_spec().map_err(|source| io_error(format!("read what run {key} is"), source))
+    })
+    .await?;
+    let Runtime::Process(ProcessSpec { stdin: has_input, tty, .. }) = spec.runtime;
+    if stdin && !(has_input || tty) {
+        return Err(Error::Invalid(
+            "it was started without an input; attach without one, or submit it with --stdin".into(),
+        ));
+    }
+    if terminal.is_some() && !tty {
+        return Err(Error::Invalid(
+            "it was started without a terminal; attach without one, or submit it with --stdin --tty"
+                .into(),
+        ));
+    }
+    let from = match tokio::fs::metadata(shared.dir(key).log_path()).await {
+        Ok(log) => log.len(),
+        Err(source) => return Err(io_error(format!("look at the output of run {key}"), source)),
+    };
+    open(shared, key, &Wish::Attach { terminal: terminal.map(pair), from }).await
+}
+
+fn pair(size: TerminalSize) -> (u16, u16) {
+    (size.rows, size.columns)
+}
+
+/// Refuses what does not run.
+pub(crate) fn running(shared: &Shared, key: RunKey) -> Result<(), Error> {
+    match shared.state(key) {
+        Some(StateFile::Running { .. }) => Ok(()),
+        Some(StateFile::Starting | StateFile::Exited { .. }) => Err(Error::NotRunning(key)),
+        None => Err(Error::NoSuchRun(key)),
+    }
+}
+
+async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session, Error> {
+    running(shared, key)?;
+    let failed = |source| io_error(format!("come to run {key}"), source);
+    let said = frame::wish(wish).map_err(|error| Error::Invalid(error.to_string()))?;
+    let mut stream = knock(shared, key).await?;
+    stream.write_all(&said).await.map_err(failed)?;
+    let (reader, writer) = stream.into_split();
+    let (input, typed) = mpsc::channel(PIECES_AHEAD);
+    let (shown, output) = mpsc::channel(PIECES_AHEAD);
+    let past = match wish {
+        Wish::Attach { from, .. } => Some(*from),
+        Wish::Exec { .. } => None,
+    };
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        tokio::select! {
+            // Nobody looks any more: the connection is dropped, and with it what was started.
+            () = shown.closed() => {}
+            count = show(BufReader::new(reader), &shown) => {
+                if let Some(past) = past {
+                    finish(&own, key, past + count, &shown).await;
+                }
+            }
+            () = hand_on(typed, writer) => {}
+        }
+    });
+    Ok(Session { input, output })
+}
+
+async fn knock(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
+    let dir = shared.dir(key);
+    let connect = async {
+        let (_folder, path) = door::socket(&dir)?;
+        UnixStream::connect(path).await
+    };
+    connect.await.map_err(|error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Error::Invalid(
+            "it was started by a version that lets nobody in; it can be entered after its next start"
+                .to_owned(),
+        ),
+        // Its supervisor is gone, or shows everybody out.
+        io::ErrorKind::ConnectionRefused => Error::NotRunning(key),
+        _ => io_error(format!("come to run {key}"), error),
+    })
+}
+
+/// Hands out what is printed, to the end. Returns how many bytes it was.
+async fn show(mut from: impl AsyncRead + Unpin, to: &mpsc::Sender<Output>) -> u64 {
+    let mut count = 0;
+    // A connection that breaks off is one that has ended without a word.
+    while let Ok(next) = frame::next_output(&mut from).await {
+        let last = matches!(next, Output::End(_));
+        if let Output::Stdout(bytes) | Output::Stderr(bytes) = &next {
+            count += bytes.len() as u64;
+        }
+        if to.send(next).await.is_err() || last {
+            break;
+        }
+    }
+    count
+}
+
+/// Shows whoever was attached the rest of what a run has printed, and how it ended.
+async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Output>) {
+    let Some(exit) = end_of(shared, key).await else { return };
+    let rest = async {
+        let mut log = File::open(shared.dir(key).log_path()).await?;
+        log.seek(SeekFrom::Start(past)).await?;
+        loop {
+            let mut piece = Vec::with_capacity(REST_BYTES);
+            if log.read_buf(&mut piece).await? == 0 || to.send(Output::Stdout(piece)).await.is_err()
+            {
+                return io::Result::Ok(());
+            }
+        }
+    };
+    if let Err(error) = rest.await {
+        tracing::warn!("cannot show the end of the output of run {key}: {error}");
+    }
+    let _gone = to.send(Output::End(exit)).await;
+}
+
+/// Hands on what is typed; never returns, because a command may go on without an input.
+async fn hand_on(mut typed: mpsc::Receiver<Input>, mut to: impl AsyncWrite + Unpin) {
+    while let Some(input) = typed.recv().await {
+        if to.write_all(&frame::input(&input)).await.is_err() {
+            break;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// How the run ended; none if it goes on.
+async fn end_of(shared: &Shared, key: RunKey) -> Option<engine::Exit> {
+    let look = async {
+        loop {
+            match shared.state(key) {
+                Some(StateFile::Exited { exit, .. }) => return Some(exit.into()),
+                Some(_) => tokio::time::sleep(END_LOOK.0).await,
+                None => return None,
+            }
+        }
+    };
+    tokio::time::timeout(END_LOOK.1, look).await.ok().flatten()
+}
