@@ -12,7 +12,7 @@ use crate::Error;
 /// Holds the state directory until it is dropped, or the process ends in whatever way.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -57,6 +57,16 @@ impl Lock {
         if let Err(error) = written {
             tracing::warn!(path = %path.display(), %error, "process id not written to the lock file");
         }
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+/// Closing the file is not enough: a process that is being started has it open, too, until its
+/// program is loaded.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "the state directory could not be unlocked");
+        }
     }
 }
