@@ -43,6 +43,14 @@ fn running(sandbox: &Sandbox, submit: &str, name: &str) {
     );
 }
 
+/// Sends a signal to the command that begins so, and to none above it.
+fn end(sandbox: &Sandbox, command: &str, signal: Signal) {
+    let all = sandbox.processes();
+    let it = all.into_iter().find(|one| one.command.starts_with(command));
+    let pid = it.and_then(|one| i32::try_from(one.pid).ok()).and_then(Pid::from_raw);
+    kill_process(pid.expect("it is there"), signal).expect("ours");
+}
+
 /// A terminal with a program at it.
 struct Terminal {
     master: File,
@@ -121,8 +129,9 @@ fn a_shell_in_a_pod_is_as_one_here() {
     person.sees("31 97\r\n");
     resize(&OwnedFd::from(person.master.try_clone().expect("a handle")), (40, 120));
     person.types("until stty size | grep '^40 120'; do sleep 0.05; done\n");
-    person.sees("\n40 120\r\n");
-    person.types("sleep 600\n");
+    person.sees("40 120\r\n");
+    person.types("sh -c 'echo $((1+1))-asleep; exec sleep 600'\n");
+    person.sees("2-asleep");
     person.types("\x03");
     person.types("echo back $?\n");
     person.sees("back 130");
@@ -142,9 +151,7 @@ fn a_terminal_is_put_back_however_it_ends() {
     let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
     person.types("echo here-$((1+1))\n");
     person.sees("here-2");
-    let at_it = sandbox.processes().into_iter().find(|one| one.command == "runai bash build1");
-    let pid = at_it.and_then(|one| i32::try_from(one.pid).ok()).and_then(Pid::from_raw);
-    kill_process(pid.expect("it is there"), Signal::TERM).expect("ours");
+    end(&sandbox, "runai bash build1", Signal::TERM);
     person.sees("code 143");
     assert!(person.is_as_before());
     let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
@@ -250,8 +257,7 @@ fn a_port_carries_a_gigabyte_and_outlives_the_server() {
         program.display()
     );
     running(&sandbox, &submit, "flood");
-    let mut forward =
-        sandbox.begin(&format!("exec runai port-forward flood --port {here}:{there}"));
+    let forward = sandbox.begin(&format!("exec runai port-forward flood --port {here}:{there}"));
     assert!(wait_until(PATIENCE, || arrived(here) == FLOOD_BYTES));
     sandbox.kill_server();
     assert_eq!(arrived(here), 0, "nobody answers");
@@ -261,7 +267,7 @@ fn a_port_carries_a_gigabyte_and_outlives_the_server() {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, here));
         stream.is_ok_and(|mut stream| stream.read(&mut first).is_ok_and(|count| count == 1))
     }));
-    forward.kill().expect("it still listens");
+    end(&sandbox, "runai port-forward", Signal::INT);
     let text = finish(forward).text;
     assert!(text.starts_with(&format!("Forwarding from 127.0.0.1:{here} -> {there}\n")), "{text}");
 }
