@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use api_types::{HostPathSpec, WorkloadSpec as Wire};
+use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
 
 use crate::State;
 use crate::assets::Stored;
 use crate::convert::Asker;
-use crate::edge::Fault;
+use crate::edge::{Caller, Fault};
 use crate::objects::Family as _;
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
@@ -65,6 +65,7 @@ pub(crate) fn settle(
                     let asked = std::mem::replace(path, real);
                     may_see(state, asker, &uses, mount, &asked)?;
                 }
+                MountSource::Nfs { .. } => may_have_export(state, asker, &uses, mount)?,
                 _ => {}
             }
         }
@@ -118,6 +119,59 @@ fn may_see(
         asked.display(),
         asked.display(),
     )))
+}
+
+/// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
+/// whoever uses it may be anybody.
+fn may_have_export(
+    state: &State,
+    asker: &Asker,
+    uses: &[String],
+    mount: &Mount,
+) -> Result<(), Fault> {
+    let before =
+        asker.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only);
+    let given = |key: &String| exports(state, key, mount);
+    let allowed = asker.administrator || before || state.control.node_access().privileged;
+    if allowed || uses.iter().any(given) {
+        return Ok(());
+    }
+    Err(Fault::forbidden(
+        "spec.storage.nfs: an export is mounted with the rights of the machine; name a data source that \
+         an administrator made of it, or have the server started with --allow-privileged",
+    ))
+}
+
+/// Whether an asset is a data source that an administrator made of this export.
+fn exports(state: &State, key: &str, mount: &Mount) -> bool {
+    let (Some((kind, id)), MountSource::Nfs { server, path }) = (key.split_once('/'), &mount.from)
+    else {
+        return false;
+    };
+    if kind != Stored::<NfsAssetSpec>::KIND {
+        return false;
+    }
+    let Ok(item) = state.one::<Stored<NfsAssetSpec>>(id) else { return false };
+    let spec = &item.body.spec;
+    item.body.by_administrator
+        && spec.server.as_ref() == Some(server)
+        && spec.path.as_ref() == Some(path)
+        && (mount.read_only || spec.read_only == Some(false))
+}
+
+/// Refuses who comes to a workload that has rights over the machine which it could not have asked for.
+pub(crate) fn may_enter(state: &State, caller: &Caller, spec: &WorkloadSpec) -> Result<(), Fault> {
+    let own = spec.submitted_by == caller.subject;
+    if own || caller.administers() || state.control.node_access().privileged {
+        return Ok(());
+    }
+    let strong = spec.sets().any(|set| unprivileged(&set.pod.container.security).is_err());
+    if strong {
+        let why = "the workload has rights over the machine; only an administrator and who submitted \
+                   it come to its pods";
+        return Err(Fault::forbidden(why));
+    }
+    Ok(())
 }
 
 /// Whether an asset is a data source that an administrator made of this folder.

@@ -98,6 +98,9 @@ pub(crate) fn furnish(body: &mut ContainerCreateBody, spec: &RunSpec, owner: &st
         host.shm_size = host.memory.or(facts.memory_bytes.map(signed));
     }
     host.cap_add = list(security.capabilities.iter().cloned());
+    // With it a run could take the address of another in its network.
+    let keeps_raw = security.privileged || security.capabilities.iter().any(|one| one == "NET_RAW");
+    host.cap_drop = (!keeps_raw).then(|| vec!["NET_RAW".to_owned()]);
     host.privileged = security.privileged.then_some(true);
     host.readonly_rootfs = security.read_only_root.then_some(true);
     host.ipc_mode = security.host_ipc.then(|| "host".to_owned());
@@ -169,7 +172,12 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
         },
         MountSource::Volume { name, ephemeral } => {
             let pod = ephemeral.then_some(spec.key.pod);
-            of_volume(Some(volume(owner, name)), plain(pod))
+            // What ends with the pod is this pod's and nobody else's.
+            let name = match pod {
+                Some(pod) => format!("{}-{name}", crate::container::volume(pod)),
+                None => volume(owner, name),
+            };
+            of_volume(Some(name), plain(pod))
         }
         MountSource::Nfs { server, path } => {
             let access = if mount.read_only { "ro" } else { "rw" };

@@ -29,10 +29,6 @@ pub(crate) fn read(
     range: LogRange,
 ) -> Result<mpsc::Receiver<Chunk>, Error> {
     shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
-    if range.from_byte.is_some() {
-        // The daemon counts lines and times.
-        return Err(Error::Unsupported("docker"));
-    }
     let (chunks, receiver) = mpsc::channel(CHUNKS_AHEAD);
     let own = Arc::clone(shared);
     shared.spawn(async move {
@@ -49,10 +45,12 @@ pub(crate) fn read(
 struct Mark {
     /// Time of the last line, as the daemon writes it.
     last: Option<jiff::Timestamp>,
+    /// Bytes that are still to be left out. The daemon counts lines, whose order does not change.
+    skip: u64,
 }
 
 async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
-    let mut mark = Mark::default();
+    let mut mark = Mark { last: None, skip: range.from_byte.unwrap_or(0) };
     loop {
         // Asked before reading: what is written until then is read, and then nothing follows.
         let ended = shared.books.state(key).is_none_or(|state| has_ended(&state));
@@ -83,7 +81,8 @@ async fn copy(
         .stderr(true)
         .timestamps(true)
         .follow(range.follow);
-    options = match (mark.last, range.tail_lines) {
+    let tail_lines = range.tail_lines.filter(|_| range.from_byte.is_none());
+    options = match (mark.last, tail_lines) {
         // To the second; what has been read of it is left out below.
         (Some(last), _) => options.since(i32::try_from(last.as_second()).unwrap_or(i32::MAX)),
         (None, Some(lines)) => options.tail(&lines.to_string()),
@@ -104,6 +103,9 @@ async fn copy(
             continue;
         }
         mark.last = mark.last.max(at);
+        let left_out = usize::try_from(mark.skip).unwrap_or(usize::MAX).min(text.len());
+        mark.skip -= left_out as u64;
+        let text = &text[left_out..];
         if !text.is_empty() && chunks.send(Ok(text.to_vec())).await.is_err() {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error as Fault;
 use bollard::exec::{StartExecOptions, StartExecResults};
@@ -85,23 +86,46 @@ pub(crate) async fn exec(
     }
     shared.spawn(async move {
         let last = ours.carry(output, stdin.then_some(input), resize).await;
-        let found = docker.inspect_exec(&id).await.unwrap_or_default();
-        if ours.to.is_closed() && found.running == Some(true) {
-            // Whoever was at it has gone: what it started goes as well.
-            if let Some(pid) = found.pid.and_then(|pid| i32::try_from(pid).ok()) {
-                end_tree(pid);
+        let code = match code_of(&docker, &id, &ours.to).await {
+            Ok(code) => code,
+            Err(error) => {
+                tracing::warn!(%error, "how a command in run {key} ended is not known");
+                return;
             }
-            return;
-        }
+        };
         let told = last.trim_end();
-        let end = match told.starts_with(NO_PROGRAM) {
-            true => Exit::CannotRun(told.to_owned()),
-            false => crate::look::exit(found.exit_code.unwrap_or_default()),
+        let end = match (told.starts_with(NO_PROGRAM), code) {
+            (true, _) => Exit::CannotRun(told.to_owned()),
+            (false, Some(code)) => crate::look::exit(code),
+            // An end that nobody knows is none: the session is broken off.
+            (false, None) => return,
         };
         // Nobody may be there any more.
         let _gone = ours.to.send(Output::End(end)).await;
     });
     Ok(session)
+}
+
+/// The exit code of a command that shows nothing more; none if nobody knows it. Where nobody is at it
+/// any more, what was started goes as well.
+async fn code_of(
+    docker: &Docker,
+    id: &str,
+    to: &mpsc::Sender<Output>,
+) -> Result<Option<i64>, Fault> {
+    loop {
+        let found = docker.inspect_exec(id).await?;
+        if found.running != Some(true) {
+            return Ok(found.exit_code);
+        }
+        if to.is_closed() {
+            if let Some(pid) = found.pid.and_then(|pid| i32::try_from(pid).ok()) {
+                end_tree(pid);
+            }
+            return Ok(None);
+        }
+        tokio::time::sleep(END_LOOK).await;
+    }
 }
 
 /// Shows what the main process prints, and hands on what is typed.
@@ -209,28 +233,30 @@ impl Ours {
     where
         F: Future<Output = Result<(), Fault>>,
     {
+        let Self { from, to } = self;
         let mut last = Vec::new();
-        let mut listens = true;
-        loop {
-            tokio::select! {
-                piece = printed.next() => {
-                    let Some(Ok(piece)) = piece else { break };
-                    let piece = match piece {
-                        LogOutput::StdErr { message } => Output::Stderr(message.to_vec()),
-                        LogOutput::StdIn { .. } => continue,
-                        LogOutput::StdOut { message } | LogOutput::Console { message } => {
-                            Output::Stdout(message.to_vec())
-                        }
-                    };
-                    if let Output::Stdout(bytes) | Output::Stderr(bytes) = &piece {
-                        last.clone_from(bytes);
+        let shows = async {
+            while let Some(Ok(piece)) = printed.next().await {
+                let piece = match piece {
+                    LogOutput::StdErr { message } => Output::Stderr(message.to_vec()),
+                    LogOutput::StdIn { .. } => continue,
+                    LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                        Output::Stdout(message.to_vec())
                     }
-                    if self.to.send(piece).await.is_err() {
-                        break;
-                    }
+                };
+                if let Output::Stdout(bytes) | Output::Stderr(bytes) = &piece {
+                    last.clone_from(bytes);
                 }
-                input = self.from.recv(), if listens => match input {
-                    Some(Input::Bytes(bytes)) => {
+                if to.send(piece).await.is_err() {
+                    break;
+                }
+            }
+        };
+        // Beside it: who is not read from may not be able to read.
+        let types = async {
+            while let Some(input) = from.recv().await {
+                match input {
+                    Input::Bytes(bytes) => {
                         if let Some(to) = &mut typed
                             && (to.write_all(&bytes).await.is_err() || to.flush().await.is_err())
                         {
@@ -238,19 +264,26 @@ impl Ours {
                             typed = None;
                         }
                     }
-                    Some(Input::Resize(size)) => drop(resize(size).await),
-                    Some(Input::Eof) | None => {
-                        listens = input.is_some();
-                        if let Some(mut to) = typed.take() {
-                            // It may have ended.
-                            let _ended = to.shutdown().await;
-                        }
-                    }
-                },
-                () = self.to.closed() => break,
+                    Input::Resize(size) => drop(resize(size).await),
+                    Input::Eof => end_input(typed.take()).await,
+                }
             }
+            end_input(typed.take()).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = shows => {}
+            () = types => {}
+            () = to.closed() => {}
         }
         String::from_utf8_lossy(&last).into_owned()
+    }
+}
+
+async fn end_input(typed: Option<Typed>) {
+    if let Some(mut to) = typed {
+        // It may have ended.
+        let _ended = to.shutdown().await;
     }
 }
 

@@ -69,10 +69,11 @@ impl Engine for DockerEngine {
         let doing = || format!("delete the files of pod {pod}");
         let found = self.shared.daemon.docker.list_volumes(Some(options)).await;
         let found = found.map_err(|fault| failed(doing(), fault))?;
+        let mut first = Ok(());
         for volume in found.volumes.unwrap_or_default() {
-            remove_volume(&self.shared, &volume.name, doing()).await?;
+            first = first.and(remove_volume(&self.shared, &volume.name, doing()).await);
         }
-        Ok(())
+        first
     }
 
     async fn remove_volume(&self, name: &str) -> Result<(), Error> {
@@ -82,6 +83,11 @@ impl Engine for DockerEngine {
 
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
         self.take_observations()
+    }
+
+    async fn bytes_before(&self, _key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {
+        // How long the lines before the last ones are the daemon does not tell.
+        Ok(range.from_byte.or(range.tail_lines.is_none().then_some(0)))
     }
 
     async fn logs(

@@ -233,6 +233,20 @@ fn command(words: &[&str]) -> ExecSpec {
 }
 
 #[tokio::test]
+async fn a_volume_that_ends_with_its_pod_is_no_other_pods() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    for _ in 0..2 {
+        let mut spec = bench.script("cat /v/at 2> /dev/null; echo secret > /v/at; echo end");
+        let from = MountSource::Volume { name: "own-0".to_owned(), ephemeral: true };
+        spec.container.mounts = vec![Mount { to: "/v".into(), from, read_only: false }];
+        let key = watched.start(spec).await;
+        assert_eq!(watched.output(key).await, "end\n");
+        watched.end(key).await;
+    }
+}
+
+#[tokio::test]
 async fn commands_run_inside_and_their_input_and_end_come_through() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
@@ -247,6 +261,18 @@ async fn commands_run_inside_and_their_input_and_end_come_through() {
     let (text, exit) = said(&mut session).await;
     assert!(text.contains("typed\n") && text.contains("job0\n"), "{text}");
     assert_eq!(exit, Exit::Code(7));
+    // More than fits anywhere on its way: who types and who shows do not wait for each other.
+    let cat = ExecSpec { stdin: true, ..command(&["cat"]) };
+    let mut session = watched.engine.exec(key, cat).await.expect("a session");
+    let input = session.input.clone();
+    tokio::spawn(async move {
+        for _ in 0..128 {
+            input.send(Input::Bytes(vec![b'x'; 64 << 10])).await.expect("taken");
+        }
+        input.send(Input::Eof).await.expect("taken");
+    });
+    let (text, exit) = said(&mut session).await;
+    assert_eq!((text.len(), exit), (128 * (64 << 10), Exit::Code(0)));
     let mut session = watched.engine.exec(key, command(&["no-such-program"])).await.expect("asked");
     assert!(
         matches!(said(&mut session).await.1, Exit::CannotRun(why) if why.contains("no-such-p"))

@@ -17,6 +17,7 @@ use super::Shared;
 use super::workloads::find;
 use crate::access::Where;
 use crate::edge::{Caller, Fault, Switched, parameters};
+use crate::mounts::may_enter;
 use crate::openapi::{Description, Input, Route, get};
 use crate::serve::Place;
 use crate::visits::{self, Visit, Why};
@@ -88,6 +89,7 @@ struct Visitor {
 impl Visitor {
     fn new(server: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
         let workload = find(&server.control.view(), id)?;
+        may_enter(&server, &caller, &workload.spec)?;
         let visit = server.visits.begin(&caller.subject)?;
         Ok(Self { server, caller, workload, visit, upgrade })
     }

@@ -144,6 +144,9 @@ async fn rights_over_the_machine_are_the_administrators_to_give() {
         assert!(status == 403 && why.contains("--allow-privileged"), "{security}: {why}");
         submit(&server, name, &spec).await;
     }
+    let export = json!({"nfs": [{"server": "nas", "path": "/home", "mountPath": "/h"}]});
+    let (status, why) = asks(&server, &ann, "n", json!({"image": "i", "storage": export})).await;
+    assert!(status == 403 && why.contains("spec.storage.nfs"), "{why}");
 }
 
 #[tokio::test]
