@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
+use crate::optional::optional;
 use crate::{
     AllocatedResources, Condition1, Pod1, RequestResources, RequestedPods, Time, WorkloadExtras,
     WorkloadSpec,
@@ -17,14 +18,7 @@ macro_rules! optional_values {
     ($(#[$meta:meta])* pub struct $name:ident {
         $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
     }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $name {
-            $( $(#[$doc])*
-               #[serde(default, skip_serializing_if = "Option::is_none")]
-               pub $field: Option<$kind>, )*
-        }
+        optional! { $(#[$meta])* pub struct $name { $( $(#[$doc])* pub $field: $kind, )* } }
 
         impl $name {
             /// These values, and where there is none that of `below`.

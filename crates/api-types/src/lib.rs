@@ -15,6 +15,7 @@ mod inference;
 mod kept;
 mod manifest;
 mod metric;
+mod optional;
 mod own;
 mod place;
 mod pod;

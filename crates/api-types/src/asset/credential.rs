@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{AssetUpdateMeta, optional};
+use super::AssetUpdateMeta;
+use crate::optional::optional;
 
 /// A secret value. It is shown to nobody, also not while something is searched for a fault.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::optional;
+use crate::optional::optional;
 
 optional! {
     /// A folder of an NFS server.

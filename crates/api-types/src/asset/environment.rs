@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::optional;
+use crate::optional::optional;
 
 optional! {
     /// What runs, and how. All fields are kept; a workload that would need one this server does not

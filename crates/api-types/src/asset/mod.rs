@@ -10,6 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::kept::kept;
+use crate::optional::optional;
 use crate::{Later, ScopeType};
 
 pub use credential::{
@@ -24,25 +25,6 @@ pub use environment::{
     Connection, EnvironmentAssetSpec, EnvironmentVariableCredential, EnvironmentVariableOfAsset,
     ExternalToolInfo, InternalToolInfo,
 };
-
-/// Declares a struct all of whose fields may be left out.
-macro_rules! optional {
-    (
-        $(#[$meta:meta])* pub struct $name:ident {
-            $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
-        }
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $name {
-            $( $(#[$doc])*
-               #[serde(default, skip_serializing_if = "Option::is_none")]
-               pub $field: Option<$kind>, )*
-        }
-    };
-}
-use optional;
 
 /// What an asset is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::inherit::inherit;
 use super::{Later, asks_for_something};
+use crate::optional::optional;
 
 /// Declares an item of a list of which all is optional.
 macro_rules! item {
@@ -14,16 +15,12 @@ macro_rules! item {
             $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
         }
     ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $name {
-            $( $(#[$doc])*
-               #[serde(default, skip_serializing_if = "Option::is_none")]
-               pub $field: Option<$kind>, )*
-            /// Takes an inherited one away.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub exclude: Option<bool>,
+        optional! {
+            $(#[$meta])* pub struct $name {
+                $( $(#[$doc])* pub $field: $kind, )*
+                /// Takes an inherited one away.
+                pub exclude: bool,
+            }
         }
     };
 }
