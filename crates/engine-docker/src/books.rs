@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Observation, RunKey, RunState};
-use tokio::sync::{Mutex as Gate, mpsc};
+use engine::{Observation, RunKey, RunState, Turns};
+use tokio::sync::mpsc;
 
 /// The books.
 #[derive(Debug)]
 pub(crate) struct Books {
     events: mpsc::UnboundedSender<Observation>,
     runs: Mutex<BTreeMap<RunKey, Known>>,
-    gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
+    /// The verbs of one run take turns.
+    pub(crate) turns: Turns,
 }
 
 /// A run that is known.
@@ -44,19 +45,7 @@ pub(crate) const fn has_ended(state: &RunState) -> bool {
 
 impl Books {
     pub(crate) fn new(events: mpsc::UnboundedSender<Observation>) -> Self {
-        Self { events, runs: Mutex::default(), gates: Mutex::default() }
-    }
-
-    /// The verbs of one run take turns, so that a stop cannot overtake its start.
-    pub(crate) fn gate(&self, key: RunKey) -> Arc<Gate<()>> {
-        let mut gates = open(&self.gates);
-        gates.retain(|_, gate| gate.strong_count() > 0);
-        if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {
-            return gate;
-        }
-        let gate = Arc::new(Gate::new(()));
-        gates.insert(key, Arc::downgrade(&gate));
-        gate
+        Self { events, runs: Mutex::default(), turns: Turns::default() }
     }
 
     pub(crate) fn get(&self, key: RunKey) -> Option<Known> {

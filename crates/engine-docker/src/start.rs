@@ -72,7 +72,7 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
     if let Err(why) = image::pull(docker, &spec.image, spec.registry.as_ref(), tell).await {
         return ended(Exit::CannotRun(why));
     }
-    let _turn = shared.books.gate(key).lock_owned().await;
+    let _turn = shared.books.turns.take(key).await;
     // From here on a stop comes after it.
     if shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).is_none() {
         return;

@@ -48,17 +48,17 @@ impl Engine for DockerEngine {
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {
-        let _turn = self.shared.books.gate(spec.key).lock_owned().await;
+        let _turn = self.shared.books.turns.take(spec.key).await;
         start::start(&self.shared, spec).await
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
-        let _turn = self.shared.books.gate(key).lock_owned().await;
+        let _turn = self.shared.books.turns.take(key).await;
         stop(&self.shared, key, grace_ms).await
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), Error> {
-        let _turn = self.shared.books.gate(key).lock_owned().await;
+        let _turn = self.shared.books.turns.take(key).await;
         remove(&self.shared, key).await
     }
 

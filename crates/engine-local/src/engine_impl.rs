@@ -126,7 +126,7 @@ impl LocalEngine {
         key: RunKey,
         verb: impl FnOnce(&Arc<Shared>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
-        let turn = self.shared.gate(key).lock_owned().await;
+        let turn = self.shared.turns.take(key).await;
         let shared = Arc::clone(&self.shared);
         blocking(move || {
             let _turn = turn;

@@ -95,27 +95,9 @@ pub(crate) mod tests {
     pub(crate) fn spec() -> RunSpec {
         RunSpec {
             key: RunKey { pod: Uuid::from_u128(7), generation: 2 },
-            pod_name: "train-0-2".into(),
-            workload_name: "train".into(),
             workload_id: Uuid::from_u128(3),
-            project_name: "team-a".into(),
-            pod_index: 0,
-            node_name: "node-1".into(),
-            devices: vec![],
-            image: "ubuntu".into(),
-            command: None,
-            args: vec![],
-            env: BTreeMap::new(),
-            secrets: vec![],
-            working_dir: None,
-            grace_ms: 1000,
-            cpu_millis: 100,
-            memory_bytes: 1 << 20,
-            gang: None,
-            stdin: false,
-            tty: false,
-            container: engine::Container::default(),
-            registry: None,
+            pod_name: "train-0-2".into(),
+            ..engine::conformance::spec("ubuntu")
         }
     }
 

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use engine::{Observation, RunKey};
+use engine::{Observation, RunKey, Turns};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
-use tokio::sync::{Mutex as Gate, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::image::ImageTable;
@@ -46,7 +46,8 @@ pub(crate) struct Shared {
     pub(crate) gpus: OnceLock<Option<gpu::Sampler>>,
     events: mpsc::UnboundedSender<Observation>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
-    gates: Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>,
+    /// The verbs of one run take turns.
+    pub(crate) turns: Turns,
     /// The runs that are being ended in their supervisors' stead.
     forced: Mutex<BTreeSet<RunKey>>,
     /// None once the engine is dropped.
@@ -76,7 +77,7 @@ impl Shared {
             gpus: OnceLock::new(),
             events,
             states: Mutex::default(),
-            gates: Mutex::default(),
+            turns: Turns::default(),
             forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
         }
@@ -84,18 +85,6 @@ impl Shared {
 
     pub(crate) fn dir(&self, key: RunKey) -> RunDir {
         RunDir::new(&self.paths.runs(), key)
-    }
-
-    /// The verbs of one run take turns, so that a stop cannot overtake its start.
-    pub(crate) fn gate(&self, key: RunKey) -> Arc<Gate<()>> {
-        let mut gates = open(&self.gates);
-        gates.retain(|_, gate| gate.strong_count() > 0);
-        if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {
-            return gate;
-        }
-        let gate = Arc::new(Gate::new(()));
-        gates.insert(key, Arc::downgrade(&gate));
-        gate
     }
 
     pub(crate) fn state(&self, key: RunKey) -> Option<StateFile> {

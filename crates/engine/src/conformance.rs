@@ -9,14 +9,45 @@
 
 mod sessions;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use sessions::*;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedReceiver;
+use uuid::Uuid;
 
-use crate::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use crate::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+
+/// A run of a pod that nobody knows yet, which asks for nothing in particular.
+#[must_use]
+pub fn spec(image: &str) -> RunSpec {
+    RunSpec {
+        key: RunKey { pod: Uuid::new_v4(), generation: 1 },
+        pod_name: "train-0-1".to_owned(),
+        workload_name: "train".to_owned(),
+        workload_id: Uuid::new_v4(),
+        project_name: "team-a".to_owned(),
+        pod_index: 0,
+        node_name: "node-1".to_owned(),
+        devices: Vec::new(),
+        image: image.to_owned(),
+        command: None,
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        secrets: Vec::new(),
+        working_dir: None,
+        grace_ms: 5000,
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        gang: None,
+        stdin: false,
+        tty: false,
+        container: Container::default(),
+        registry: None,
+    }
+}
 
 /// What a suite needs to know of an engine.
 #[async_trait]

@@ -11,6 +11,7 @@ pub mod environment;
 mod gang;
 pub mod image;
 mod session;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,6 +23,7 @@ pub use container::{
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
+pub use turns::Turns;
 
 use async_trait::async_trait;
 use thiserror::Error;

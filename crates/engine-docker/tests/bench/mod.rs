@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use engine::conformance::Fixture;
+use engine::conformance::{Fixture, spec};
 use engine::{Engine, RunKey, RunSpec};
 use engine_docker::testing::IMAGE;
 use engine_docker::{Daemon, DockerEngine, Options, Program};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 /// The fixture. Its daemon ends what a failed test leaves.
 pub(crate) struct Bench {
@@ -60,28 +59,11 @@ impl Fixture for Bench {
     fn script(&self, text: &str) -> RunSpec {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         RunSpec {
-            key: RunKey { pod: Uuid::new_v4(), generation: 1 },
             pod_name: format!("job{number}-0-1"),
             workload_name: format!("job{number}"),
-            workload_id: Uuid::new_v4(),
             project_name: self.project(),
-            pod_index: 0,
-            node_name: "node-1".into(),
-            devices: vec![],
-            image: IMAGE.into(),
             command: Some(vec!["sh".into(), "-c".into(), text.into()]),
-            args: vec![],
-            env: std::collections::BTreeMap::new(),
-            secrets: vec![],
-            working_dir: None,
-            grace_ms: 5000,
-            cpu_millis: 100,
-            memory_bytes: 1 << 20,
-            gang: None,
-            stdin: false,
-            tty: false,
-            container: engine::Container::default(),
-            registry: None,
+            ..spec(IMAGE)
         }
     }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use engine::conformance::Fixture;
+use engine::conformance::{Fixture, spec};
 use engine::{Engine, RunKey, RunSpec};
 use engine_local::{ImageTable, LocalEngine, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 /// The program that supervises.
 pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_elastane-test-supervisor");
@@ -88,28 +87,10 @@ impl Fixture for Bench {
     fn script(&self, text: &str) -> RunSpec {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         RunSpec {
-            key: RunKey { pod: Uuid::new_v4(), generation: 1 },
             pod_name: format!("job{number}-0-1"),
             workload_name: format!("job{number}"),
-            workload_id: Uuid::new_v4(),
-            project_name: "team-a".into(),
-            pod_index: 0,
-            node_name: "node-1".into(),
-            devices: vec![],
-            image: "ubuntu".into(),
             command: Some(vec!["sh".into(), "-c".into(), text.into()]),
-            args: vec![],
-            env: std::collections::BTreeMap::new(),
-            secrets: vec![],
-            working_dir: None,
-            grace_ms: 5000,
-            cpu_millis: 100,
-            memory_bytes: 1 << 20,
-            gang: None,
-            stdin: false,
-            tty: false,
-            container: engine::Container::default(),
-            registry: None,
+            ..spec("ubuntu")
         }
     }
 

@@ -1,0 +1,31 @@
+//! Turns: what is done to one run is done one after the other. Owns: who waits for whom.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
+
+use crate::RunKey;
+
+/// The verbs of one run take turns, so that a stop cannot overtake its start.
+#[derive(Debug, Default)]
+pub struct Turns(Mutex<BTreeMap<RunKey, Weak<Gate<()>>>>);
+
+impl Turns {
+    /// Waits for the turn. It ends when the answer is dropped.
+    pub async fn take(&self, key: RunKey) -> OwnedMutexGuard<()> {
+        self.gate(key).lock_owned().await
+    }
+
+    fn gate(&self, key: RunKey) -> Arc<Gate<()>> {
+        // Nothing can panic half-way through a change.
+        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {
+            return gate;
+        }
+        let gate = Arc::new(Gate::new(()));
+        gates.insert(key, Arc::downgrade(&gate));
+        gate
+    }
+}
