@@ -2,7 +2,7 @@
 //! over it, volumes. Owns: who may have what of the node, and which volumes a project has. The volumes
 //! themselves are the engine's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
@@ -109,13 +109,13 @@ fn may_see(
     let allowed = asker.administrator
         || before
         || state.control.node_access().is_open(real)
-        || uses.iter().any(|key| gives(state, key, asked, mount.read_only));
+        || uses.iter().any(|key| gives(state, key, real, mount.read_only));
     if allowed {
         return Ok(());
     }
     Err(Fault::forbidden(format!(
         "spec.storage.hostPath: {} is a folder of the machine that is not open to everyone; name a \
-         data source that an administrator made of it, or have the server started with --host-paths {}",
+         data source that an administrator made of it as it is now, or have the server started with --host-paths {}",
         asked.display(),
         asked.display(),
     )))
@@ -153,7 +153,7 @@ fn exports(state: &State, key: &str, mount: &Mount) -> bool {
     }
     let Ok(item) = state.one::<Stored<NfsAssetSpec>>(id) else { return false };
     let spec = &item.body.spec;
-    item.body.by_administrator
+    item.body.given.by_administrator
         && spec.server.as_ref() == Some(server)
         && spec.path.as_ref() == Some(path)
         && (mount.read_only || spec.read_only == Some(false))
@@ -175,16 +175,14 @@ pub(crate) fn may_enter(state: &State, caller: &Caller, spec: &WorkloadSpec) -> 
 }
 
 /// Whether an asset is a data source that an administrator made of this folder.
-fn gives(state: &State, key: &str, path: &Path, read_only: bool) -> bool {
+fn gives(state: &State, key: &str, real: &Path, read_only: bool) -> bool {
     let Some((kind, id)) = key.split_once('/') else { return false };
     if kind != Stored::<HostPathSpec>::KIND {
         return false;
     }
     let Ok(item) = state.one::<Stored<HostPathSpec>>(id) else { return false };
     let writable = item.body.spec.read_only == Some(false);
-    item.body.by_administrator
-        && item.body.spec.path.map(PathBuf::from).as_deref() == Some(path)
-        && (read_only || writable)
+    item.body.given.real_path.as_deref() == Some(real) && (read_only || writable)
 }
 
 /// Refuses a volume that is to be there and is not.

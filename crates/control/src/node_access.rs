@@ -1,35 +1,42 @@
-//! What of the node workloads may have. Owns: which folders are everyone's and which are nobody's, and
-//! that what was allowed is still the same folder when a run starts: a link put in its place would lead
-//! elsewhere. Refuses to know: who asks.
+//! What of the node workloads may have. Owns: which folders are everyone's and which are nobody's.
+//! Refuses to know: who asks, and how a run gets them.
 
 use std::path::{Path, PathBuf};
-
-use engine::{Mount, MountSource};
 
 /// What of the node workloads may have beside their place on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeAccess {
     /// Folders that everyone may have, with all below them.
-    pub open: Vec<PathBuf>,
-    /// Folders and files that nobody gets, nor anything around or below them: the state directory.
-    pub private: Vec<PathBuf>,
+    open: Vec<PathBuf>,
+    /// Folders and files that nobody gets, nor anything around or below them.
+    private: Vec<PathBuf>,
     /// Whether everyone may have rights over the node; else only administrators give them.
     pub privileged: bool,
 }
 
 impl NodeAccess {
+    /// `open`: folders that everyone may have, with all below them. `private`: folders and files that
+    /// nobody gets, nor anything around or below them, such as the state directory. Links on the way to
+    /// them are followed now and never again. Rights over the node are nobody's yet.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub fn new(open: &[PathBuf], private: &[PathBuf]) -> Result<Self, String> {
+        let real = |paths: &[PathBuf]| -> Result<Vec<_>, _> {
+            paths.iter().map(|path| there(path)).collect()
+        };
+        Ok(Self { open: real(open)?, private: real(private)?, privileged: false })
+    }
+
     /// The folder itself, without links on the way to it.
     ///
     /// # Errors
     /// It is not there, or nobody gets it.
     pub fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let shown = path.display();
-        let real = path.canonicalize().map_err(|error| {
-            format!("{shown} cannot be mounted from this machine: {error}; name one that is there")
-        })?;
-        let private = self.private.iter().filter_map(|path| path.canonicalize().ok());
-        for private in private {
-            if real.starts_with(&private) || private.starts_with(&real) {
+        let real = there(path)?;
+        for private in &self.private {
+            if real.starts_with(private) || private.starts_with(&real) {
                 return Err(format!(
                     "{shown} holds, or is part of, what the server keeps for itself, and is mounted \
                      for nobody; name another folder"
@@ -42,21 +49,15 @@ impl NodeAccess {
     /// Whether everyone may have this folder, a real one.
     #[must_use]
     pub fn is_open(&self, real: &Path) -> bool {
-        let mut open = self.open.iter().filter_map(|path| path.canonicalize().ok());
-        open.any(|open| real.starts_with(open))
+        self.open.iter().any(|open| real.starts_with(open))
     }
+}
 
-    /// Refuses a mount whose folder is another than when it was allowed.
-    pub(crate) fn check(&self, mount: &Mount) -> Result<(), String> {
-        let MountSource::HostPath { path, .. } = &mount.from else { return Ok(()) };
-        if self.real(path)? == *path {
-            return Ok(());
-        }
-        Err(format!(
-            "{} was replaced by a link since the workload was submitted; submit it again",
-            path.display()
-        ))
-    }
+fn there(path: &Path) -> Result<PathBuf, String> {
+    path.canonicalize().map_err(|error| {
+        let shown = path.display();
+        format!("{shown} cannot be mounted from this machine: {error}; name one that is there")
+    })
 }
 
 #[cfg(test)]
@@ -69,8 +70,7 @@ mod tests {
         for folder in ["data/sets", "state/db"] {
             fs::create_dir_all(dir.join(folder)).unwrap();
         }
-        let (open, private) = (vec![dir.join("data")], vec![dir.join("state")]);
-        NodeAccess { open, private, privileged: false }
+        NodeAccess::new(&[dir.join("data")], &[dir.join("state")]).unwrap()
     }
 
     #[test]
@@ -98,15 +98,18 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_takes_the_place_of_a_folder_is_noticed() {
+    fn a_link_that_takes_the_place_of_an_open_folder_opens_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
-        let (paths, sets) = (paths(&dir), dir.join("data/sets"));
-        let from = MountSource::HostPath { path: sets.clone(), propagation: Default::default() };
-        let mount = Mount { to: "/data".into(), from, read_only: true };
-        paths.check(&mount).unwrap();
-        fs::remove_dir(&sets).unwrap();
-        symlink("/etc", &sets).unwrap();
-        assert!(paths.check(&mount).unwrap_err().contains("link"));
+        let paths = paths(&dir);
+        fs::rename(dir.join("data"), dir.join("old")).unwrap();
+        symlink("/usr", dir.join("data")).unwrap();
+        assert!(!paths.is_open(&paths.real(&dir.join("data")).unwrap()));
+    }
+
+    #[test]
+    fn what_is_to_be_kept_from_everybody_has_to_be_there() {
+        let why = NodeAccess::new(&[], &["/no/such".into()]).unwrap_err();
+        assert!(why.contains("/no/such"), "{why}");
     }
 }

@@ -87,6 +87,12 @@ impl Daemon {
         Ok(Self { docker, socket: socket.to_owned(), facts })
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// Whether it can hand GPUs to containers.
     #[must_use]
     pub fn has_gpus(&self) -> bool {

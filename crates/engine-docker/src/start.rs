@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
-use engine::{Error, Exit, PullPolicy, RunSpec, RunState};
+use engine::{Error, Exit, MountSource, PullPolicy, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::books::Known;
@@ -113,10 +113,14 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, as_root: bool) -> Result<(
         }
     };
     shared.books.has_container(key);
-    if found == RunState::Starting
-        && let Err(fault) = docker.start_container(&name, None).await
-        && let Some(why) = refusal(&fault)
-    {
+    let refused = match found {
+        RunState::Starting => match swapped(spec) {
+            None => docker.start_container(&name, None).await.err().as_ref().and_then(refusal),
+            swapped => swapped,
+        },
+        _ => None,
+    };
+    if let Some(why) = refused {
         // Kept: it is how a later server learns what became of the run.
         shared.books.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(());
@@ -169,6 +173,22 @@ async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Er
         given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
     }
     Ok(())
+}
+
+/// Why a folder of the node is no longer the one that was allowed, which had no link on the way to it.
+/// Looked at as late as can be: between this and the daemon's own look are no more than milliseconds.
+fn swapped(spec: &RunSpec) -> Option<String> {
+    spec.container.mounts.iter().find_map(|mount| {
+        let MountSource::HostPath { path, .. } = &mount.from else { return None };
+        let shown = path.display();
+        match path.canonicalize() {
+            Ok(real) if real == *path => None,
+            Ok(_) => Some(format!(
+                "{shown} was replaced by a link since the workload was submitted; submit it again"
+            )),
+            Err(error) => Some(format!("{shown} cannot be mounted from this machine: {error}")),
+        }
+    })
 }
 
 /// Why the daemon cannot start this container at all; none if it may another time, or did not answer.

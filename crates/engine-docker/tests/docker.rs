@@ -188,6 +188,23 @@ async fn a_container_has_its_files_user_limits_and_mounts() {
 }
 
 #[tokio::test]
+async fn a_folder_that_a_link_took_the_place_of_is_not_mounted() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let host = tempfile::tempdir().expect("a folder");
+    let path = host.path().canonicalize().expect("real").join("sets");
+    std::os::unix::fs::symlink("/etc", &path).expect("linked");
+    let mut spec = bench.script("cat /sets/hostname");
+    let from = MountSource::HostPath { path, propagation: Default::default() };
+    spec.container.mounts = vec![Mount { to: "/sets".into(), from, read_only: true }];
+    let mut watched = Watched::new(&bench);
+    let key = watched.start(spec).await;
+    match watched.end(key).await {
+        Exit::CannotRun(why) => assert!(why.contains("replaced by a link"), "{why}"),
+        other => panic!("it had it: {other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn what_a_pod_leaves_is_there_for_its_next_run_and_goes_when_it_is_forgotten() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);

@@ -44,7 +44,7 @@ pub struct Mount {
 pub enum MountSource {
     /// A folder or file of the node.
     HostPath {
-        /// Its absolute path there.
+        /// Its absolute path there, without links: where one has taken its place since, nothing is mounted.
         path: PathBuf,
         /// Whether mounts made below it later are seen.
         propagation: Propagation,

@@ -167,6 +167,10 @@ impl AssetSpec for HostPathSpec {
     const RESOURCE: Resource = Resource::HostPathAssets;
     const STORED: &'static str = "host-path-asset";
 
+    fn path_on_machine(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
     fn check(&self) -> Result<(), Fault> {
         needs([("path", self.path.is_some()), ("mountPath", self.mount_path.is_some())])?;
         absolute("spec.path", self.path.as_deref())?;

@@ -10,6 +10,8 @@ mod reseal;
 mod secrets;
 mod usage;
 
+use std::path::{Path, PathBuf};
+
 use api_types::{
     Asset, AssetCreationMeta, AssetKind, AssetMeta, AssetUpdateMeta, TENANT_ID,
     WorkloadSupportedTypes, asks_for_something,
@@ -51,6 +53,11 @@ pub(crate) trait AssetSpec:
 
     /// Refuses what can never be right.
     fn check(&self) -> Result<(), Fault>;
+
+    /// The folder of the machine that it is of.
+    fn path_on_machine(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// An asset as it is kept. Its specification is kept as it was given, in the published form.
@@ -60,9 +67,8 @@ pub(crate) struct Stored<S> {
     pub(crate) description: Option<String>,
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
-    /// Whether whoever made it so may have anything of the machine.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) by_administrator: bool,
+    #[serde(flatten)]
+    pub(crate) given: Given,
     pub(crate) spec: S,
     /// The names of the values that are sealed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +76,28 @@ pub(crate) struct Stored<S> {
     /// The values, sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secrets: Option<String>,
+}
+
+/// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given {
+    /// Whether whoever made it so may have anything of the machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) by_administrator: bool,
+    /// The folder it named then, with links followed. Later ones lead nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) real_path: Option<PathBuf>,
+}
+
+impl Given {
+    /// By `caller`, now.
+    pub(crate) fn by<S: AssetSpec>(caller: &Caller, state: &State, spec: &S) -> Self {
+        let by_administrator = caller.administers();
+        let named = spec.path_on_machine().filter(|_| by_administrator).map(Path::new);
+        // One that is not there yet is given by saving the asset once it is.
+        let real_path = named.and_then(|path| state.control.node_access().real(path).ok());
+        Self { by_administrator, real_path }
+    }
 }
 
 impl<S: AssetSpec> Family for Stored<S> {
@@ -99,9 +127,9 @@ pub(crate) fn creation<S: AssetSpec>(
     check_description(meta.description.as_deref())?;
     check(&spec)?;
     let (description, supports) = (meta.description, meta.workload_supported_types);
-    let by_administrator = caller.administers();
+    let given = Given::by(caller, state, &spec);
     let (keys, secrets) = (Vec::new(), None);
-    let body = Stored { description, supports, updates: 0, by_administrator, spec, keys, secrets };
+    let body = Stored { description, supports, updates: 0, given, spec, keys, secrets };
     Ok((scope, meta.name, body))
 }
 
@@ -150,12 +178,12 @@ impl<S: AssetSpec> Stored<S> {
     /// Makes a change that was checked.
     pub(crate) fn change(
         &mut self,
-        by_administrator: bool,
+        given: Given,
         name: &mut String,
         meta: AssetUpdateMeta,
         spec: S,
     ) {
-        self.by_administrator = by_administrator;
+        self.given = given;
         if let Some(new) = meta.name {
             *name = new;
         }

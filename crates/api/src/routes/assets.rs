@@ -261,9 +261,9 @@ async fn update<S: AssetSpec>(
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
     assets::check(&request.spec)?;
-    let by_administrator = caller.administers();
+    let given = assets::Given::by(&caller, &state, &request.spec);
     let edit = move |name: &mut String, body: &mut Stored<S>| {
-        body.change(by_administrator, name, request.meta.clone(), request.spec.clone());
+        body.change(given.clone(), name, request.meta.clone(), request.spec.clone());
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;

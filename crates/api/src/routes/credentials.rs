@@ -118,7 +118,7 @@ async fn update<S: Credential>(
             (body.keys, body.secrets) = (new.keys.clone(), new.secrets.clone());
         }
         let spec = if replaces { new.spec.clone() } else { body.spec.clone() };
-        body.change(false, name, request.meta.clone(), spec);
+        body.change(assets::Given::default(), name, request.meta.clone(), spec);
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;

@@ -1,6 +1,9 @@
 //! What workloads get around them: mounts, volumes, logins and rights, and who may have what of the
 //! machine.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -116,6 +119,22 @@ async fn folders_of_the_machine_are_the_administrators_to_give() {
     assert_eq!(status, 201, "{made}");
     let spec = json!({"image": "i", "assets": {"datasources": [{"id": made["meta"]["id"]}]}});
     assert_eq!(asks(&server, &ann, "e", spec).await.0, 403, "nobody gives what is not theirs");
+}
+
+#[tokio::test]
+async fn a_data_source_gives_the_folder_that_it_named_when_it_was_made() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("sets");
+    symlink("/usr/lib", &link).unwrap();
+    let of_link = json!({"path": &link, "mountPath": "/sets"});
+    let asset = keep(&server, "datasource/host-path", &of_tenant("sets"), &of_link).await;
+    let spec = json!({"image": "i", "assets": {"datasources": [{"id": asset}]}});
+    assert_eq!(asks(&server, &ann, "a", spec.clone()).await.0, 202);
+    fs::remove_file(&link).unwrap();
+    symlink("/etc", &link).unwrap();
+    assert_eq!(asks(&server, &ann, "b", spec).await.0, 403, "nobody meant /etc");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use control::{Clock, Handle, NodeGpu, NodeSpec, Options, Service, SystemClock};
+use control::{Clock, Handle, NodeAccess, NodeGpu, NodeSpec, Options, Service, SystemClock};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -65,11 +65,9 @@ impl Server {
             policy: sched::Policy::default(),
             clock: Arc::clone(&clock),
             unseal: api::unseal(vault.clone()),
-            node_access: Arc::new(control::NodeAccess {
-                open: vec!["/usr/share".into()],
-                private: vec![dir.path().into()],
-                privileged: false,
-            }),
+            node_access: Arc::new(
+                NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
+            ),
             kept: control::Kept::default(),
         };
         let (service, control) = Service::open(options).await.unwrap();

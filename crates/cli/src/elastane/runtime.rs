@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::image::QUICKSTARTS;
@@ -70,6 +70,8 @@ pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) said: String,
+    /// The socket of the daemon that starts containers.
+    pub(super) socket: Option<PathBuf>,
 }
 
 /// Opens the engine of a state directory; the caller holds the store's lock. `umask` is that of
@@ -183,18 +185,19 @@ async fn open_one(
             let state_dir = state_dir.to_owned();
             let options = engine_local::Options { state_dir, supervisor: program, images, umask };
             let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
-            Ok(Opened { engine: Arc::new(engine), said: "processes".to_owned() })
+            Ok(Opened { engine: Arc::new(engine), said: "processes".to_owned(), socket: None })
         }
         Runtime::Docker => {
             let daemon = Daemon::find(&env).await.map_err(|error| chain(&error))?;
             let said = format!("containers ({daemon})");
+            let socket = Some(daemon.socket().to_owned());
             let program = Program::this(&["quickstart-workload"])
                 .map_err(|error| format!("cannot find this program's files: {error}"))?;
             let programs = QUICKSTARTS.map(|name| (name.to_owned(), program.clone())).into();
             let state_dir = state_dir.to_owned();
             let options = engine_docker::Options { state_dir, daemon, programs };
             let engine = DockerEngine::open(options).await.map_err(|error| chain(&error))?;
-            Ok(Opened { engine: Arc::new(engine), said })
+            Ok(Opened { engine: Arc::new(engine), said, socket })
         }
     }
 }

@@ -156,7 +156,7 @@ async fn open(
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
-        node_access: Arc::new(node_access(config, dir)),
+        node_access: Arc::new(node_access(config, dir, opened.socket)?),
         kept: config.kept,
     };
     let (service, control) =
@@ -178,15 +178,20 @@ async fn open(
     Ok(Server { listener, tls, service, state, runtime: opened.said })
 }
 
-/// What of this machine workloads may have: of what the server keeps for itself, nothing.
-fn node_access(config: &Config, dir: &Path) -> control::NodeAccess {
+/// What of this machine workloads may have: of what the server keeps for itself, and of the daemon that
+/// would give them all the rest, nothing.
+fn node_access(
+    config: &Config,
+    dir: &Path,
+    daemon: Option<PathBuf>,
+) -> Result<control::NodeAccess, Error> {
     let mut private = vec![dir.to_owned(), vault_file(config, dir)];
     private.extend(config.tls.iter().map(|(_, key)| key.clone()));
-    control::NodeAccess {
-        open: config.host_paths.clone(),
-        private,
-        privileged: config.allow_privileged,
-    }
+    private.extend(daemon);
+    let mut access =
+        control::NodeAccess::new(&config.host_paths, &private).map_err(Error::Failed)?;
+    access.privileged = config.allow_privileged;
+    Ok(access)
 }
 
 /// The program `runai` that was installed with this one, to be handed out.
