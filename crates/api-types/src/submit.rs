@@ -254,6 +254,10 @@ with_later! {
         pub security: Security,
         /// Whether there is a temporary home directory, `/home/runai-home`.
         pub create_home_dir: bool,
+        /// Whether the main process reads what somebody who attaches types.
+        pub stdin: bool,
+        /// Whether the main process has a terminal.
+        pub tty: bool,
         /// Seconds after its end at which it is deleted; left out, it is kept.
         pub auto_deletion_time_after_completion_seconds: u64,
         /// Whether it is deleted, and not queued again, when it is evicted for others.
@@ -267,8 +271,6 @@ with_later! {
         ---
         exposed_urls: "exposedUrls",
         related_urls: "relatedUrls",
-        stdin: "stdin",
-        tty: "tty",
     }
 }
 
@@ -451,7 +453,7 @@ mod tests {
 
     #[test]
     fn known_fields_without_effect_are_named() {
-        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"tty":true,
+        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"exposedUrls":[{}],
             "compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
             "storage":{"s3":[{"bucket":"s"}]}}"#;

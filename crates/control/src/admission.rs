@@ -323,8 +323,8 @@ pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         cpu_millis: pod.cpu_millis,
         memory_bytes: pod.memory_bytes,
         gang: None,
-        stdin: false,
-        tty: false,
+        stdin: pod.stdin,
+        tty: pod.tty,
         container: pod.container.clone(),
         registry: None,
     }

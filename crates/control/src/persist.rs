@@ -357,6 +357,8 @@ fn set_body(set: &PodSet) -> PodSetBody {
         memory_bytes: pod.memory_bytes,
         restart: restart_word(pod.restart).to_owned(),
         grace_ms: pod.grace_ms,
+        stdin: pod.stdin,
+        tty: pod.tty,
         container: container::body(&pod.container),
     }
 }
@@ -380,6 +382,8 @@ fn set_from_body(body: PodSetBody) -> Result<PodSet, Error> {
         memory_bytes: body.memory_bytes,
         restart: restart(&body.restart)?,
         grace_ms: body.grace_ms,
+        stdin: body.stdin,
+        tty: body.tty,
         container: container::from_body(body.container)?,
     };
     let PodSetBody { role, pods, pods_min, at_once, .. } = body;

@@ -65,6 +65,10 @@ pub struct PodSpec {
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
+    /// Whether the main process reads what somebody who attaches types.
+    pub stdin: bool,
+    /// Whether the main process has a terminal.
+    pub tty: bool,
     /// What it needs around it, without logins: those are among the secrets.
     pub container: Container,
 }

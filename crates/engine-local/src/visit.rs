@@ -56,7 +56,7 @@ pub(crate) async fn attach(
     })
     .await?;
     let Runtime::Process(ProcessSpec { stdin: has_input, tty, .. }) = spec.runtime;
-    if stdin && !(has_input || tty) {
+    if stdin && !has_input {
         return Err(Error::Invalid(
             "it was started without an input; attach without one, or submit it with --stdin".into(),
         ));

@@ -124,6 +124,12 @@ pub struct PodSetBody {
     pub restart: String,
     /// SIGTERM to SIGKILL.
     pub grace_ms: u64,
+    /// Whether the main process reads what somebody who attaches types.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stdin: bool,
+    /// Whether the main process has a terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tty: bool,
     /// What it needs around it.
     #[serde(default, skip_serializing_if = "crate::ContainerBody::is_default")]
     pub container: crate::ContainerBody,

@@ -8,7 +8,6 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
-use serde_json::Value;
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, restricts};
@@ -243,8 +242,8 @@ fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
         image_pull_policy: asset.image_pull_policy.as_deref().and_then(pull_policy),
         probes: asset.probes,
         create_home_dir: yes(asset.create_home_dir),
-        stdin: asset.stdin.map(Value::from),
-        tty: asset.tty.map(Value::from),
+        stdin: yes(asset.stdin),
+        tty: yes(asset.tty),
         security: Some(security).filter(|all| *all != Security::default()),
         ..WorkloadSpec::default()
     }

@@ -68,7 +68,9 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
             "autoDeletionTimeAfterCompletionSeconds",
             spec.auto_deletion_time_after_completion_seconds.is_some(),
         ),
+        ("stdin", spec.stdin == Some(true)),
         ("terminateAfterPreemption", spec.terminate_after_preemption == Some(true)),
+        ("tty", spec.tty == Some(true)),
     ];
     if kind != WorkloadKind::Training {
         refuse(at, &training, "trainings")?;

@@ -154,6 +154,8 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
             Some(RestartPolicy::Never) | None => Restart::Never,
         },
         grace_ms: grace_s.saturating_mul(1000),
+        stdin: spec.stdin == Some(true),
+        tty: spec.tty == Some(true),
         container,
     };
     if pod.image.is_empty() && pod.command.is_none() {

@@ -154,8 +154,10 @@ fn other_senseless_values_are_refused_by_name() {
     ] {
         refused(&spec, field, why);
     }
-    let later = asked(WorkloadKind::Training, &json!({"tty": true})).unwrap_err();
-    assert_eq!(later.message, "spec.tty is not supported yet; leave it out");
+    let later = asked(WorkloadKind::Training, &json!({"relatedUrls": [1]})).unwrap_err();
+    assert_eq!(later.message, "spec.relatedUrls is not supported yet; leave it out");
+    let replica = asked(WorkloadKind::Inference, &json!({"stdin": true})).unwrap_err();
+    assert_eq!(replica.message, "spec.stdin: goes with workloads that end only; leave it out");
 }
 
 #[test]

@@ -128,6 +128,8 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
             Restart::Always => RestartPolicy::Always,
         }),
         termination_grace_period_seconds: Some(spec.grace_ms / 1000),
+        stdin: spec.stdin.then_some(true),
+        tty: spec.tty.then_some(true),
         storage: storage(&spec.secrets),
         ..api_types::WorkloadSpec::default()
     };

@@ -91,6 +91,8 @@ pub(super) struct Container {
     #[serde(default)]
     pub(super) args: Vec<String>,
     pub(super) working_dir: Option<String>,
+    pub(super) stdin: Option<bool>,
+    pub(super) tty: Option<bool>,
     #[serde(default)]
     pub(super) env: Vec<Variable>,
     #[serde(default)]

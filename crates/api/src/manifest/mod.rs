@@ -185,6 +185,8 @@ fn pod(at: &str, template: Template) -> Result<WorkloadSpec, Fault> {
         command: words(container.command),
         args: words(container.args),
         working_dir: container.working_dir,
+        stdin: container.stdin,
+        tty: container.tty,
         environment_variables: Some(container.env.into_iter().map(variable).collect()),
         compute: Some(compute),
         labels: Some(pairs(meta.labels)),

@@ -192,7 +192,9 @@ const RUNS: &[Field] = &[
     ("backoffLimit", Holds::Number),
     ("elastic", Holds::Flag),
     ("restartPolicy", Holds::Text),
+    ("stdin", Holds::Flag),
     ("terminateAfterPreemption", Holds::Flag),
+    ("tty", Holds::Flag),
 ];
 
 const TRAINING: &[Field] = &[("completions", Holds::Number), ("parallelism", Holds::Number)];

@@ -29,7 +29,8 @@ async fn template(server: &Server, name: &str, spec: &Value) -> String {
 async fn a_workload_takes_the_values_of_the_assets_it_names() {
     let server = Server::with_teams().await;
     let lab = json!({"image": "lab:1", "args": "--quick", "environmentVariables": [
-        {"name": "A", "value": "lab"}, {"name": "B", "value": "lab"}], "tty": false});
+        {"name": "A", "value": "lab"}, {"name": "B", "value": "lab"}],
+        "stdin": true, "tty": false});
     let lab = keep(&server, "environment", &of_tenant("lab"), &lab).await;
     let half = json!({"gpuDevicesRequest": 1, "gpuRequestType": "portion",
         "gpuPortionRequest": 0.5, "cpuMemoryRequest": "2G"});
@@ -41,6 +42,7 @@ async fn a_workload_takes_the_values_of_the_assets_it_names() {
     assert_eq!((&made["image"], &made["args"]), (&json!("lab:1"), &json!("--quick")));
     assert_eq!(made["compute"]["gpuPortionRequest"], 0.5);
     assert_eq!(made["compute"]["cpuMemoryRequest"], "3G", "own values win");
+    assert_eq!((&made["stdin"], &made["tty"]), (&json!(true), &Value::Null));
     let env = json!([{"name": "A", "value": "own"}, {"name": "B", "value": "lab"}]);
     assert_eq!((&made["environmentVariables"], &made["assets"]), (&env, &assets));
 }
@@ -125,8 +127,9 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
     let mut meta = of_tenant("desk");
     meta["workloadSupportedTypes"] = json!({"workspace": true});
     let desk = keep(&server, "environment", &meta, &json!({"image": "i"})).await;
-    let typed = json!({"image": "i", "tty": true});
-    let typed = keep(&server, "environment", &of_tenant("typed"), &typed).await;
+    let fields = json!({"image": "i", "environmentVariables": [
+        {"name": "A", "podFieldRef": {"path": "p"}}]});
+    let fields = keep(&server, "environment", &of_tenant("fields"), &fields).await;
     let bucket = json!({"bucket": "b", "path": "/s3"});
     let bucket = keep(&server, "datasource/s3", &of_tenant("bucket"), &bucket).await;
     let body = json!({"meta": {"name": "w", "scopeType": "tenant"}, "spec": {}});
@@ -143,9 +146,9 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
         (of(json!({"compute": desk})), 404, "spec.assets.compute: compute-asset"),
         (of(json!({"environment": desk})), 400, "spec.assets.environment: `desk` is not for train"),
         (
-            of(json!({"environment": typed})),
+            of(json!({"environment": fields})),
             422,
-            "spec.assets.environment: tty, which `typed` sets, is not supported yet",
+            "spec.assets.environment: environmentVariables[0].podFieldRef, which `fields` sets",
         ),
         (
             of(json!({"datasources": [{"id": "x"}]})),

@@ -152,7 +152,7 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
     for (master, status, why) in [
         (json!({"priorityClass": "high"}), 400, "masterSpec.priorityClass: is one for the whole"),
         (json!({"image": ""}), 400, "masterSpec.image: is empty"),
-        (json!({"tty": true}), 422, "masterSpec.tty is not supported yet"),
+        (json!({"relatedUrls": [1]}), 422, "masterSpec.relatedUrls is not supported yet"),
     ] {
         let body = with(server.job("d", &spec()), "masterSpec", master);
         refused(&server, ("POST", PATH, &body), status, why).await;

@@ -210,7 +210,7 @@ impl Engine for EngineDouble {
         stdin: bool,
         terminal: Option<TerminalSize>,
     ) -> Result<Session, Error> {
-        if stdin {
+        if stdin && !self.spec(key)?.stdin {
             return Err(Error::Invalid("it was started without an input".into()));
         }
         self.exec(key, ExecSpec { terminal, ..ExecSpec::default() }).await

@@ -277,7 +277,7 @@ async fn a_change_of_a_template_can_take_values_away() {
         ),
         (
             "PUT",
-            json!({"master": {"spec": {"tty": 1, "labels": []}}}),
+            json!({"master": {"spec": {"tty": true, "labels": []}}}),
             400,
             "master.spec.labels: is one",
         ),

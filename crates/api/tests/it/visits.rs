@@ -109,6 +109,20 @@ async fn a_command_is_told_and_heard_to_its_end() {
 }
 
 #[tokio::test]
+async fn what_was_submitted_with_an_input_is_typed_at() {
+    let mut place = Place::new().await;
+    let job = place.server.job("a2", &json!({"image": "i", "stdin": true, "tty": true}));
+    let (_, made) = place.server.post("/api/v1/workloads/trainings", job).await;
+    assert_eq!((&made["spec"]["stdin"], &made["spec"]["tty"]), (&json!(true), &json!(true)));
+    place.id = made["workloadId"].as_str().unwrap().to_owned();
+    place.server.phase(&place.id, "Running").await;
+    let mut visit = place.come("attach?stdin=true&tty=true&rows=7&columns=9").await;
+    visit.hears(channel::ERRORS).await;
+    visit.say(channel::INPUT, b"hello").await;
+    assert_eq!(visit.hears(channel::OUTPUT).await, "hello");
+}
+
+#[tokio::test]
 async fn a_port_is_a_connection_in_both_directions() {
     let place = Place::new().await;
     let mut visit = place.come("portforward?port=80").await;

@@ -90,7 +90,7 @@ fn understood(argv: Vec<OsString>) -> Result<(args::Global, Intent), clap::Error
 async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {
     let out: &mut dyn Write = &mut Plain(&mut *raw);
     match intent {
-        Intent::Submit(submit) => submit::run(*submit, context, out).await,
+        Intent::Submit(submit) => submit::run(*submit, context, raw).await,
         Intent::Update(update) => submit::update(*update, context, out).await,
         Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
         Intent::ListProjects(dialect, shown) => list::projects(dialect, shown, context, out).await,

@@ -77,6 +77,8 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
             v2::RestartPolicy::OnFailure => wire::RestartPolicy::OnFailure,
         }),
         termination_grace_period_seconds: of.grace_seconds,
+        stdin: of.tie.stdin.then_some(true),
+        tty: of.tie.tty.then_some(true),
         labels: some(of.labels.iter().map(pair)),
         annotations: some(of.annotations.iter().map(pair)),
         node_pools: some(of.place.node_pools.iter().cloned()),

@@ -1,6 +1,7 @@
 //! Submitting, and changing what was submitted. Owns: numbered names, and what is said afterwards.
 
 use std::io::Write;
+use std::time::Duration;
 
 use api_types as wire;
 use client::WorkloadKind;
@@ -8,8 +9,9 @@ use client::WorkloadKind;
 use super::context::Context;
 use super::intent::{Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
-use super::{inherit, request};
+use super::{inherit, request, visit};
 use crate::exit::{self, Error};
+use crate::plain::Plain;
 
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
@@ -17,8 +19,9 @@ const NUMBER_TRIES_MAX: usize = 20;
 pub(super) async fn run(
     submit: Submit,
     context: &Context,
-    out: &mut dyn Write,
+    raw: &mut dyn Write,
 ) -> Result<(), Error> {
+    let out = &mut Plain(&mut *raw);
     let (spec, inherits) = (&submit.spec, &submit.inherits);
     // The first dialect knows no workload without an image (reference A.2).
     let without = submit.dialect == Dialect::V2 && !spec.command.is_empty();
@@ -52,7 +55,10 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
-    settle_own(&id, context).await
+    match submit.attach_within_s {
+        None => settle_own(&id, context).await,
+        Some(s) => visit::attach_to_new(&id, Duration::from_secs(s), context, raw).await,
+    }
 }
 
 /// Gives an inference new values.

@@ -11,15 +11,16 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::context::Context;
-use super::intent::{Dialect, Target, Tie};
+use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie, Until};
 use super::logs::refuse_resting;
 use super::terminal::{self, Raw};
+use super::wait;
 use crate::exit::Error;
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// How long `attach` waits for a pod to run.
-const ATTACH_WAIT: Duration = Duration::from_secs(30);
+const ATTACH_WAIT: Duration = Duration::from_secs(ATTACH_WAIT_S);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Keys that leave what was attached to: Ctrl-P, Ctrl-Q.
 const LEAVE: [u8; 2] = [0x10, 0x11];
@@ -57,19 +58,60 @@ pub(super) async fn attach(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
-    attach_to(&workload.id, of.pod.as_deref(), tie, ATTACH_WAIT, context, out).await
+    attach_to(&workload.id, of.pod.as_deref(), tie, context, out).await
 }
 
-/// The same, by id.
-pub(super) async fn attach_to(
+/// Attaches to what was just submitted, once it runs; if it does not within this time, says why it
+/// waits. It stands as submitted whatever comes of this.
+pub(super) async fn attach_to_new(
     id: &str,
-    pod: Option<&str>,
-    tie: Tie,
-    patience: Duration,
+    within: Duration,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let name = wait_for_pod(id, pod, patience, context).await?;
+    let until = Instant::now() + within;
+    let mut told = false;
+    loop {
+        let workload = context.client.workload(id).await?;
+        let Workload { name, project_name, phase, additional_fields, .. } = &workload;
+        match wait::reached(&workload, Until::Running) {
+            Some(Ok(())) if phase == "Running" => break,
+            Some(Ok(())) => {
+                let mut stderr = std::io::stderr();
+                return Ok(writeln!(
+                    stderr,
+                    "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
+                     wrote"
+                )?);
+            }
+            Some(over) => return over,
+            None => {}
+        }
+        if Instant::now() >= until {
+            let why = additional_fields.pending_reasons.first();
+            let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
+            return Err(Error::Failed(format!(
+                "Timeout waiting for job to start running; {name} is {phase}{why}\n\
+                 It stays submitted; `runai attach {name} -p {project_name}` comes back to it"
+            )));
+        }
+        if !std::mem::replace(&mut told, true) {
+            writeln!(std::io::stderr(), "Waiting for pod to start running...")?;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+    attach_to(id, None, Tie::FULL, context, out).await
+}
+
+/// Attaches by id.
+async fn attach_to(
+    id: &str,
+    pod: Option<&str>,
+    tie: Tie,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let name = wait_for_pod(id, pod, context).await?;
     writeln!(std::io::stderr(), "Connecting to pod {name}")?;
     let wanted = as_far_as_here(tie)?;
     // As far as it has what is wanted; the server says what it has not.
@@ -96,13 +138,8 @@ pub(super) async fn attach_to(
 }
 
 /// The name of the pod, when it runs.
-async fn wait_for_pod(
-    id: &str,
-    pod: Option<&str>,
-    patience: Duration,
-    context: &Context,
-) -> Result<String, Error> {
-    let until = Instant::now() + patience;
+async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<String, Error> {
+    let until = Instant::now() + ATTACH_WAIT;
     let mut told = false;
     loop {
         let pods = context.client.pods(id).await?;

@@ -141,6 +141,47 @@ fn a_shell_in_a_pod_is_as_one_here() {
 }
 
 #[test]
+fn what_is_submitted_here_is_at_this_terminal() {
+    let sandbox = started();
+    for line in [
+        "runai submit a1 -i ubuntu --backoff-limit 0 --stdin --tty --attach --command -- sh",
+        "runai training submit a2 -i ubuntu --backoff-limit 0 --attach -c -- sh",
+    ] {
+        let mut person = Terminal::with(&sandbox, &format!("exec {line}"), (31, 97));
+        person.sees("Connecting to pod");
+        person.types("stty size; echo $((40+2))\n");
+        person.sees("31 97\r\n");
+        person.sees("42\r\n");
+        assert!(!person.is_as_before(), "keys are handed on as they are");
+        person.types("exit 9\n");
+        assert_eq!(person.exit_code(), Some(9), "{line}");
+        assert!(person.is_as_before());
+    }
+    let piped = "echo hello | runai submit a3 -i ubuntu --attach --command -- sh -c \
+                 'read line; echo it is $line' 2>&1";
+    let output = sandbox.shell(piped);
+    assert_eq!(output.code, Some(0), "{}", output.text);
+    assert!(output.text.contains("it is hello"), "{}", output.text);
+}
+
+#[test]
+fn who_waits_in_vain_to_attach_learns_why_and_how_to_come_back() {
+    let sandbox = started();
+    running(&sandbox, "runai submit full -i ubuntu -g 1 --command -- sleep infinity", "full");
+    let late = "runai submit late -i ubuntu -g 1 --attach --pod-running-timeout 1s --command -- sh";
+    let output = sandbox.shell(&format!("{late} 2>&1"));
+    assert_eq!(output.code, Some(1), "{}", output.text);
+    for said in ["late is Pending: P", "`runai attach late -p team-a` comes back to it"] {
+        assert!(output.text.contains(said), "{}", output.text);
+    }
+    assert_eq!(sandbox.shell("runai delete full").code, Some(0));
+    let mut person = Terminal::with(&sandbox, "exec runai attach late -p team-a", (24, 80));
+    person.sees("Connecting to pod");
+    person.types("exit 3\n");
+    assert_eq!(person.exit_code(), Some(3));
+}
+
+#[test]
 fn a_terminal_is_put_back_however_it_ends() {
     let mut sandbox = started();
     running(

@@ -57,7 +57,8 @@ fn around(container: Container) -> WorkloadSpec {
 #[tokio::test]
 async fn a_run_gets_what_was_asked_for_also_after_a_crash() {
     let mut w = World::new(nodes(1, 1), &[1]).await;
-    w.submit(1, around(everything())).await;
+    let asked = with(around(everything()), |pod| (pod.stdin, pod.tty) = (true, true));
+    w.submit(1, asked).await;
     w.phase("t", Phase::Running).await;
     assert_eq!(w.engine.run_of("t").container, everything());
     w.crash().await;
@@ -67,7 +68,8 @@ async fn a_run_gets_what_was_asked_for_also_after_a_crash() {
     w.phase("t", Phase::Stopped).await;
     w.handle.resume("ann", id).await.unwrap();
     w.phase("t", Phase::Running).await;
-    assert_eq!(w.engine.run_of("t").container, everything());
+    let run = w.engine.run_of("t");
+    assert_eq!((run.container, run.stdin, run.tty), (everything(), true, true));
 }
 
 #[tokio::test]

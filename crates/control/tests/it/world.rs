@@ -71,6 +71,8 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             memory_bytes: 1 << 20,
             restart: Restart::Never,
             grace_ms: 1000,
+            stdin: false,
+            tty: false,
             container: Default::default(),
         }),
         more: Vec::new(),

@@ -126,6 +126,8 @@ fn pods(role: &str, pods: u32) -> PodSetBody {
         memory_bytes: 1 << 20,
         restart: "never".to_owned(),
         grace_ms: 30_000,
+        stdin: true,
+        tty: true,
         container: ContainerBody { uid: Some(1000), ..ContainerBody::default() },
     }
 }

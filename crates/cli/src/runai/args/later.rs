@@ -26,32 +26,26 @@ const MOUNT: &str = "a bucket, a config map or a data volume cannot be mounted";
 const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
 const TERMINAL: &str =
-    "the main process of a pod has no terminal; `runai bash NAME` opens one in it";
+    "nobody is at a replica; `runai inference bash NAME` opens a terminal in one";
 const PORT: &str = "`runai port-forward NAME --port LOCAL:REMOTE` brings ports here";
 const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
 const DRY: &str = "`elastane simulate --from` a snapshot asks what would happen";
 
 const V1: &[Later] = &[
-    switch("attach", TERMINAL),
     switch("dry-run", DRY),
     switch("inference", SERVED),
     switch("jupyter", IMAGE),
     switch("local-image", IMAGE),
     switch("run-as-user", USER),
-    switch("stdin", TERMINAL),
-    switch("tty", TERMINAL),
     value("address", PORT),
     value("s3", MOUNT),
     value("service-type", PORT),
     value("user", USER),
 ];
 const V2: &[Later] = &[
-    switch("attach", TERMINAL),
     switch("dry-run", DRY),
     switch("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
-    switch("stdin", TERMINAL),
-    switch("tty", TERMINAL),
     value("configmap-map-volume", MOUNT),
     value("datavolume", MOUNT),
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
@@ -60,13 +54,19 @@ const V2: &[Later] = &[
     value("external-url", PORT),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
-    value("pod-running-timeout", TERMINAL),
     value("s3", MOUNT),
     value("wait-for-submit", "a submission is answered at once"),
 ];
 /// Beside those of all submissions.
 const DISTRIBUTED: &[Later] =
     &[value("master-gpu-memory-limit", BURST), value("master-gpu-portion-limit", BURST)];
+
+const INFERENCE: &[Later] = &[
+    switch("attach", TERMINAL),
+    switch("stdin", TERMINAL),
+    switch("tty", TERMINAL),
+    value("pod-running-timeout", TERMINAL),
+];
 
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
 const LOGIN: &[Later] = &[
@@ -85,7 +85,8 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
         ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),
         ["training" | "distributed", .., "submit"] => (V2, DISTRIBUTED),
         ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "submit"] => (V2, DISTRIBUTED),
-        [_, "submit"] | ["inference", "update"] => (V2, &[]),
+        ["inference", "submit" | "update"] => (V2, INFERENCE),
+        [_, "submit"] => (V2, &[]),
         _ => (&[], &[]),
     };
     of_all.iter().chain(more)

@@ -268,6 +268,23 @@ pub(crate) struct PortForward {
     pub(crate) train: bool,
 }
 
+/// The main process and whoever is at this terminal.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Console {
+    /// Let it read what those who attach type
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Give it a terminal; goes with --stdin
+    #[arg(short, long)]
+    pub(crate) tty: bool,
+    /// Attach once it runs; stands for --stdin --tty as well
+    #[arg(long)]
+    pub(crate) attach: bool,
+    /// How long --attach waits for it to run, such as 10m [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = values::seconds, requires = "attach")]
+    pub(crate) pod_running_timeout: Option<u64>,
+}
+
 /// Which output to print.
 #[derive(Debug, Args)]
 pub(crate) struct Logs {

@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Format, Place, around};
+use super::{Console, Format, Place, around};
 use crate::runai::complete::workloads;
 use crate::runai::intent::Variable;
 
@@ -149,6 +149,9 @@ pub(crate) struct Job {
     /// Time between SIGTERM and SIGKILL, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) termination_grace_period: Option<u64>,
+    /// Who is at it.
+    #[command(flatten)]
+    pub(crate) console: Console,
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,

@@ -235,8 +235,11 @@ pub(crate) enum Intent {
     },
 }
 
+/// How many seconds a pod is waited for that is to be attached to.
+pub(crate) const ATTACH_WAIT_S: u64 = 30;
+
 /// How a process there is tied to this program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tie {
     /// It is handed what is typed here.
     pub(crate) stdin: bool,

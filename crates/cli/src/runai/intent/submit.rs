@@ -3,7 +3,7 @@
 
 use api_types::{ImagePullPolicy, Port, Security, Storage};
 
-use super::{Dialect, Framework, Noun, Target};
+use super::{Dialect, Framework, Noun, Target, Tie};
 use crate::runai::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
@@ -19,6 +19,9 @@ pub(crate) struct Submit {
     pub(crate) inherits: Inherits,
     /// What runs, and with what.
     pub(crate) spec: Spec,
+    /// Whether this terminal becomes that of its main process, and how many seconds are waited for
+    /// it to run.
+    pub(crate) attach_within_s: Option<u64>,
     /// What was typed.
     pub(crate) command_line: String,
 }
@@ -163,6 +166,8 @@ pub(crate) struct Spec {
     pub(crate) restart: Option<RestartPolicy>,
     /// Seconds between SIGTERM and SIGKILL.
     pub(crate) grace_seconds: Option<u64>,
+    /// Input and terminal of its main process, for those who attach.
+    pub(crate) tie: Tie,
     /// Priority by name.
     pub(crate) priority: Option<String>,
     /// Labels.

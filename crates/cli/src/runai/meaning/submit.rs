@@ -3,8 +3,8 @@
 use super::{around, framework};
 use crate::runai::args::{self, v1, v2};
 use crate::runai::intent::{
-    Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name, Noun, Place, Runs,
-    Spec, Submit, Target, Update, Variable,
+    ATTACH_WAIT_S, Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name,
+    Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -69,6 +69,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     extended.extend(
         typed.mig_profile.map(|profile| (format!("nvidia.com/mig-{profile}"), "1".to_owned())),
     );
+    let (tie, attach_within_s) = (tie(&typed.console)?, attach_within_s(&typed.console));
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
     let spec = Spec {
         image: typed.image,
@@ -82,6 +83,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
         memory: typed.memory,
         backoff_limit: typed.backoff_limit,
         grace_seconds: typed.termination_grace_period,
+        tie,
         labels: typed.label,
         annotations: typed.annotation,
         place: place(typed.place),
@@ -90,7 +92,20 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, command_line })
+    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, attach_within_s, command_line })
+}
+
+/// Input and terminal of the main process.
+fn tie(typed: &args::Console) -> Result<Tie, String> {
+    let tie = Tie { stdin: typed.stdin || typed.attach, tty: typed.tty || typed.attach };
+    if tie.tty && !tie.stdin {
+        return Err("--tty: nothing could be typed at the terminal; add --stdin".to_owned());
+    }
+    Ok(tie)
+}
+
+fn attach_within_s(typed: &args::Console) -> Option<u64> {
+    typed.attach.then(|| typed.pod_running_timeout.unwrap_or(ATTACH_WAIT_S))
 }
 
 /// Command and arguments, from words after `--` or from the strings of old.
@@ -123,16 +138,18 @@ fn split(flag: &str, text: &str) -> Result<Vec<String>, String> {
 pub(super) fn training(typed: v2::Training, line: &[String]) -> Result<Submit, String> {
     let v2::Training { named, what, ending, runs, parallelism, elastic } = typed;
     let kind = Kind::Training(Runs { completions: runs, parallelism, elastic });
-    v2(named, spec(what, Some(ending))?, kind, line)
+    let attach = attach_within_s(&ending.console);
+    v2(named, spec(what, Some(ending))?, kind, attach, line)
 }
 
 pub(super) fn workspace(typed: v2::Workspace, line: &[String]) -> Result<Submit, String> {
-    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, line)
+    let attach = attach_within_s(&typed.ending.console);
+    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, attach, line)
 }
 
 pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit, String> {
     let kind = Kind::Inference(Box::new(typed.serving));
-    v2(typed.named, spec(typed.what, None)?, kind, line)
+    v2(typed.named, spec(typed.what, None)?, kind, None, line)
 }
 
 pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
@@ -168,6 +185,7 @@ pub(super) fn distributed(
     if typed.no_master && of.framework == Framework::Mpi {
         return Err("--no-master: MPI needs its launcher; leave it out".to_owned());
     }
+    let attach = attach_within_s(&typed.ending.console);
     let spec = spec(typed.what, Some(typed.ending))?;
     let without_claims = typed.master.master_no_pvcs;
     let mut master = master(typed.master)?;
@@ -185,7 +203,7 @@ pub(super) fn distributed(
         ..of
     };
     let kind = Kind::Distributed(Box::new(distributed));
-    v2(typed.named, spec, kind, line).map(led)
+    v2(typed.named, spec, kind, attach, line).map(led)
 }
 
 impl Distributed {
@@ -227,7 +245,13 @@ fn led(mut submit: Submit) -> Submit {
     submit
 }
 
-fn v2(named: v2::Identity, mut spec: Spec, kind: Kind, line: &[String]) -> Result<Submit, String> {
+fn v2(
+    named: v2::Identity,
+    mut spec: Spec,
+    kind: Kind,
+    attach_within_s: Option<u64>,
+    line: &[String],
+) -> Result<Submit, String> {
     let name = match (named.name, named.name_prefix) {
         (Some(name), _) => Name::Given(name),
         (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| "job".to_owned())),
@@ -249,7 +273,7 @@ fn v2(named: v2::Identity, mut spec: Spec, kind: Kind, line: &[String]) -> Resul
         }
     }
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, command_line })
+    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, attach_within_s, command_line })
 }
 
 fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
@@ -288,6 +312,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         backoff_limit: ending.backoff_limit,
         restart: ending.restart_policy,
         grace_seconds: what.termination_grace_period,
+        tie: tie(&ending.console)?,
         priority: what.priority,
         labels: what.label,
         annotations: what.annotation,

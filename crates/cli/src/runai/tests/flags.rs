@@ -70,6 +70,10 @@ const V1_TAKEN: &[&str] = &[
     "-v /a:/b --mount-propagation",
     "--pvc claim:/d",
     "--port 8080",
+    "--stdin",
+    "--stdin -t",
+    "--stdin --tty --attach",
+    "--attach",
 ];
 
 /// The same, with what is said.
@@ -116,6 +120,8 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--port 0:80", "write a whole number from 1 to"),
     ("--ttl-after-finish soon", "write whole seconds, minutes or hours"),
     ("--inference --interactive", "use `runai inference submit"),
+    ("--tty", "add --stdin"),
+    ("--pod-running-timeout 5s", "required arguments were not provided"),
 ];
 
 /// The same; this version does not act on them.
@@ -124,9 +130,6 @@ const V1_LATER: &[&str] = &[
     "--jupyter",
     "--dry-run",
     "--local-image",
-    "--attach",
-    "--stdin",
-    "--tty",
     "--service-type portforward",
     "--s3 bucket=b,key=k,secret=s,target=/t",
     "--address 0.0.0.0",
@@ -191,6 +194,10 @@ const V2_TAKEN: &[&str] = &[
     "--capability NET_ADMIN",
     "--privileged",
     "--allow-privilege-escalation",
+    "--stdin",
+    "--stdin -t",
+    "--attach",
+    "--attach --pod-running-timeout 5m",
 ];
 
 const V2_REFUSED: &[(&str, &str)] = &[
@@ -215,20 +222,18 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--preemptibility maybe", "possible values: preemptible, non-preemptible"),
     ("--preemptible --preemptibility preemptible", "cannot be used with"),
     ("--name-prefix k", "cannot be used with"),
+    ("--tty", "add --stdin"),
+    ("--attach --pod-running-timeout soon", "write whole seconds, minutes or hours"),
     ("--datasource nfs", "`nfs` is not known here; write type=…,name=…"),
     ("--workers 2", "unexpected argument '--workers'"),
 ];
 
 const V2_LATER: &[&str] = &[
     "--image-pull-my-credentials",
-    "--stdin",
-    "--tty",
-    "--attach",
     "--env-pod-field-ref name=A,path=b",
     "--env-my-credentials name=A",
     "--gpu-portion-limit 1",
     "--gpu-memory-limit 8G",
-    "--pod-running-timeout 5s",
     "--wait-for-submit 1m",
     "--dry-run",
     "--exclude-node n1",
@@ -281,6 +286,8 @@ const INFERENCE_TAKEN: &[&str] = &[
     "--scale-down-delay-seconds 60 --scale-to-zero-retention-seconds 0",
     "--initialization-timeout-seconds 30",
 ];
+
+const INFERENCE_LATER: &[&str] = &["--stdin", "--tty", "--attach", "--pod-running-timeout 5s"];
 
 const INFERENCE_REFUSED: &[(&str, &str)] = &[
     ("--serving-port 0", "`0` is no port; write a whole number from 1 to 65535"),
@@ -392,7 +399,8 @@ fn the_second_dialect_takes_distributed_trainings() {
 fn the_second_dialect_takes_inferences() {
     let head = "inference submit j -i x --serving-port 80";
     let ends = |tail: &&str| {
-        ["--backoff", "--restart", "--auto-deletion"].iter().any(|flag| tail.starts_with(flag))
+        let those = ["--backoff", "--restart", "--auto-deletion", "--stdin", "--attach"];
+        those.iter().any(|flag| tail.starts_with(flag))
     };
     taken(head, &V2_TAKEN.iter().copied().filter(|tail| !ends(tail)).collect::<Vec<_>>());
     taken(head, INFERENCE_TAKEN);
@@ -405,6 +413,7 @@ fn the_second_dialect_takes_inferences() {
         ],
     );
     later(head, V2_LATER);
+    later(head, INFERENCE_LATER);
     refused("inference submit j -i x", INFERENCE_REFUSED);
     refused("inference update j", &[("", "say what to change, such as --max-replicas 3")]);
     refused("inference update j", &[("--template t", "unexpected argument '--template'")]);
@@ -413,7 +422,8 @@ fn the_second_dialect_takes_inferences() {
 #[test]
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../../docs/reference/cli.md");
-    for tail in V1_LATER.iter().chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(LOGIN_LATER) {
+    let submits = V1_LATER.iter().chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(INFERENCE_LATER);
+    for tail in submits.chain(LOGIN_LATER) {
         let flag = tail.split([' ', '=']).next().unwrap();
         assert!(page.contains(&format!("`{flag}`")), "{flag}");
     }

@@ -159,6 +159,21 @@ fn logs_and_shells_name_their_job() {
 }
 
 #[test]
+fn who_attaches_has_input_and_terminal() {
+    for head in ["submit", "training submit", "workspace submit", "pytorch submit"] {
+        let of = |tail: &str| {
+            let asked = submit(&format!("runai {head} j -i x {tail}"));
+            (asked.spec.tie, asked.attach_within_s)
+        };
+        assert_eq!(of(""), (Tie::default(), None), "{head}");
+        assert_eq!(of("--stdin"), (Tie { stdin: true, tty: false }, None), "{head}");
+        assert_eq!(of("--attach"), (Tie::FULL, Some(30)), "{head}");
+        let patient = of("--stdin -t --attach --pod-running-timeout 2m");
+        assert_eq!(patient, (Tie::FULL, Some(120)), "{head}");
+    }
+}
+
+#[test]
 fn ports_are_pairs() {
     let forward = |ports: &[(u16, u16)], address: &str| {
         let (of, ports, address) = (target("web"), ports.to_vec(), address.to_owned());

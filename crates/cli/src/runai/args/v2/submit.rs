@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::runai::args::values::{
     count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
-use crate::runai::args::{Place, around};
+use crate::runai::args::{Console, Place, around};
 use crate::runai::intent::{DataSource, SecretFiles, Variable};
 
 /// `training submit`.
@@ -142,9 +142,12 @@ pub(crate) struct What {
     pub(crate) words: Vec<String>,
 }
 
-/// What follows the end of a process.
+/// What follows the end of a process, and who is at it until then.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Ending {
+    /// Who is at it.
+    #[command(flatten)]
+    pub(crate) console: Console,
     /// How often it is started again after a failure [default: 6]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) backoff_limit: Option<u32>,
