@@ -12,7 +12,7 @@ use bollard::models::{
 use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace};
 use uuid::Uuid;
 
-use crate::container::{OWNER_LABEL, POD_ID_LABEL};
+use crate::container::{OWN_DIR, OWNER_LABEL, POD_ID_LABEL};
 use crate::daemon::Facts;
 
 /// A port that was not asked for by number is reached from this machine only.
@@ -36,7 +36,9 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
     let git = |mount: &&Mount| matches!(mount.from, MountSource::Git { .. });
     let in_file = spec.secrets.iter().any(|secret| matches!(secret.to, SecretPlace::File { .. }));
     let memory_min = crate::container::MEMORY_BYTES_MIN;
+    let own = mounts.iter().any(|mount| mount.to.starts_with(OWN_DIR));
     let fields = [
+        ("storage", own, "/elastane is the pod's own in a container; mount it elsewhere"),
         (
             "storage.git",
             mounts.iter().any(|mount| git(&mount)),
@@ -46,6 +48,11 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
             "storage.emptyDirVolume.sizeLimit",
             mounts.iter().any(|mount| limited(&mount)),
             "a folder on the disk of a container has no limit; leave it out, or ask for memory",
+        ),
+        (
+            "security.runAsGid",
+            user.gid.is_some() && user.uid.is_none(),
+            "a container has a group only with a user; give runAsUid as well",
         ),
         (
             "security.runAsNonRoot",
@@ -80,12 +87,10 @@ pub(crate) fn furnish(body: &mut ContainerCreateBody, spec: &RunSpec, owner: &st
     let Container { mounts, ports, user, limits, shared_memory_large, security, pull: _ } =
         &spec.container;
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-    body.user = match (user.uid, user.gid) {
-        (None, None) => None,
-        (Some(uid), None) => Some(uid.to_string()),
-        // The image's own user has no number here; root has.
-        (uid, Some(gid)) => Some(format!("{}:{gid}", uid.unwrap_or(0))),
-    };
+    body.user = user.uid.map(|uid| match user.gid {
+        Some(gid) => format!("{uid}:{gid}"),
+        None => uid.to_string(),
+    });
     let host = body.host_config.get_or_insert_default();
     host.group_add = list(user.groups.iter().map(ToString::to_string));
     let made = mounts.iter().map(|mount| docker_mount(mount, spec, owner));

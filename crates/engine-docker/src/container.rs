@@ -10,8 +10,9 @@ use bollard::models::{
 use engine::{Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, environment};
 use uuid::Uuid;
 
-use crate::around;
 use crate::daemon::{Facts, Gpus};
+use crate::user::Who;
+use crate::{around, files};
 
 /// Whose container, network or volume it is: the state directory of the server.
 pub(crate) const OWNER_LABEL: &str = "elastane.state-dir";
@@ -24,10 +25,12 @@ const WORKLOAD_LABEL: &str = "elastane.workload";
 const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
 const PROJECT_LABEL: &str = "elastane.project";
 
+/// Where the volume of a pod is.
+pub(crate) const OWN_DIR: &str = "/elastane";
 /// Where a pod leaves what its later runs should find.
-pub(crate) const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
+const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
 /// The hostfile of MPI.
-pub(crate) const HOSTFILE: &str = "/elastane/hostfile";
+const HOSTFILE: &str = "/elastane/hostfile";
 /// Where secret files are for processes; containers have them at their own paths.
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 
@@ -66,6 +69,8 @@ pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
     let words = [command.unwrap_or_default(), args.unwrap_or_default()].concat();
     environment::check(spec, &words)?;
     around::check(spec)?;
+    // Whoever owns them, files have places.
+    files::archives(spec, Who::of(spec, ""))?;
     if spec.image.trim().is_empty() {
         return Err(Error::Invalid("the image is empty; name one with --image".to_owned()));
     }
@@ -166,7 +171,7 @@ fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig
     let volume = Mount {
         typ: Some(MountType::VOLUME),
         source: Some(volume(spec.key.pod)),
-        target: Some(CHECKPOINT_DIR.to_owned()),
+        target: Some(OWN_DIR.to_owned()),
         volume_options: Some(MountVolumeOptions {
             labels: Some(
                 [
@@ -349,6 +354,19 @@ pub(crate) mod tests {
         assert!(check(&no_image, &none).expect_err("no image").to_string().contains("--image"));
         let no_program = RunSpec { command: Some(vec![String::new()]), ..spec() };
         assert!(check(&no_program, &none).is_err());
+        let mut far = spec();
+        let to = SecretPlace::File { path: "x".repeat(101).into(), mode: 0o400 };
+        far.secrets = vec![Secret { to, value: String::new() }];
+        assert!(check(&far, &none).expect_err("too long").to_string().contains("100 bytes"));
+        let mut hidden = spec();
+        let from = engine::MountSource::Scratch { bytes_max: None, in_memory: false };
+        let to = "/elastane/x".into();
+        hidden.container.mounts = vec![engine::Mount { to, from, read_only: false }];
+        assert!(check(&hidden, &none).expect_err("ours").to_string().contains("elsewhere"));
+        let mut group = spec();
+        group.container.user.gid = Some(7);
+        let refused = check(&group, &none).expect_err("root would be its user").to_string();
+        assert!(refused.contains("security.runAsGid") && refused.contains("runAsUid"), "{refused}");
         check(&spec(), &none).expect("the image's own command");
     }
 }

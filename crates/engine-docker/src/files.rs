@@ -6,7 +6,8 @@ use std::path::Path;
 use engine::{Error, RunSpec, SecretPlace};
 
 use crate::around;
-use crate::container::{CHECKPOINT_DIR, HOSTFILE, address};
+use crate::container::{OWN_DIR, address};
+use crate::user::Who;
 
 /// Size of a record of an archive, in bytes.
 const BLOCK: usize = 512;
@@ -15,76 +16,88 @@ const PATH_BYTES_MAX: usize = 100;
 const FILE: u8 = b'0';
 const FOLDER: u8 = b'5';
 
-/// The archive of a run's files, to be unpacked at `/`; none if it has none. With `open` everybody
-/// may write to the folder of checkpoints, which the daemon makes as root's.
-pub(crate) fn archive(spec: &RunSpec, open: bool) -> Result<Option<Vec<u8>>, Error> {
-    let mut archive = Vec::new();
-    if open {
-        push(&mut archive, Path::new(CHECKPOINT_DIR), FOLDER, 0o1777, b"")?;
-    }
+/// The archives of a run's files, and where each is unpacked. What every run has is in its volume, which
+/// may be written to also where the rest may not; the daemon makes that as root's.
+pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
+    let root = (0, 0);
+    let mut own = Archive::default();
+    own.add(Path::new("checkpoint"), FOLDER, 0o1777, root, b"")?;
     let own_address = |member: &engine::Member| address(&spec.workload_name, member);
     if let Some(hosts) = spec.gang.as_ref().and_then(|gang| gang.hostfile(&own_address)) {
-        push(&mut archive, Path::new(HOSTFILE), FILE, 0o644, hosts.as_bytes())?;
+        own.add(Path::new("hostfile"), FILE, 0o644, root, hosts.as_bytes())?;
     }
+    let mut others = Archive::default();
     for secret in &spec.secrets {
         if let SecretPlace::File { path, mode } = &secret.to {
-            push(&mut archive, path, FILE, *mode, secret.value.as_bytes())?;
+            others.add(path, FILE, *mode, who.ids(), secret.value.as_bytes())?;
         }
     }
     for (path, mode, text) in around::files(spec) {
-        push(&mut archive, &path, FILE, mode, text.as_bytes())?;
+        others.add(&path, FILE, mode, root, text.as_bytes())?;
     }
-    if archive.is_empty() {
-        return Ok(None);
-    }
-    // Two empty records are the end.
-    archive.resize(archive.len() + 2 * BLOCK, 0);
-    Ok(Some(archive))
+    let all =
+        [(OWN_DIR, own), ("/", others)].into_iter().filter(|(_, archive)| !archive.0.is_empty());
+    Ok(all.map(|(folder, archive)| (folder, archive.finish())).collect())
 }
 
 /// The archive of a file system with nothing in it but a place for what is passing.
 pub(crate) fn empty_root() -> Result<Vec<u8>, Error> {
-    let mut archive = Vec::new();
-    push(&mut archive, Path::new("tmp"), FOLDER, 0o1777, b"")?;
-    archive.resize(archive.len() + 2 * BLOCK, 0);
-    Ok(archive)
+    let mut archive = Archive::default();
+    archive.add(Path::new("tmp"), FOLDER, 0o1777, (0, 0), b"")?;
+    Ok(archive.finish())
 }
 
-/// Adds a file or folder (POSIX.1-1988, which everybody reads).
-fn push(
-    archive: &mut Vec<u8>,
-    path: &Path,
-    kind: u8,
-    mode: u32,
-    bytes: &[u8],
-) -> Result<(), Error> {
-    let name = path.to_string_lossy();
-    let name = name.trim_start_matches('/');
-    if name.is_empty() || name.len() > PATH_BYTES_MAX {
-        return Err(Error::Invalid(format!(
-            "the path `{}` of a file is not allowed; it must have 1 to {PATH_BYTES_MAX} bytes",
-            path.display()
-        )));
+/// Files and folders as the daemon takes them (POSIX.1-1988 with GNU's large numbers, which everybody reads).
+#[derive(Debug, Default)]
+struct Archive(Vec<u8>);
+
+impl Archive {
+    /// Adds a file or folder of a user and group.
+    fn add(
+        &mut self,
+        path: &Path,
+        kind: u8,
+        mode: u32,
+        (uid, gid): (u32, u32),
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let name = path.to_string_lossy();
+        let name = name.trim_start_matches('/');
+        if name.is_empty() || name.len() > PATH_BYTES_MAX {
+            return Err(Error::Invalid(format!(
+                "the path `{}` of a file is not allowed; it must have 1 to {PATH_BYTES_MAX} bytes",
+                path.display()
+            )));
+        }
+        let mut header = [0; BLOCK];
+        let mut put =
+            |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+        put(0, name);
+        put(100, &format!("{:07o}", mode & 0o7777));
+        put(124, &format!("{:011o}", bytes.len()));
+        put(136, "00000000000");
+        put(148, "        ");
+        put(257, "ustar");
+        put(263, "00");
+        // As a binary number: in octal they would end at 2 million.
+        for (at, id) in [(108, uid), (116, gid)] {
+            header[at] = 0x80;
+            header[at + 4..at + 8].copy_from_slice(&u32::to_be_bytes(id));
+        }
+        header[156] = kind;
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        self.0.extend(header);
+        self.0.extend(bytes);
+        self.0.resize(self.0.len().next_multiple_of(BLOCK), 0);
+        Ok(())
     }
-    let mut header = [0; BLOCK];
-    let mut put =
-        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-    put(0, name);
-    put(100, &format!("{:07o}", mode & 0o7777));
-    put(108, "0000000");
-    put(116, "0000000");
-    put(124, &format!("{:011o}", bytes.len()));
-    put(136, "00000000000");
-    put(148, "        ");
-    put(257, "ustar");
-    put(263, "00");
-    header[156] = kind;
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    archive.extend(header);
-    archive.extend(bytes);
-    archive.resize(archive.len().next_multiple_of(BLOCK), 0);
-    Ok(())
+
+    /// Two empty records are the end.
+    fn finish(mut self) -> Vec<u8> {
+        self.0.resize(self.0.len() + 2 * BLOCK, 0);
+        self.0
+    }
 }
 
 #[cfg(test)]
@@ -92,7 +105,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    use engine::Secret;
+    use engine::{Secret, User};
 
     use super::*;
     use crate::container::tests::spec;
@@ -105,25 +118,37 @@ mod tests {
             Secret { to: place, value: "hush".to_owned() },
             Secret { to: SecretPlace::Variable("A".to_owned()), value: "b".to_owned() },
         ];
-        let archive = archive(&spec, true).expect("paths are short").expect("there are files");
+        spec.container.user = User { uid: Some(1234), gid: Some(3_000_000_000), groups: vec![] };
+        let [own, others] = &archives(&spec, Who::of(&spec, "")).expect("paths are short")[..]
+        else {
+            panic!("files in the volume and beside it")
+        };
+        assert_eq!((own.0, listed(&own.1)), ("/elastane", "drwxrwxrwt 0/0 0 checkpoint\n".into()));
+        let key = "-r-------- 1234/3000000000 4 etc/deep/key\n".to_owned();
+        assert_eq!((others.0, listed(&others.1)), ("/", key));
+    }
+
+    /// Permissions, owner, size and path, as `tar` reads them.
+    fn listed(archive: &[u8]) -> String {
         let mut tar = Command::new("tar");
         let tar = tar.args(["--numeric-owner", "-tvf", "-"]);
         let mut tar = tar.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("tar");
-        tar.stdin.take().expect("piped").write_all(&archive).expect("read");
+        tar.stdin.take().expect("piped").write_all(archive).expect("read");
         let told = String::from_utf8(tar.wait_with_output().expect("tar").stdout).expect("text");
-        let lines: Vec<Vec<&str>> =
-            told.lines().map(|line| line.split_ascii_whitespace().collect()).collect();
-        assert_eq!((lines[0][0], lines[0][5]), ("drwxrwxrwt", "elastane/checkpoint"));
-        assert_eq!((lines[1][0], lines[1][1], lines[1][2]), ("-r--------", "0/0", "4"));
-        assert_eq!((lines[1][5], lines.len()), ("etc/deep/key", 2));
+        let words =
+            |line: &str| line.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let line = |line: &str| match &words(line)[..] {
+            [mode, owner, size, _day, _hour, path] => format!("{mode} {owner} {size} {path}\n"),
+            other => panic!("{other:?}"),
+        };
+        told.lines().map(line).collect()
     }
 
     #[test]
-    fn a_run_without_files_has_no_archive_and_no_path_is_cut() {
-        assert_eq!(archive(&spec(), false).expect("nothing"), None);
+    fn no_path_is_cut() {
         let mut spec = spec();
         let place = SecretPlace::File { path: "x".repeat(101).into(), mode: 0o400 };
         spec.secrets = vec![Secret { to: place, value: String::new() }];
-        assert!(archive(&spec, false).is_err());
+        assert!(archives(&spec, Who::of(&spec, "")).is_err());
     }
 }

@@ -21,13 +21,10 @@ const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
 const MIB: i64 = 1 << 20;
 
-/// Whether the image is here; if so, whether it runs as root.
-pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<bool>, Error> {
+/// Whether the image is here; if so, who it runs as, in its own words.
+pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<String>, Error> {
     match docker.inspect_image(image).await {
-        Ok(found) => {
-            let user = found.config.and_then(|config| config.user).unwrap_or_default();
-            Ok(Some(["", "0", "root"].contains(&user.split(':').next().unwrap_or_default())))
-        }
+        Ok(found) => Ok(Some(found.config.and_then(|config| config.user).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
         // The daemon's words for a name that is none.
         Err(fault) if status(&fault) == Some(400) => {

@@ -27,6 +27,7 @@ mod session;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod user;
 mod verbs;
 mod watch;
 

@@ -12,6 +12,7 @@ use crate::books::Known;
 use crate::container;
 use crate::look::plain;
 use crate::open::{Shared, now};
+use crate::user::Who;
 use crate::{failed, files, image, network, program, status, watch};
 
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
@@ -28,7 +29,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     let found = match shared.program(&spec) {
         Some(_) => {
             program::prepare(&shared.daemon).await?;
-            Some(true)
+            Some(String::new())
         }
         None => image::find(&shared.daemon.docker, &spec.image)
             .await?
@@ -40,9 +41,9 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
             spec.image
         )));
     }
-    if let Some(as_root) = found {
+    if let Some(user) = found {
         shared.books.know(key, Known::default());
-        let launched = launch(shared, &spec, as_root).await;
+        let launched = launch(shared, &spec, &user).await;
         if launched.is_err() {
             undo(shared, &spec).await;
         }
@@ -78,7 +79,7 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
         return;
     }
     let launched = match image::find(docker, &spec.image).await {
-        Ok(Some(as_root)) => launch(shared, spec, as_root).await,
+        Ok(Some(user)) => launch(shared, spec, &user).await,
         Ok(None) => Err(Error::Invalid(format!(
             "image `{}` was pulled and is not there; it is perhaps made for another machine",
             spec.image
@@ -97,7 +98,7 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
 }
 
 /// Makes the container and starts it, whatever of that has been done before.
-async fn launch(shared: &Arc<Shared>, spec: &RunSpec, as_root: bool) -> Result<(), Error> {
+async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), Error> {
     let key = spec.key;
     let docker = &shared.daemon.docker;
     let name = container::name(key);
@@ -108,7 +109,7 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, as_root: bool) -> Result<(
     let found = match shared.look(key).await? {
         Some((_, look)) => look.state,
         None => {
-            create(shared, spec, as_root).await?;
+            create(shared, spec, user).await?;
             RunState::Starting
         }
     };
@@ -134,20 +135,14 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, as_root: bool) -> Result<(
     }
 }
 
-async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Error> {
+async fn create(shared: &Shared, spec: &RunSpec, user: &str) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = container::name(key);
     let network = network::name(spec, &shared.owner);
-    let user = &spec.container.user;
-    let as_root = user.uid.map_or(as_root, |uid| uid == 0);
-    if as_root && spec.container.security.not_root {
-        return Err(Error::Invalid(format!(
-            "image `{}` runs as root, and security.runAsNonRoot forbids that; give a runAsUid",
-            spec.image
-        )));
-    }
-    let archive = files::archive(spec, !as_root)?;
+    let who = Who::of(spec, user);
+    who.check(spec)?;
+    let archives = files::archives(spec, who)?;
     let mut body = container::body(spec, &shared.owner, &network, &facts)?;
     if let Some(program) = shared.program(spec) {
         program.stand_in(&mut body, spec);
@@ -166,10 +161,10 @@ async fn create(shared: &Shared, spec: &RunSpec, as_root: bool) -> Result<(), Er
         }
         Err(fault) => return Err(failed(format!("make the container of run {key}"), fault)),
     }
-    if let Some(archive) = archive {
-        let at_root = UploadToContainerOptionsBuilder::default().path("/").build();
+    for (folder, archive) in archives {
+        let there = UploadToContainerOptionsBuilder::default().path(folder).build();
         let sent = bollard::body_full(archive.into());
-        let given = docker.upload_to_container(&name, Some(at_root), sent).await;
+        let given = docker.upload_to_container(&name, Some(there), sent).await;
         given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
     }
     Ok(())

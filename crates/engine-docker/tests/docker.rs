@@ -163,7 +163,7 @@ async fn a_container_has_its_files_user_limits_and_mounts() {
     );
     let host = tempfile::tempdir().expect("a folder");
     std::fs::write(host.path().join("given"), "given\n").expect("written");
-    let file = SecretPlace::File { path: "/etc/deep/key".into(), mode: 0o444 };
+    let file = SecretPlace::File { path: "/etc/deep/key".into(), mode: 0o400 };
     let token = SecretPlace::Variable("TOKEN".to_owned());
     spec.secrets = vec![
         Secret { to: file, value: "hush\n".to_owned() },
@@ -202,6 +202,24 @@ async fn a_folder_that_a_link_took_the_place_of_is_not_mounted() {
         Exit::CannotRun(why) => assert!(why.contains("replaced by a link"), "{why}"),
         other => panic!("it had it: {other:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_root_that_is_read_only_leaves_the_pods_own_folder() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut spec = bench.script(
+        "touch /x 2> /dev/null || echo read only; cat $OMPI_MCA_orte_default_hostfile; \
+         touch /elastane/checkpoint/x && ls /elastane",
+    );
+    spec.container.security.read_only_root = true;
+    spec.container.user.uid = Some(1234);
+    let node = String::new();
+    let members = vec![Member { role: WORKER.to_owned(), index: 0, node, port: 7000 }];
+    let framework = Framework::Mpi;
+    spec.gang = Some(Gang { framework, members, rank: 0, members_min: 1, slots_per_worker: 2 });
+    let host = format!("{}-worker-0 slots=2", spec.workload_name);
+    let said = printed(&bench, spec).await;
+    assert_eq!(said, format!("read only\n{host}\ncheckpoint\nhostfile\n"));
 }
 
 #[tokio::test]
