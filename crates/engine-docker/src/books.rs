@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::{Observation, RunKey, RunState, Turns};
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 /// The books.
 #[derive(Debug)]
@@ -25,12 +26,14 @@ pub(crate) struct Known {
     pub(crate) has_container: bool,
     /// Where its ports are reached.
     pub(crate) address: Option<IpAddr>,
+    /// Whose run it is.
+    pub(crate) workload_id: Uuid,
 }
 
-/// One that has only been asked for.
-impl Default for Known {
-    fn default() -> Self {
-        Self { state: RunState::Starting, has_container: false, address: None }
+impl Known {
+    /// One that has only been asked for.
+    pub(crate) const fn asked_for(workload_id: Uuid) -> Self {
+        Self { state: RunState::Starting, has_container: false, address: None, workload_id }
     }
 }
 
@@ -108,7 +111,6 @@ impl Books {
 mod tests {
     use engine::Exit;
     use units::Instant;
-    use uuid::Uuid;
 
     use super::*;
 
@@ -121,7 +123,7 @@ mod tests {
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };
         books.report(key, runs.clone());
         assert!(told.try_recv().is_err(), "of a run that is not known nothing is told");
-        books.know(key, Known { has_container: true, ..Known::default() });
+        books.know(key, Known { has_container: true, ..Known::asked_for(Uuid::nil()) });
         for state in
             [runs.clone(), runs.clone(), RunState::Starting, ended(3), ended(4), runs.clone()]
         {

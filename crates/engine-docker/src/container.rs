@@ -22,7 +22,8 @@ pub(crate) const RUN_LABEL: &str = "elastane.run";
 pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
 const POD_LABEL: &str = "elastane.pod";
 const WORKLOAD_LABEL: &str = "elastane.workload";
-const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
+/// Its workload.
+pub(crate) const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
 const PROJECT_LABEL: &str = "elastane.project";
 
 /// Where the volume of a pod is.

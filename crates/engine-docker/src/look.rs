@@ -8,7 +8,9 @@ use bollard::models::{
 };
 use engine::{Exit, RunState};
 use units::Instant;
+use uuid::Uuid;
 
+use crate::container::WORKLOAD_ID_LABEL;
 use crate::daemon::Facts;
 
 /// Exit codes above this are signals, as shells tell them.
@@ -26,6 +28,8 @@ pub(crate) struct Look {
     pub(crate) started_at: Option<Instant>,
     /// Where its ports are reached from this machine.
     pub(crate) address: Option<IpAddr>,
+    /// Whose run it is.
+    pub(crate) workload_id: Uuid,
 }
 
 /// Reads what the daemon says. `now` stands in for what it does not say.
@@ -53,7 +57,19 @@ pub(crate) fn look(container: &ContainerInspectResponse, facts: &Facts, now: Ins
             _ => ended(exit(code)),
         },
     };
-    Look { state: seen, started_at, address: address(container) }
+    Look {
+        state: seen,
+        started_at,
+        address: address(container),
+        workload_id: workload_id(container),
+    }
+}
+
+/// The workload that its label names; every container of a server has one.
+fn workload_id(container: &ContainerInspectResponse) -> Uuid {
+    let labels = container.config.as_ref().and_then(|config| config.labels.as_ref());
+    let label = labels.and_then(|labels| labels.get(WORKLOAD_ID_LABEL));
+    label.and_then(|id| id.parse().ok()).unwrap_or_default()
 }
 
 /// Where a container is reached from its machine.

@@ -1,13 +1,13 @@
 //! Networks of containers. Owns: one of each server for all that work alone, in which none reaches another,
 //! and one for each gang, in which pods have names. A gang's goes with its last container.
 
-use bollard::Docker;
 use bollard::models::NetworkCreateRequest;
 use engine::{Error, RunSpec};
 use uuid::Uuid;
 
 use crate::container::OWNER_LABEL;
 use crate::daemon::Daemon;
+use crate::open::Shared;
 use crate::{failed, status, unless};
 
 /// Keeps containers of a network from each other; Docker's own word.
@@ -16,9 +16,13 @@ const NO_NEIGHBOURS: &str = "com.docker.network.bridge.enable_icc";
 /// The network of a run. No two servers have one of the same name: daemons make both.
 pub(crate) fn name(spec: &RunSpec, owner: &str) -> String {
     match &spec.gang {
-        Some(_) => format!("elastane-{}", spec.workload_id),
+        Some(_) => gangs(spec.workload_id),
         None => alone(owner),
     }
+}
+
+fn gangs(workload_id: Uuid) -> String {
+    format!("elastane-{workload_id}")
 }
 
 /// The network of all that work alone.
@@ -45,11 +49,10 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &str) -> Result<(),
     made.map(drop).map_err(|fault| failed(format!("make the network {name}"), fault))
 }
 
-/// Takes a gang's network away, unless a container is in it.
-pub(crate) async fn discard(docker: &Docker, name: &str, owner: &str) -> Result<(), Error> {
-    if name == alone(owner) {
-        return Ok(());
-    }
-    let gone = unless(docker.remove_network(name).await, &[403, 404, 409]);
+/// Takes the network of a gang away, unless a container is in it. A workload that is none has none.
+pub(crate) async fn discard(shared: &Shared, workload_id: Uuid) -> Result<(), Error> {
+    let name = gangs(workload_id);
+    let _turn = shared.networks.take(name.clone()).await;
+    let gone = unless(shared.daemon.docker.remove_network(&name).await, &[403, 404, 409]);
     gone.map_err(|fault| failed(format!("remove the network {name}"), fault))
 }

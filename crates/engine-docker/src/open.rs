@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bollard::models::ContainerInspectResponse;
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Observation, RunKey, RunSpec, RunState};
-use tokio::sync::{Mutex as Gate, mpsc, oneshot};
+use engine::{Error, Observation, RunKey, RunSpec, RunState, Turns};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use units::Instant;
 
@@ -49,9 +49,9 @@ pub(crate) struct Shared {
     pub(crate) owner: String,
     pub(crate) books: Books,
     programs: BTreeMap<String, Program>,
-    /// Held while networks are made, filled or taken away: one that is empty now must not go before
-    /// the container that is being made is in it.
-    pub(crate) networks: Gate<()>,
+    /// A network is made, filled or taken away by one at a time: one that is empty now must not go
+    /// before the container that is being made is in it.
+    pub(crate) networks: Turns<String>,
     /// Runs whose image is being pulled; dropping the sender ends that.
     pub(crate) pulling: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
@@ -75,7 +75,7 @@ impl DockerEngine {
             owner: state_dir.display().to_string(),
             books: Books::new(events),
             programs,
-            networks: Gate::default(),
+            networks: Turns::default(),
             pulling: Mutex::default(),
             gpus: std::sync::OnceLock::new(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -106,8 +106,8 @@ async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
     if look.state == RunState::Starting {
         return shared.remove_container(key).await;
     }
-    let Look { state, address, .. } = look;
-    shared.books.know(key, Known { state, has_container: true, address });
+    let Look { state, address, workload_id, .. } = look;
+    shared.books.know(key, Known { state, has_container: true, address, workload_id });
     Ok(())
 }
 

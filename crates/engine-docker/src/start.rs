@@ -13,7 +13,7 @@ use crate::container;
 use crate::look::plain;
 use crate::open::{Shared, now};
 use crate::user::Who;
-use crate::{failed, files, image, network, program, status, watch};
+use crate::{chain, failed, files, image, network, program, status, watch};
 
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
@@ -42,15 +42,16 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         )));
     }
     if let Some(user) = found {
-        shared.books.know(key, Known::default());
+        shared.books.know(key, Known::asked_for(spec.workload_id));
         let launched = launch(shared, &spec, &user).await;
         if launched.is_err() {
-            undo(shared, &spec).await;
+            shared.books.forget(key);
+            clear(shared, &spec).await;
         }
         return launched;
     }
     let state = RunState::Preparing(format!("pulling image `{}`", spec.image));
-    shared.books.know(key, Known::default());
+    shared.books.know(key, Known::asked_for(spec.workload_id));
     shared.books.report(key, state);
     let (running, cancelled) = oneshot::channel();
     shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
@@ -70,13 +71,13 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
     let docker = &shared.daemon.docker;
     let ended = |exit| shared.books.report(key, RunState::Exited { exit, at: now() });
     let tell = |text| shared.books.report(key, RunState::Preparing(text));
-    if let Err(why) = image::pull(docker, &spec.image, spec.registry.as_ref(), tell).await {
-        return ended(Exit::CannotRun(why));
-    }
+    let pulled = image::pull(docker, &spec.image, spec.registry.as_ref(), tell).await;
     let _turn = shared.books.turns.take(key).await;
-    // From here on a stop comes after it.
-    if shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key).is_none() {
-        return;
+    // From here on a stop comes after it. Kept until the end: without it this is over at once.
+    let running = shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    let Some(_running) = running else { return };
+    if let Err(why) = pulled {
+        return ended(Exit::CannotRun(why));
     }
     let launched = match image::find(docker, &spec.image).await {
         Ok(Some(user)) => launch(shared, spec, &user).await,
@@ -87,12 +88,13 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
         Err(error) => Err(error),
     };
     if let Err(error) = launched {
-        if let Err(left) = shared.remove_container(key).await {
-            tracing::warn!("{left}");
-        }
+        clear(shared, spec).await;
         ended(match error {
             Error::Invalid(why) => Exit::CannotRun(why),
-            _ => Exit::Lost,
+            other => {
+                tracing::warn!("run {key} is lost: {}", chain(&other));
+                Exit::Lost
+            }
         });
     }
 }
@@ -102,14 +104,15 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), 
     let key = spec.key;
     let docker = &shared.daemon.docker;
     let name = container::name(key);
-    let _network = match spec.gang {
-        Some(_) => Some(shared.networks.lock().await),
-        None => None,
-    };
+    let network = network::name(spec, &shared.owner);
+    let turn = shared.networks.take(network.clone()).await;
+    network::make(&shared.daemon, &network, &shared.owner).await?;
+    // Nobody takes the network away of those that work alone.
+    let _turn = spec.gang.is_some().then_some(turn);
     let found = match shared.look(key).await? {
         Some((_, look)) => look.state,
         None => {
-            create(shared, spec, user).await?;
+            create(shared, spec, user, &network).await?;
             RunState::Starting
         }
     };
@@ -135,24 +138,17 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), 
     }
 }
 
-async fn create(shared: &Shared, spec: &RunSpec, user: &str) -> Result<(), Error> {
+async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = container::name(key);
-    let network = network::name(spec, &shared.owner);
     let who = Who::of(spec, user);
     who.check(spec)?;
     let archives = files::archives(spec, who)?;
-    let mut body = container::body(spec, &shared.owner, &network, &facts)?;
+    let mut body = container::body(spec, &shared.owner, network, &facts)?;
     if let Some(program) = shared.program(spec) {
         program.stand_in(&mut body, spec);
     }
-    let alone = match spec.gang {
-        Some(_) => None,
-        None => Some(shared.networks.lock().await),
-    };
-    network::make(&shared.daemon, &network, &shared.owner).await?;
-    drop(alone);
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {
         Ok(_) => {}
@@ -195,13 +191,10 @@ fn refusal(fault: &Fault) -> Option<String> {
 }
 
 /// Nothing is left of a start that failed; what cannot be removed now is so by the stop that follows.
-async fn undo(shared: &Shared, spec: &RunSpec) {
-    shared.books.forget(spec.key);
-    if let Err(error) = shared.remove_container(spec.key).await {
-        tracing::warn!("{error}");
-    }
-    let network = network::name(spec, &shared.owner);
-    if let Err(error) = network::discard(&shared.daemon.docker, &network, &shared.owner).await {
-        tracing::warn!("{error}");
+async fn clear(shared: &Shared, spec: &RunSpec) {
+    let container = shared.remove_container(spec.key).await;
+    let network = network::discard(shared, spec.workload_id).await;
+    for left in [container, network].into_iter().filter_map(Result::err) {
+        tracing::warn!("{}", chain(&left));
     }
 }

@@ -193,8 +193,13 @@ fn busybox() -> Result<PathBuf, &'static str> {
     found.ok_or("no image for Docker: busybox-static was not found")
 }
 
-/// Gives a daemon the image.
-fn import(daemon: &Daemon, busybox: &Path) {
+/// The files of the image, as an archive; none, and a line that says so, where there can be none.
+#[must_use]
+pub fn layer() -> Option<Vec<u8>> {
+    busybox().map_or_else(skip, |busybox| Some(archive(&busybox)))
+}
+
+fn archive(busybox: &Path) -> Vec<u8> {
     let root = tempfile::tempdir().unwrap();
     let bin = root.path().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -206,7 +211,11 @@ fn import(daemon: &Daemon, busybox: &Path) {
             symlink("busybox", bin.join(applet)).unwrap();
         }
     }
-    let tar = Command::new("tar").arg("-C").arg(root.path()).args(["-c", "."]).output().unwrap();
+    Command::new("tar").arg("-C").arg(root.path()).args(["-c", "."]).output().unwrap().stdout
+}
+
+/// Gives a daemon the image.
+fn import(daemon: &Daemon, busybox: &Path) {
     let (name, tag) = IMAGE.split_once(':').unwrap();
     let changes = [r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"].map(str::to_owned).to_vec();
     let options = CreateImageOptionsBuilder::default()
@@ -216,7 +225,7 @@ fn import(daemon: &Daemon, busybox: &Path) {
         .changes(changes)
         .build();
     block_on(async {
-        let body = bollard::body_full(tar.stdout.into());
+        let body = bollard::body_full(archive(busybox).into());
         let steps = daemon.docker.create_image(Some(options), Some(body), None);
         steps.try_collect::<Vec<_>>().await.unwrap();
     });

@@ -141,7 +141,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         return watch::refresh(shared, key).await;
     };
     if shared.books.state(key).is_none() {
-        shared.books.know(key, Known { has_container: true, ..Known::default() });
+        let known = Known::asked_for(look.workload_id);
+        shared.books.know(key, Known { has_container: true, ..known });
     }
     match look.state {
         RunState::Starting | RunState::Preparing(_) => {
@@ -188,25 +189,18 @@ async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error>
 }
 
 async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
-    let found = shared.look(key).await?;
-    let known = shared.books.state(key);
-    let seen = found.as_ref().map(|(_, look)| &look.state);
-    let over = match (&known, seen) {
-        (None, None) => return Ok(()),
-        // Made and never started; nobody is about to, as this has the turn.
-        (None, Some(RunState::Starting)) => true,
-        (known, seen) => [known.as_ref(), seen].into_iter().flatten().any(has_ended),
-    };
+    let seen = shared.look(key).await?.map(|(_, look)| (look.state, look.workload_id));
+    let known = shared.books.get(key).map(|known| (known.state, known.workload_id));
+    let unknown = known.is_none();
+    let both: Vec<_> = [seen, known].into_iter().flatten().collect();
+    let Some(&(_, workload_id)) = both.first() else { return Ok(()) };
+    // Made and never started; nobody is about to, as this has the turn.
+    let unstarted = unknown && both.iter().any(|(state, _)| *state == RunState::Starting);
+    let over = unstarted || both.iter().any(|(state, _)| has_ended(state));
     if !over {
         return Err(Error::StillRunning(key));
     }
     shared.books.forget(key);
-    let Some((container, _)) = found else { return Ok(()) };
     shared.remove_container(key).await?;
-    let networks = container.network_settings.and_then(|settings| settings.networks);
-    let _networks = shared.networks.lock().await;
-    for network in networks.unwrap_or_default().keys() {
-        network::discard(&shared.daemon.docker, network, &shared.owner).await?;
-    }
-    Ok(())
+    network::discard(shared, workload_id).await
 }

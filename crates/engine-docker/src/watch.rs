@@ -95,7 +95,7 @@ pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
 
 /// Takes in what was seen. A run that ended between two looks has run all the same.
 pub(crate) async fn take(shared: &Shared, key: RunKey, look: Look) -> Result<(), Error> {
-    let Look { mut state, started_at, address } = look;
+    let Look { mut state, started_at, address, .. } = look;
     shared.books.is_at(key, address);
     if let RunState::Exited { exit, .. } = &mut state {
         if let Exit::Code(code) = exit

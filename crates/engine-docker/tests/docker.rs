@@ -1,12 +1,15 @@
 //! What only this engine promises: what a container is given, images, networks, and a daemon that dies.
 
 mod bench;
+#[path = "bench/registry.rs"]
+mod registry;
 #[path = "bench/watched.rs"]
 mod watched;
 
 use std::collections::BTreeMap;
 
 use bench::Bench;
+use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::conformance::Fixture;
 use engine::{
@@ -15,7 +18,7 @@ use engine::{
 };
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 use watched::Watched;
 
 /// Runs a specification to its end, and tells what it printed.
@@ -55,38 +58,25 @@ async fn a_container_that_others_kill_or_remove_is_told_apart() {
     assert_eq!(watched.end(greedy).await, Exit::OutOfMemory);
 }
 
-/// A registry on this machine that has nothing.
-async fn empty_registry() -> u16 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 4096];
-            let Ok(length) = stream.read(&mut request).await else { continue };
-            let known = request[..length].windows(9).any(|word| word == b"/v2/ HTTP");
-            let (status, body) = match known {
-                true => ("200 OK", "{}"),
-                false => (
-                    "404 Not Found",
-                    r#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}"#,
-                ),
-            };
-            let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
-                 content-length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            let _gone = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    port
+#[tokio::test]
+async fn an_image_is_pulled_and_whom_it_names_can_read_the_secrets() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let image = registry::image(Some("1234:5")).await;
+    let mut spec = RunSpec { image, ..bench.script("id -u; cat /run/key") };
+    let to = SecretPlace::File { path: "/run/key".into(), mode: 0o400 };
+    spec.secrets = vec![Secret { to, value: "hush\n".to_owned() }];
+    spec.container.security.not_root = true;
+    let key = watched.start(spec).await;
+    assert_eq!(watched.end(key).await, Exit::Code(0));
+    assert_eq!(watched.output(key).await, "1234\nhush\n");
 }
 
 #[tokio::test]
 async fn an_image_that_does_not_exist_fails_the_run_with_what_the_registry_says() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
-    let image = format!("127.0.0.1:{}/nothing:1", empty_registry().await);
+    let image = registry::image(None).await;
     let spec = RunSpec { image: image.clone(), ..bench.script("exit 0") };
     let key = watched.start(spec.clone()).await;
     let told = watched.wait(key, |state| match state {
@@ -119,6 +109,39 @@ async fn a_pull_ends_when_its_run_is_stopped() {
     assert_eq!(watched.output(key).await, "");
 }
 
+fn gang(framework: Framework, members: Vec<Member>, rank: usize) -> Gang {
+    let members_min = u32::try_from(members.len()).expect("few");
+    Gang { framework, members, rank, members_min, slots_per_worker: 1 }
+}
+
+#[tokio::test]
+async fn networks_of_others_stay_and_one_without_containers_goes() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let docker = docker(&bench).await;
+    let mut watched = Watched::new(&bench);
+    for by_hand in [false, true] {
+        let spec = bench.script("sleep 600");
+        let spec = RunSpec { gang: Some(gang(Framework::PyTorch, vec![], 0)), ..spec };
+        let (own, others) = (format!("elastane-{}", spec.workload_id), format!("x-{}", spec.key));
+        let key = watched.start(spec).await;
+        watched.running(key).await;
+        let wanted = NetworkCreateRequest { name: others.clone(), ..Default::default() };
+        docker.create_network(wanted).await.expect("made");
+        let joins = NetworkConnectRequest { container: name(key), ..Default::default() };
+        docker.connect_network(&others, joins).await.expect("in it");
+        if by_hand {
+            let options = RemoveContainerOptionsBuilder::default().force(true).build();
+            docker.remove_container(&name(key), Some(options)).await.expect("removed");
+        } else {
+            watched.engine.stop(key, 0).await.expect("stopped");
+        }
+        watched.end(key).await;
+        watched.engine.remove(key).await.expect("removed");
+        assert!(docker.inspect_network(&own, None).await.is_err(), "it went");
+        docker.remove_network(&others).await.expect("it stayed");
+    }
+}
+
 #[tokio::test]
 async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
@@ -126,11 +149,10 @@ async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
     let member =
         |role: &str| Member { role: role.to_owned(), index: 0, node: String::new(), port: 7000 };
     let members = vec![member(MASTER), member(WORKER)];
-    let pod = |rank, role: &str, script: &str| {
-        let framework = Framework::PyTorch;
-        let (members, members_min, slots_per_worker) = (members.clone(), 2, 1);
-        let gang = Some(Gang { framework, members, rank, members_min, slots_per_worker });
-        RunSpec { pod_name: format!("meet-{role}-0"), gang, ..bench.script(script) }
+    let pod = |rank, role: &str, script: &str| RunSpec {
+        pod_name: format!("meet-{role}-0"),
+        gang: Some(gang(Framework::PyTorch, members.clone(), rank)),
+        ..bench.script(script)
     };
     let mut master = pod(0, MASTER, "nc -l -p $MASTER_PORT");
     master.workload_name = "meet".to_owned();
@@ -215,9 +237,8 @@ async fn a_root_that_is_read_only_leaves_the_pods_own_folder() {
     spec.container.user.uid = Some(1234);
     let node = String::new();
     let members = vec![Member { role: WORKER.to_owned(), index: 0, node, port: 7000 }];
-    let framework = Framework::Mpi;
-    spec.gang = Some(Gang { framework, members, rank: 0, members_min: 1, slots_per_worker: 2 });
-    let host = format!("{}-worker-0 slots=2", spec.workload_name);
+    spec.gang = Some(gang(Framework::Mpi, members, 0));
+    let host = format!("{}-worker-0 slots=1", spec.workload_name);
     let said = printed(&bench, spec).await;
     assert_eq!(said, format!("read only\n{host}\ncheckpoint\nhostfile\n"));
 }
