@@ -1,12 +1,12 @@
-//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what
-//! the engine refused. Refuses to know why anything is asked.
+//! Asking the engine. Owns: one task per request, in order for each pod and for each volume that
+//! ends, and the news of what the engine refused. Refuses to know why anything is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, Exit, Observation, RunKey, RunSpec, RunState};
-use tokio::sync::{RwLock, mpsc};
+use engine::{Engine, Exit, MountSource, Observation, RunKey, RunSpec, RunState};
+use tokio::sync::{RwLock, mpsc, watch};
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
@@ -17,6 +17,8 @@ use crate::state::Action;
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;
+/// How often deleting a volume is tried. The runs that had it are going, which takes them their grace.
+const REMOVE_VOLUME_TRIES: u32 = 12;
 /// Tasks that have ended are forgotten when so many are kept.
 const CHAINS_SWEPT_AT: usize = 256;
 
@@ -28,6 +30,8 @@ pub(crate) struct Executor {
     completion: Completion,
     faults: mpsc::UnboundedSender<Observation>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
+    /// Volumes that are being deleted; each channel closes when that is over.
+    ending: BTreeMap<String, watch::Receiver<()>>,
     open: Gate,
 }
 
@@ -46,6 +50,7 @@ impl Executor {
                 completion,
                 faults,
                 last: BTreeMap::new(),
+                ending: BTreeMap::new(),
                 open: Arc::new(RwLock::new(true)),
             },
             news,
@@ -61,9 +66,10 @@ impl Executor {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
-            // No pod has it any more, so it goes with none.
-            Action::RemoveVolume(_) => Uuid::nil(),
+            Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
         };
+        let ending = self.ending_of(&action);
+        let over = self.begin_ending(&action);
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
         let clock = self.clock.clone();
@@ -76,6 +82,10 @@ impl Executor {
                 && error.is_panic()
             {
                 tracing::error!(%pod, "the action before this one panicked");
+            }
+            // A run that began before would see what is being deleted, and then lose it.
+            for mut one in ending {
+                let _ = one.changed().await;
             }
             match action {
                 Action::Start(wanted) => {
@@ -101,14 +111,31 @@ impl Executor {
                         tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
                     }
                 }
-                Action::RemoveVolume(name) => {
-                    if let Err(error) = engine.remove_volume(&name).await {
-                        tracing::warn!(volume = %name, error = %chain(&error), "a volume stays");
-                    }
-                }
+                Action::RemoveVolume(name) => remove_volume(&*engine, &name).await,
             }
+            drop(over);
         });
         self.last.insert(pod, task);
+    }
+
+    /// The volumes of a start that are being deleted under the same name.
+    fn ending_of(&mut self, action: &Action) -> Vec<watch::Receiver<()>> {
+        self.ending.retain(|_, one| one.has_changed().is_ok());
+        let Action::Start(start) = action else { return Vec::new() };
+        let mounts = start.spec.container.mounts.iter();
+        let ending = mounts.filter_map(|mount| match &mount.from {
+            MountSource::Volume { name, ephemeral: false } => self.ending.get(name).cloned(),
+            _ => None,
+        });
+        ending.collect()
+    }
+
+    /// Has whoever wants the volume that is deleted wait until what is answered is dropped.
+    fn begin_ending(&mut self, action: &Action) -> Option<watch::Sender<()>> {
+        let Action::RemoveVolume(name) = action else { return None };
+        let (over, ends) = watch::channel(());
+        self.ending.insert(name.clone(), ends);
+        Some(over)
     }
 
     /// Ends starting and stopping: a call to the engine under way is waited for, no other is begun.
@@ -161,6 +188,22 @@ async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> b
         }
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
+    }
+}
+
+/// Deletes a volume once the last run that had it is gone.
+async fn remove_volume(engine: &dyn Engine, name: &str) {
+    let mut wait_ms = 100;
+    for left in (0..REMOVE_VOLUME_TRIES).rev() {
+        let Err(error) = engine.remove_volume(name).await else { return };
+        let error = chain(&error);
+        if left == 0 {
+            tracing::error!(volume = %name, %error, "a volume that was deleted stays; delete it by hand");
+        } else {
+            tracing::warn!(volume = %name, %error, wait_ms, "a volume stays; trying again");
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+            wait_ms *= 2;
+        }
     }
 }
 

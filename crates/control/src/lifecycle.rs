@@ -214,6 +214,8 @@ impl State {
 
     /// Stops every run of a workload.
     pub(crate) fn release_all(&mut self, id: Uuid) {
+        // Being short of them is told again if it is so again.
+        self.short_of_ports.remove(&id);
         self.release_those(id, |_| true);
     }
 
@@ -238,14 +240,8 @@ impl State {
     pub(crate) fn halt(&mut self) {
         self.halted = true;
         self.wake_at = None;
-        let runs = |w: &&Workload| {
-            let stays = |pod: &Pod| {
-                let place = self.occupancy(pod);
-                place.current.is_some() && !place.releasing
-            };
-            w.pods.iter().any(stays)
-        };
-        let ids: Vec<_> = self.workloads.values().filter(runs).map(|w| w.id).collect();
+        let runs = self.workloads.values().filter(|workload| self.runs_on(workload));
+        let ids: Vec<_> = runs.map(|workload| workload.id).collect();
         let message = "stopped with the server by `elastane down`; it goes on after the next \
                        `elastane up`";
         for id in ids {
@@ -253,6 +249,14 @@ impl State {
             self.say(id, News::new("Evicted", message).warning().code(SERVER_STOPPED.code));
             self.release_all(id);
         }
+    }
+
+    /// Whether a pod of it has a place that it is not leaving.
+    pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
+        workload.pods.iter().any(|pod| {
+            let place = self.occupancy(pod);
+            place.current.is_some() && !place.releasing
+        })
     }
 
     /// Whether any pod still holds a place.

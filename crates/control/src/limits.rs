@@ -149,9 +149,13 @@ impl State {
 
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
-        let anew = self.outbox.says_other_of_org() || self.limits.idle != self.idle;
+        let was_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
+        let anew = self.outbox.says_other_of_org()
+            || was_stale && self.limits.idle != self.idle
+            || self.limits.idle.since != self.idle.since;
         let ids: BTreeSet<Uuid> = if anew {
-            let running = self.by_model.values().filter(|_| self.has_rules());
+            let any = self.has_rules();
+            let running = self.by_model.values().filter(|_| any);
             running.chain(self.limits.at.keys()).copied().collect()
         } else {
             let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());

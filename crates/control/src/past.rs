@@ -153,6 +153,7 @@ fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
         node_name: None,
         gpus: Vec::new(),
         placed_at: pod.placed_at,
+        held_since: pod.held_since,
         started_at: pod.started_at,
         last_exit: pod.last_exit.clone(),
     }

@@ -1,7 +1,7 @@
 //! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
 //! Owns: carrying a plan over; the model already is as the plan leaves it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Engine;
 use model::{PodId, WorkloadId};
@@ -44,13 +44,16 @@ impl State {
     /// Returns whether a place became free at once, so that it is worth deciding again.
     fn carry_over(&mut self, plan: Plan) -> bool {
         let mut freed = false;
-        let mut going = Vec::new();
+        let mut going = BTreeSet::new();
         for step in plan.steps {
             going.extend(self.goes_with(&step));
             freed |= self.carry_step(step);
         }
+        // One that only gives back what it had beyond its least goes on.
         for id in going {
-            self.delete_preempted(id);
+            if self.workloads.get(&id).is_some_and(|workload| !self.runs_on(workload)) {
+                self.delete_preempted(id);
+            }
         }
         self.shares = plan.shares;
         // A scheduler that wants to look again at once must not starve the rest.

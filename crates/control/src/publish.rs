@@ -441,6 +441,7 @@ impl State {
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
             placed_at: pod.placed_at,
+            held_since: pod.held_since,
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
         }
@@ -460,7 +461,12 @@ fn call_inference(
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {
         let inferences = Arc::make_mut(inferences);
-        before.map(|(name, _)| inferences.remove(&name));
+        // Another may have come to its name meanwhile.
+        if let Some((name, id)) = before
+            && inferences.get(&name) == Some(&id)
+        {
+            inferences.remove(&name);
+        }
         inferences.extend(now);
     }
 }

@@ -165,6 +165,7 @@ impl State {
         }
         let project = self.projects.get(&head.project_id);
         let project = project.ok_or_else(|| Error::no_project(head.project_id))?;
+        let project_id = head.project_id;
         self.check(project, &mut spec, engine)?;
         // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
         spec.submitted_by.clone_from(&head.spec.submitted_by);
@@ -176,6 +177,7 @@ impl State {
         })?;
         let newest = self.revisions_of(head).rev().find(|w| w.is_live_revision());
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
+        self.note_volumes(project_id, &spec)?;
         let message = format!("{by} changed it");
         self.say(id, News::new("Updated", message));
         self.begin_revision(id, spec, replicas)?;

@@ -114,8 +114,8 @@ impl Handle {
     fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
         let view = self.view();
         let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+        let by_key = pod.and_then(|text| text.parse::<RunKey>().ok());
         let named = |p: &PodView| {
-            let by_key = pod.and_then(|text| text.parse::<RunKey>().ok());
             let generation = match pod {
                 None => p.generation,
                 Some(name) if name == p.name => p.generation,

@@ -76,13 +76,21 @@ impl Service {
         let Self { dispatcher, meter } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
-        let ended = tokio::select! {
-            ended = Box::pin(dispatcher.run(shutdown)) => ended,
-            // It never ends by itself. A server that no longer measures and forgets is to be seen.
-            lost = beside.join_next() => {
-                Err(Error::Internal { message: format!("measuring has ended: {lost:?}") })
+        let mut lost = None;
+        let shutdown = async {
+            tokio::select! {
+                () = shutdown => {}
+                // It never ends by itself. A server that no longer measures and forgets is to be seen.
+                end = beside.join_next() => lost = Some(end),
             }
         };
+        let mut ended = Box::pin(dispatcher.run(shutdown)).await;
+        if let Some(end) = lost {
+            tracing::error!(?end, "measuring has ended");
+            let message = "the part of the server that measures has crashed, which is a fault of the \
+                           server: please report it with its log. Workloads go on; start the server again";
+            ended = ended.and(Err(Error::Internal { message: message.to_owned() }));
+        }
         // Waited for: whoever has seen the end of this knows that nothing holds the store any more.
         beside.shutdown().await;
         ended

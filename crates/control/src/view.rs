@@ -478,6 +478,8 @@ pub struct PodView {
     pub gpus: Vec<(u32, u64)>,
     /// When this run was placed.
     pub placed_at: Option<Instant>,
+    /// Since when its workload has held places without a break.
+    pub held_since: Option<Instant>,
     /// When its process started.
     pub started_at: Option<Instant>,
     /// How its last run ended.

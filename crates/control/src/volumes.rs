@@ -9,7 +9,6 @@ use crate::Error;
 use crate::command::WorkloadSpec;
 use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::{Action, State, Workload};
-use crate::view::Phase;
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";
@@ -68,13 +67,11 @@ impl State {
         }
     }
 
-    /// No workload that runs, or may run again, has it mounted.
+    /// No workload has it: the engine keeps what is left of those that have ended, and their volumes
+    /// with it.
     pub(crate) fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
         let Some(name) = Self::volume_of(object) else { return Ok(()) };
-        let uses = |workload: &&Workload| {
-            !matches!(workload.phase, Phase::Completed | Phase::Failed)
-                && workload.spec.volumes().any(|used| used == name)
-        };
+        let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);
         match self.workloads.values().find(uses) {
             Some(user) => Err(Error::conflict(format!(
                 "workload `{}` uses volume `{}`; delete the workload first",

@@ -118,7 +118,7 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), 
     };
     shared.books.has_container(key);
     let refused = match found {
-        RunState::Starting => match swapped(spec) {
+        RunState::Starting => match swapped(spec).await {
             None => docker.start_container(&name, None).await.err().as_ref().and_then(refusal),
             swapped => swapped,
         },
@@ -168,18 +168,23 @@ async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> R
 
 /// Why a folder of the node is no longer the one that was allowed, which had no link on the way to it.
 /// Looked at as late as can be: between this and the daemon's own look are no more than milliseconds.
-fn swapped(spec: &RunSpec) -> Option<String> {
-    spec.container.mounts.iter().find_map(|mount| {
-        let MountSource::HostPath { path, .. } = &mount.from else { return None };
+async fn swapped(spec: &RunSpec) -> Option<String> {
+    for mount in &spec.container.mounts {
+        let MountSource::HostPath { path, .. } = &mount.from else { continue };
         let shown = path.display();
-        match path.canonicalize() {
-            Ok(real) if real == *path => None,
-            Ok(_) => Some(format!(
-                "{shown} was replaced by a link since the workload was submitted; submit it again"
-            )),
-            Err(error) => Some(format!("{shown} cannot be mounted from this machine: {error}")),
+        match tokio::fs::canonicalize(path).await {
+            Ok(real) if real == *path => {}
+            Ok(_) => {
+                return Some(format!(
+                    "{shown} was replaced by a link since the workload was submitted; submit it again"
+                ));
+            }
+            Err(error) => {
+                return Some(format!("{shown} cannot be mounted from this machine: {error}"));
+            }
         }
-    })
+    }
+    None
 }
 
 /// Why the daemon cannot start this container at all; none if it may another time, or did not answer.

@@ -296,6 +296,7 @@ mod tests {
             gpus: Vec::new(),
             created_at: units::Instant(0),
             placed_at: None,
+            held_since: None,
             started_at: None,
             last_exit: None,
         }

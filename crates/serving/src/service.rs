@@ -116,12 +116,13 @@ impl Service {
 
     /// What was counted of all requests up to now.
     fn counted(&self) -> Traffic {
-        let endpoints = self.lock();
+        // Every request needs the lock.
+        let endpoints = self.lock().clone();
         let span_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut traffic = Traffic { span_ms, ..Traffic::default() };
-        for (id, endpoint) in &*endpoints {
+        for (id, endpoint) in endpoints {
             let (all, each) = endpoint.totals();
-            traffic.inferences.insert(*id, (all.into(), endpoint.ready()));
+            traffic.inferences.insert(id, (all.into(), endpoint.ready()));
             traffic.replicas.extend(each.into_iter().map(|(run, seen)| (run, seen.into())));
         }
         traffic

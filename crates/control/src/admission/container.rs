@@ -9,10 +9,11 @@ use engine::{Container, Mount, MountSource};
 use crate::Error;
 use crate::spec::PodSpec;
 
-/// Most mounts, ports and capabilities of a pod.
+/// Most mounts, ports, capabilities and further groups of a pod.
 const MOUNTS_MAX: usize = 64;
 const PORTS_MAX: usize = 256;
 const CAPABILITIES_MAX: usize = 64;
+const GROUPS_MAX: usize = 64;
 /// Longest path or address, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
@@ -22,7 +23,7 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
     at_most("storage", mounts.len(), MOUNTS_MAX)?;
     at_most("ports", ports.len(), PORTS_MAX)?;
     at_most("security.capabilities", security.capabilities.len(), CAPABILITIES_MAX)?;
-    at_most("security.supplementalGroups", user.groups.len(), CAPABILITIES_MAX)?;
+    at_most("security.supplementalGroups", user.groups.len(), GROUPS_MAX)?;
     let mut places = BTreeSet::new();
     for mount in mounts {
         self::mount(mount)?;

@@ -2,7 +2,8 @@
 //! they may be.
 //!
 //! A workload is idle while every GPU of each of its pods is seen not to compute at every look. What
-//! is not measured is not idle, nor is a workload without GPUs, or one that has not begun to run.
+//! is not measured is not idle, nor is a workload without GPUs, or one that has not begun to run. One that
+//! was idle stays so while a pod of it starts again in its place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,18 +37,25 @@ impl Idle {
     /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for
     /// the dispatcher.
     pub(super) fn look(&mut self, view: &View, look: &Look) {
-        // Of each whether all of it is idle, and when the youngest of its pods began.
-        let mut all: BTreeMap<Uuid, (bool, Option<Instant>)> = BTreeMap::new();
+        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it has
+        // held places.
+        let mut all: BTreeMap<Uuid, (bool, bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
-            let (idle, began) = all.entry(workload.id).or_insert((true, None));
-            *idle &= is_idle(pod, look);
-            *began = pod.started_at.max(*began);
+            let (idle, runs, began) = all.entry(workload.id).or_insert((true, true, None));
+            match pod.state {
+                PodState::Running => *idle &= is_idle(pod, look),
+                _ => *runs = false,
+            }
+            *began = pod.held_since;
         }
-        let idle = all.into_iter().filter(|(_, (idle, _))| *idle);
-        // A new start begins anew, also one that no look has seen.
+        let idle = all.into_iter().filter(|(_, (idle, ..))| *idle);
+        // What was suspended and went on begins anew, also where no look has seen it.
         let known = |id, began| self.since.get(&id).copied().filter(|at| Some(*at) >= began);
-        let since = |(id, (_, began))| (id, known(id, began).unwrap_or(look.at));
-        self.since = idle.map(since).collect();
+        let since = |(id, (_, runs, began)): (Uuid, (_, bool, _))| {
+            let begins = runs.then_some(look.at);
+            Some((id, known(id, began).or(begins)?))
+        };
+        self.since = idle.filter_map(since).collect();
         let limited: BTreeMap<_, _> = self
             .since
             .iter()
@@ -64,7 +72,7 @@ impl Idle {
 
 fn is_idle(pod: &PodView, look: &Look) -> bool {
     let busy = |index| look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
-    pod.state == PodState::Running && pod.gpus.iter().all(|(index, _)| busy(*index) == Some(0))
+    pod.gpus.iter().all(|(index, _)| busy(*index) == Some(0))
 }
 
 fn is_limited(view: &View, id: &Uuid) -> bool {

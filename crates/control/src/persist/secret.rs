@@ -34,16 +34,15 @@ pub(super) fn body(secret: &SecretUse) -> SecretBody {
 }
 
 pub(super) fn from_body(body: SecretBody) -> Result<SecretUse, Error> {
-    let to = match (body.variable, body.path, body.registry, body.repository) {
+    let repository = body.repository.zip(body.login_keys);
+    let to = match (body.variable, body.path, body.registry, repository) {
         (Some(name), None, None, None) => SecretTo::Run(SecretPlace::Variable(name)),
         (None, Some(path), None, None) => {
             let mode = body.mode.unwrap_or(0o600);
             SecretTo::Run(SecretPlace::File { path: path.into(), mode })
         }
         (None, None, Some(registry), None) => SecretTo::Registry(registry),
-        (None, None, None, Some(mount)) => {
-            let usual = || ("username".to_owned(), "password".to_owned());
-            let (user_key, password_key) = body.login_keys.unwrap_or_else(usual);
+        (None, None, None, Some((mount, (user_key, password_key)))) => {
             SecretTo::Repository { mount: mount.into(), user_key, password_key }
         }
         _ => {

@@ -27,6 +27,8 @@ struct Machine {
     held_back: Vec<RunKey>,
     /// Stops that will fail before one is carried out.
     stops_failing: u32,
+    /// Deletions of volumes that will fail before one is carried out.
+    removals_failing: u32,
     most_in_use: BTreeMap<(String, u32), u64>,
     measured: Option<Measured>,
 }
@@ -62,6 +64,10 @@ impl FakeEngine {
 
     pub(crate) fn fail_stops(&self, count: u32) {
         self.with(|m| m.stops_failing = count);
+    }
+
+    pub(crate) fn fail_removals(&self, count: u32) {
+        self.with(|m| m.removals_failing = count);
     }
 
     /// Ends every run whose stop was held back.
@@ -258,6 +264,17 @@ impl Engine for FakeEngine {
             m.calls.push(format!("forget {pod}"));
         });
         Ok(())
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), Error> {
+        self.with(|m| {
+            if m.removals_failing > 0 {
+                m.removals_failing -= 1;
+                return Err(io("delete it"));
+            }
+            m.calls.push(format!("delete {name}"));
+            Ok(())
+        })
     }
 
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {

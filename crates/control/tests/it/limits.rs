@@ -1,11 +1,11 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
 use control::view::{Phase, Rules};
-use control::{OrgChange, WorkloadSpec};
+use control::{OrgChange, Restart, WorkloadSpec};
 
 use engine::{Exit, GpuUse, Measured};
 
-use crate::world::{World, nodes, training, workspace};
+use crate::world::{World, nodes, training, with, workspace};
 
 /// The rules of project 1, or of its department.
 async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
@@ -202,6 +202,22 @@ async fn a_new_start_begins_idle_time_anew_though_no_look_saw_it() {
     looks(&w, 9, &[Some(0)]).await;
     assert_eq!(w.get("a1").unwrap().phase, Phase::Running);
     looks(&w, 10, &[Some(0)]).await;
+    w.becomes("a1 Stopped 0/1").await;
+}
+
+#[tokio::test]
+async fn falling_over_is_no_use_of_a_gpu() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    idle_limits(&w, [200, 999, 999]).await;
+    w.submit(1, with(training("a1", 1), |pod| pod.restart = Restart::OnFailure)).await;
+    w.becomes("a1 Running 1/1").await;
+    looks(&w, 9, &[Some(0)]).await;
+    w.engine.end(w.engine.run_of("a1").key, Exit::Code(1));
+    w.until("its end", |view| view.workloads.values().any(|a1| a1.pods[0].last_exit.is_some()))
+        .await;
+    w.clock.advance_ms(15_000);
+    w.becomes("a1 Running 1/1").await;
+    looks(&w, 8, &[Some(0)]).await;
     w.becomes("a1 Stopped 0/1").await;
 }
 

@@ -24,5 +24,6 @@ mod retention;
 mod secrets;
 mod topologies;
 mod usage;
+mod volumes;
 mod walks;
 mod world;
