@@ -20,7 +20,8 @@ pub(crate) const OWNER_LABEL: &str = "elastane.state-dir";
 pub(crate) const RUN_LABEL: &str = "elastane.run";
 /// The pod that a volume belongs to.
 pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
-const POD_LABEL: &str = "elastane.pod";
+/// The name of its pod.
+pub(crate) const POD_LABEL: &str = "elastane.pod";
 const WORKLOAD_LABEL: &str = "elastane.workload";
 /// Its workload.
 pub(crate) const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";

@@ -1,9 +1,13 @@
 //! The daemon. Owns: finding its socket, and what has to be known of it. Refuses to know: containers.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use bollard::{API_DEFAULT_VERSION, Docker};
 use engine::Error;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use units::Instant;
 
 use crate::failed;
@@ -33,8 +37,9 @@ pub(crate) struct Facts {
     pub(crate) gpus: Gpus,
     /// Memory of the machine.
     pub(crate) memory_bytes: Option<u64>,
-    /// The moment since when containers cannot have lived on: a daemon that starts ends those of the one
-    /// before it, unless it was told to keep them.
+    /// Whether containers outlive a daemon.
+    pub(crate) keeps: bool,
+    /// When it was started, if that ended the containers of the one before it.
     pub(crate) ends_all_before: Option<Instant>,
 }
 
@@ -149,19 +154,32 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
         Gpus::None
     };
     let keeps = podman || info.live_restore_enabled.unwrap_or(false);
+    let started_at = started_at(socket).await;
+    let started_at = started_at.map_err(|e| failed("ask Docker anew", e.into()))?;
     Ok(Facts {
         name: format!("{product} {}", version.version.unwrap_or_default()),
         podman,
         gpus,
         memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()),
-        ends_all_before: if keeps { None } else { started_at(socket).await },
+        keeps,
+        ends_all_before: started_at.filter(|_| !keeps),
     })
 }
 
-/// When the daemon was started. None where that cannot be seen: its process is not on this machine.
-async fn started_at(socket: &Path) -> Option<Instant> {
-    let stream = tokio::net::UnixStream::connect(socket).await.ok()?;
-    let listener = stream.peer_cred().ok()?.pid()?;
+/// When the daemon was started that answers somebody new. None where that cannot be seen: its process
+/// is not on this machine. One that goes down answers nobody new, and only then ends containers.
+pub(crate) async fn started_at(socket: &Path) -> io::Result<Option<Instant>> {
+    let mut stream = UnixStream::connect(socket).await?;
+    let listener = stream.peer_cred()?.pid();
+    stream.write_all(b"GET /_ping HTTP/1.0\r\n\r\n").await?;
+    let mut answer = [0];
+    tokio::time::timeout(Duration::from_secs(ANSWER_S_MAX), stream.read_exact(&mut answer))
+        .await??;
+    Ok(listener.and_then(begun_at))
+}
+
+/// When the daemon began whose socket this process opened.
+fn begun_at(listener: i32) -> Option<Instant> {
     // systemd may have opened the socket in its stead.
     let by_file = || std::fs::read_to_string("/run/docker.pid").ok()?.trim().parse().ok();
     let pid =
@@ -172,9 +190,8 @@ async fn started_at(socket: &Path) -> Option<Instant> {
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let up_s: f64 = uptime.split(' ').next()?.parse().ok()?;
     let age_s = up_s - ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
-    let started =
-        std::time::SystemTime::now() - std::time::Duration::try_from_secs_f64(age_s).ok()?;
-    let since = started.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let started = SystemTime::now() - Duration::try_from_secs_f64(age_s).ok()?;
+    let since = started.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some(Instant(u64::try_from(since.as_millis()).ok()?))
 }
 

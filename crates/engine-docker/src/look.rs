@@ -17,6 +17,9 @@ use crate::daemon::Facts;
 const SIGNALS: i64 = 128;
 const SIGNAL_MAX: i64 = 64;
 const KILL: i64 = SIGNALS + 9;
+/// From the first container that a daemon ends because it goes down to the start of the next daemon.
+/// It waits 15 seconds for containers unless told otherwise.
+const SHUTDOWN_MS: u64 = 20_000;
 /// What `docker-init` and shells answer where a program is not there, or is none.
 pub(crate) const NOT_EXECUTABLE: [i32; 2] = [126, 127];
 
@@ -82,11 +85,12 @@ pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
     networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
-/// Whether it lived when the daemon's predecessor ended, and ended after that.
+/// Whether a daemon ended it: the one that is there when it started, or its predecessor when that was
+/// told to go.
 fn by_restart(started: Instant, finished: Option<Instant>, facts: &Facts) -> bool {
-    facts.ends_all_before.is_some_and(|daemon| {
-        started < daemon && finished.is_none_or(|finished| finished >= daemon)
-    })
+    let Some(daemon) = facts.ends_all_before else { return false };
+    let since = daemon.0.saturating_sub(SHUTDOWN_MS);
+    started < daemon && finished.is_none_or(|finished| finished.0 >= since)
 }
 
 /// How a process of a container ended.
@@ -130,30 +134,31 @@ mod tests {
 
     const NEVER: &str = "0001-01-01T00:00:00Z";
     const NOW: Instant = Instant(9_000_000);
+    const DAEMON: Instant = Instant(3_602_000);
 
     fn seen(status: Status, edit: impl FnOnce(&mut ContainerState)) -> RunState {
         let mut state = ContainerState {
             status: Some(status),
-            started_at: Some("1970-01-01T00:00:01.5Z".to_owned()),
-            finished_at: Some("1970-01-01T00:00:03.25Z".to_owned()),
+            started_at: Some("1970-01-01T01:00:01.5Z".to_owned()),
+            finished_at: Some("1970-01-01T01:00:03.25Z".to_owned()),
             ..ContainerState::default()
         };
         edit(&mut state);
         let container =
             ContainerInspectResponse { state: Some(state), ..ContainerInspectResponse::default() };
-        let facts = Facts { ends_all_before: Some(Instant(2000)), ..Facts::default() };
+        let facts = Facts { ends_all_before: Some(DAEMON), ..Facts::default() };
         look(&container, &facts, NOW).state
     }
 
     fn ended(code: i64, edit: impl FnOnce(&mut ContainerState)) -> Exit {
         let state = seen(Status::EXITED, |state| {
             state.exit_code = Some(code);
-            state.started_at = Some("1970-01-01T00:00:02.5Z".to_owned());
+            state.started_at = Some("1970-01-01T01:00:02.5Z".to_owned());
             edit(state);
         });
         match state {
             RunState::Exited { exit, at } => {
-                assert_eq!(at, Instant(3250));
+                assert_eq!(at, Instant(3_603_250));
                 exit
             }
             other => panic!("has ended: {other:?}"),
@@ -173,15 +178,22 @@ mod tests {
     #[test]
     fn what_a_restart_of_the_daemon_ended_is_lost_whatever_its_code() {
         let before = |state: &mut ContainerState| {
-            state.started_at = Some("1970-01-01T00:00:01Z".to_owned());
+            state.started_at = Some("1970-01-01T01:00:01Z".to_owned());
         };
         assert_eq!(ended(0, before), Exit::Lost);
         assert_eq!(ended(143, before), Exit::Lost);
+        let going_down = |state: &mut ContainerState| {
+            before(state);
+            state.finished_at = Some("1970-01-01T00:59:42Z".to_owned());
+        };
+        let lost = RunState::Exited { exit: Exit::Lost, at: Instant(3_582_000) };
+        assert_eq!(seen(Status::EXITED, going_down), lost);
         let long_over = seen(Status::EXITED, |state| {
-            state.finished_at = Some("1970-01-01T00:00:01.9Z".to_owned());
+            state.started_at = Some("1970-01-01T00:00:01Z".to_owned());
+            state.finished_at = Some("1970-01-01T00:59:41.9Z".to_owned());
             state.exit_code = Some(3);
         });
-        assert_eq!(long_over, RunState::Exited { exit: Exit::Code(3), at: Instant(1900) });
+        assert_eq!(long_over, RunState::Exited { exit: Exit::Code(3), at: Instant(3_581_900) });
     }
 
     #[test]
@@ -207,7 +219,7 @@ mod tests {
     fn a_run_has_a_process_while_its_container_runs_or_is_paused() {
         for status in [Status::RUNNING, Status::PAUSED] {
             let state = seen(status, |state| state.pid = Some(7));
-            assert_eq!(state, RunState::Running { pid: Some(7), started_at: Instant(1500) });
+            assert_eq!(state, RunState::Running { pid: Some(7), started_at: Instant(3_601_500) });
         }
     }
 

@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use units::Instant;
 
-use crate::books::{Books, Known};
+use crate::books::{Books, Known, has_ended};
 use crate::container::{self, OWNER_LABEL, RUN_LABEL};
-use crate::daemon::{Daemon, Facts};
+use crate::daemon::{self, Daemon, Facts};
 use crate::look::{Look, look};
 use crate::program::Program;
 use crate::{failed, status, unless, watch};
@@ -152,12 +152,34 @@ impl Shared {
     ) -> Result<Option<(ContainerInspectResponse, Look)>, Error> {
         match self.daemon.docker.inspect_container(&container::name(key), None).await {
             Ok(found) => {
-                let look = look(&found, &self.facts(), now());
-                Ok(Some((found, look)))
+                let mut seen = look(&found, &self.facts(), now());
+                if self.is_news(key, &seen.state) {
+                    self.ask_anew().await?;
+                    seen = look(&found, &self.facts(), now());
+                }
+                Ok(Some((found, seen)))
             }
             Err(fault) if status(&fault) == Some(404) => Ok(None),
             Err(fault) => Err(failed(format!("look at the container of run {key}"), fault)),
         }
+    }
+
+    /// Whether this is an end that was not known.
+    fn is_news(&self, key: RunKey, state: &RunState) -> bool {
+        has_ended(state) && !self.books.state(key).is_some_and(|known| has_ended(&known))
+    }
+
+    /// An end is believed once a daemon has answered somebody new since: then it was not the daemon that
+    /// ended the run because it goes down, or it is another by now, and known to be.
+    pub(crate) async fn ask_anew(&self) -> Result<(), Error> {
+        if self.facts().keeps {
+            return Ok(());
+        }
+        let started_at = daemon::started_at(&self.daemon.socket).await;
+        let started_at = started_at.map_err(|e| failed("ask Docker anew", e.into()))?;
+        let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
+        facts.ends_all_before = started_at;
+        Ok(())
     }
 
     /// Removes a container that has ended or never started; one that is not there is as good.

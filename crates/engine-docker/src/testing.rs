@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bollard::query_parameters::{CreateImageOptionsBuilder, ListContainersOptions};
 use futures_util::TryStreamExt as _;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Daemon;
 
@@ -150,8 +150,20 @@ impl DockerServer {
     /// # Panics
     /// It does not run.
     pub fn kill(&self) {
+        self.end(Signal::KILL);
+    }
+
+    /// Stops it in order, as for an update.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn stop(&self) {
+        self.end(Signal::TERM);
+    }
+
+    fn end(&self, signal: Signal) {
         let pid = self.pid("pid").unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        kill_process(pid, signal).unwrap();
         // Its helper dies with it, but stays a corpse where nobody buries those, and the next daemon
         // would take that for a helper.
         for file in ["pid", "exec/containerd/containerd.pid"] {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::books::{Known, has_ended};
-use crate::container::POD_ID_LABEL;
+use crate::container::{POD_ID_LABEL, POD_LABEL};
 use crate::open::{DockerEngine, Shared, now};
 use crate::{around, container, failed, logs, measure, network, session, start, unless, watch};
 
@@ -79,6 +79,11 @@ impl Engine for DockerEngine {
     async fn remove_volume(&self, name: &str) -> Result<(), Error> {
         let volume = around::volume(&self.shared.owner, name);
         remove_volume(&self.shared, &volume, format!("delete the volume {name}")).await
+    }
+
+    async fn pod_name(&self, key: RunKey) -> Option<String> {
+        let (found, _) = self.shared.look(key).await.ok()??;
+        found.config?.labels?.remove(POD_LABEL)
     }
 
     fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {

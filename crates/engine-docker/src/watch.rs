@@ -10,12 +10,14 @@ use futures_util::StreamExt as _;
 
 use crate::books::has_ended;
 use crate::container::{self, OWNER_LABEL, RUN_LABEL};
-use crate::daemon;
 use crate::look::{Look, NOT_EXECUTABLE, not_executable};
 use crate::open::{Shared, now};
+use crate::{chain, daemon};
 
 /// Before a daemon that is away is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// Before a daemon is asked again for the one run of which it said nothing.
+const LOOK_PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the daemon for as long as the engine lives.
 pub(crate) async fn follow(shared: &Arc<Shared>) {
@@ -31,9 +33,10 @@ pub(crate) async fn follow(shared: &Arc<Shared>) {
     }
 }
 
-/// Listens first and catches up then: what happens in between is seen twice, not missed.
+/// Takes events from before the first look: what happens in between is seen twice, not missed.
 async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
+    let since = (now().0 / 1000).to_string();
     let facts = daemon::facts(docker, &shared.daemon.socket).await?;
     *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
     let owner = format!("{OWNER_LABEL}={}", shared.owner);
@@ -42,12 +45,11 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
         ("label", vec![owner.as_str()]),
         ("event", vec!["start", "die", "destroy"]),
     ];
-    let options = EventsOptionsBuilder::default().filters(&filters.into()).build();
+    let options = EventsOptionsBuilder::default().since(&since).filters(&filters.into()).build();
     let mut events = Box::pin(docker.events(Some(options)));
-    // Nothing is sent before something happens, so the first look is not after it.
     let caught_up = async {
         for key in shared.books.living() {
-            refresh(shared, key).await?;
+            keep_up(shared, key).await?;
         }
         Ok::<_, Error>(())
     };
@@ -60,7 +62,7 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
                     let labels = event.actor.and_then(|actor| actor.attributes);
                     let run = labels.as_ref().and_then(|labels| labels.get(RUN_LABEL));
                     if let Some(key) = run.and_then(|run| run.parse().ok()) {
-                        refresh(shared, key).await?;
+                        keep_up(shared, key).await?;
                     }
                 }
                 Some(Err(fault)) => return Err(crate::failed("follow its events", fault)),
@@ -75,6 +77,26 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
             }
         }
     }
+}
+
+/// Looks at a run. What the daemon cannot say of one is no reason to miss the others: it is asked again.
+///
+/// # Errors
+/// The daemon does not answer at all, or goes down.
+async fn keep_up(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+    let Err(error) = refresh(shared, key).await else { return Ok(()) };
+    shared.ask_anew().await?;
+    tracing::warn!("{}; asking again", chain(&error));
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        loop {
+            tokio::time::sleep(LOOK_PAUSE).await;
+            if refresh(&own, key).await.is_ok() {
+                return;
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Looks at a run's container and tells what is news. One that was there and is not is lost.

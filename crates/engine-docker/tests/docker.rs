@@ -43,6 +43,7 @@ async fn a_container_that_others_kill_or_remove_is_told_apart() {
     let docker = docker(&bench).await;
     let mut watched = Watched::new(&bench);
     let killed = watched.start(bench.script("sleep 600")).await;
+    assert_eq!(watched.engine.pod_name(killed).await.as_deref(), Some("job0-0-1"));
     let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
     docker.kill_container(&name(killed), Some(options)).await.expect("killed");
     assert_eq!(watched.end(killed).await, Exit::Signal(9));

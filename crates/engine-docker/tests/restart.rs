@@ -1,4 +1,4 @@
-//! A daemon that dies. In a program of its own: daemons that start take others' rules for packets away.
+//! A daemon that dies, or is restarted. In a program of its own: daemons that start take others' rules for packets away.
 
 mod bench;
 #[path = "bench/watched.rs"]
@@ -11,32 +11,44 @@ use engine_docker::testing::DockerServer;
 use watched::Watched;
 
 #[tokio::test]
-async fn a_daemon_that_is_killed_loses_what_ran_and_forgets_nothing() {
+async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {
     let Some(server) = DockerServer::own() else { return };
     let Some(mut bench) = Bench::on(Some(server.socket())).await else { return };
-    let mut watched = Watched::new(&bench);
-    // It would end well if it were asked to, as the daemon does when it starts.
-    let polite = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done";
-    let spec = bench.script(polite);
-    let ran = watched.start(spec.clone()).await;
-    watched.running(ran).await;
-    let ended = watched.start(bench.script("exit 3")).await;
-    assert_eq!(watched.end(ended).await, Exit::Code(3));
-    server.kill();
-    server.up();
-    assert_eq!(watched.end(ran).await, Exit::Lost);
-    watched.start(spec).await;
-    assert_eq!(watched.output(ran).await, "ready\n", "it was not started again");
-    let fresh = watched.start(bench.script("exit 4")).await;
-    assert_eq!(watched.end(fresh).await, Exit::Code(4), "it can be worked with as before");
-    drop(watched);
-    bench.reopen().await;
-    let watched = Watched::new(&bench);
-    let list = watched.engine.list().await.expect("a list");
-    for (key, exit) in [(ran, Exit::Lost), (ended, Exit::Code(3)), (fresh, Exit::Code(4))] {
-        let same = |seen: &&Observation| {
-            seen.key == key && matches!(&seen.state, RunState::Exited { exit: e, .. } if *e == exit)
+    for goes in [DockerServer::kill, DockerServer::stop] {
+        let mut watched = Watched::new(&bench);
+        // It ends well when the daemon asks it to, while that goes down or when the next one starts.
+        let polite = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done";
+        let spec = bench.script(polite);
+        let ran = watched.start(spec.clone()).await;
+        let plain = watched.start(bench.script("exec sleep 600")).await;
+        watched.running(plain).await;
+        let ended = watched.start(bench.script("exit 3")).await;
+        assert_eq!(watched.end(ended).await, Exit::Code(3));
+        goes(&server);
+        server.up();
+        // Which of them is seen first is open.
+        let mut lost = std::collections::BTreeSet::from([ran, plain]);
+        while !lost.is_empty() {
+            let (key, exit) = watched.next_end().await;
+            assert_eq!(exit, Exit::Lost);
+            lost.remove(&key);
+        }
+        watched.start(spec).await;
+        assert_eq!(watched.output(ran).await, "ready\n", "it was not started again");
+        let fresh = watched.start(bench.script("exit 4")).await;
+        assert_eq!(watched.end(fresh).await, Exit::Code(4), "it can be worked with as before");
+        let list = watched.engine.list().await.expect("a list");
+        let has = |list: &[Observation], key, exit: Exit| {
+            list.iter().any(|seen| {
+                let same = |one: &Exit| *one == exit;
+                seen.key == key
+                    && matches!(&seen.state, RunState::Exited { exit, .. } if same(exit))
+            })
         };
-        assert!(list.iter().any(|seen| same(&seen)), "{key} {exit:?}: {list:?}");
+        assert!(has(&list, ended, Exit::Code(3)), "it had ended before: {list:?}");
+        drop(watched);
+        bench.reopen().await;
+        let list = bench.engine().list().await.expect("a list");
+        assert!(has(&list, ran, Exit::Lost) && has(&list, fresh, Exit::Code(4)), "{list:?}");
     }
 }

@@ -94,9 +94,13 @@ async fn still_there(engine: &dyn Engine, left: &[Observation]) -> String {
         let pid = if let RunState::Running { pid, .. } = state { *pid } else { None };
         named.push(describe(&name, pid));
     }
+    let look = match engine.capabilities().runtime.as_str() {
+        "docker" => "docker ps --filter label=elastane.pod=<name>",
+        _ => "ps -fp <process>",
+    };
     format!(
-        "these workloads do not end: {}; look at them with `ps -fp <process>`, end what holds \
-         them, then run `elastane down` again",
+        "these workloads do not end: {}; look at them with `{look}`, end what holds them, then run \
+         `elastane down` again",
         named.join(", ")
     )
 }

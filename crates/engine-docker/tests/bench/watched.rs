@@ -46,11 +46,23 @@ impl Watched {
     }
 
     pub(crate) async fn end(&mut self, key: RunKey) -> Exit {
-        let end = |state| match state {
-            RunState::Exited { exit, .. } => Some(exit),
-            _ => None,
-        };
-        self.wait(key, end).await
+        loop {
+            if let (one, exit) = self.next_end().await
+                && one == key
+            {
+                return exit;
+            }
+        }
+    }
+
+    /// The next run that ends, and how.
+    pub(crate) async fn next_end(&mut self) -> (RunKey, Exit) {
+        loop {
+            let next = self.seen.recv().await.expect("the engine lives");
+            if let RunState::Exited { exit, .. } = next.state {
+                return (next.key, exit);
+            }
+        }
     }
 
     pub(crate) async fn output(&self, key: RunKey) -> String {
