@@ -2,16 +2,17 @@
 //! over it, volumes. Owns: who may have what of the node, and which volumes a project has. The volumes
 //! themselves are the engine's.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::iter;
 
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
+use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
 
 use crate::State;
-use crate::assets::Stored;
+use crate::assets::{AssetSpec, Stored};
 use crate::convert::Asker;
 use crate::edge::{Caller, Fault};
-use crate::objects::Family as _;
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
 /// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
@@ -39,7 +40,7 @@ pub(crate) fn claim_of(volume: &str) -> &str {
 }
 
 /// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
-pub(crate) fn settle(
+pub(crate) async fn settle(
     state: &State,
     asker: &Asker,
     project: u64,
@@ -59,12 +60,7 @@ pub(crate) fn settle(
                     }
                     *claim = volume_name(project, claim);
                 }
-                MountSource::HostPath { path, .. } => {
-                    let real = state.control.node_access().real(path);
-                    let real = real.map_err(|why| Fault::field("spec.storage.hostPath", why))?;
-                    let asked = std::mem::replace(path, real);
-                    may_see(state, asker, &uses, mount, &asked)?;
-                }
+                MountSource::HostPath { .. } => may_see(state, asker, &uses, mount).await?,
                 MountSource::Nfs { .. } => may_have_export(state, asker, &uses, mount)?,
                 _ => {}
             }
@@ -95,29 +91,29 @@ fn unprivileged(security: &Security) -> Result<(), Fault> {
     )))
 }
 
-/// Refuses a folder of the node that is not for who asks.
-fn may_see(
+/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of a
+/// link to it. Who may not have it hears nothing of it, not even whether it is there.
+async fn may_see(
     state: &State,
     asker: &Asker,
     uses: &[String],
-    mount: &Mount,
-    asked: &Path,
+    mount: &mut Mount,
 ) -> Result<(), Fault> {
-    let MountSource::HostPath { path: real, .. } = &mount.from else { return Ok(()) };
-    let before =
-        asker.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only);
-    let allowed = asker.administrator
-        || before
-        || state.control.node_access().is_open(real)
-        || uses.iter().any(|key| gives(state, key, real, mount.read_only));
-    if allowed {
-        return Ok(());
+    let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
+    let asked = path.clone();
+    let (control, looked) = (state.control.clone(), asked.clone());
+    // A file system may be long in answering; nobody else waits for it.
+    let real = tokio::task::spawn_blocking(move || control.node_access().real(&looked));
+    let found = real.await.map_err(Fault::internal)?.map(|real| *path = real);
+    let open = found.is_ok() && state.control.node_access().is_open(path);
+    if open || asker.administrator || asker.had(mount) || is_given(state, uses, mount) {
+        return found.map_err(|why| Fault::field("spec.storage.hostPath", why));
     }
+    let asked = asked.display();
     Err(Fault::forbidden(format!(
-        "spec.storage.hostPath: {} is a folder of the machine that is not open to everyone; name a \
-         data source that an administrator made of it as it is now, or have the server started with --host-paths {}",
-        asked.display(),
-        asked.display(),
+        "spec.storage.hostPath: {asked} is not there, or no folder of the machine that is open to \
+         everyone; name a data source that an administrator made of it as it is now, or have the server \
+         started with --host-paths {asked}"
     )))
 }
 
@@ -129,11 +125,8 @@ fn may_have_export(
     uses: &[String],
     mount: &Mount,
 ) -> Result<(), Fault> {
-    let before =
-        asker.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only);
-    let given = |key: &String| exports(state, key, mount);
-    let allowed = asker.administrator || before || state.control.node_access().privileged;
-    if allowed || uses.iter().any(given) {
+    let given = asker.administrator || asker.had(mount) || is_given(state, uses, mount);
+    if given || state.control.node_access().privileged {
         return Ok(());
     }
     Err(Fault::forbidden(
@@ -142,47 +135,67 @@ fn may_have_export(
     ))
 }
 
-/// Whether an asset is a data source that an administrator made of this export.
-fn exports(state: &State, key: &str, mount: &Mount) -> bool {
-    let (Some((kind, id)), MountSource::Nfs { server, path }) = (key.split_once('/'), &mount.from)
-    else {
-        return false;
+/// Whether one of these assets is a data source that an administrator made of what is mounted.
+fn is_given(state: &State, uses: &[String], mount: &Mount) -> bool {
+    let read_only = |key: &String| match &mount.from {
+        MountSource::HostPath { path, .. } => of_kind::<HostPathSpec>(state, key)
+            .filter(|asset| asset.given.real_path.as_ref() == Some(path))
+            .map(|asset| asset.spec.read_only),
+        MountSource::Nfs { server, path } => of_kind::<NfsAssetSpec>(state, key)
+            .filter(|asset| asset.given.by_administrator)
+            .map(|asset| asset.spec)
+            .filter(|spec| spec.server.as_ref() == Some(server) && spec.path.as_ref() == Some(path))
+            .map(|spec| spec.read_only),
+        _ => None,
     };
-    if kind != Stored::<NfsAssetSpec>::KIND {
-        return false;
-    }
-    let Ok(item) = state.one::<Stored<NfsAssetSpec>>(id) else { return false };
-    let spec = &item.body.spec;
-    item.body.given.by_administrator
-        && spec.server.as_ref() == Some(server)
-        && spec.path.as_ref() == Some(path)
-        && (mount.read_only || spec.read_only == Some(false))
+    let mut given = uses.iter().filter_map(read_only);
+    given.any(|read_only| mount.read_only || read_only == Some(false))
 }
 
-/// Refuses who comes to a workload that has rights over the machine which it could not have asked for.
-pub(crate) fn may_enter(state: &State, caller: &Caller, spec: &WorkloadSpec) -> Result<(), Fault> {
-    let own = spec.submitted_by == caller.subject;
-    if own || caller.administers() || state.control.node_access().privileged {
+/// An asset, if it is of this kind.
+fn of_kind<S: AssetSpec>(state: &State, key: &str) -> Option<Stored<S>> {
+    let (_, id) = key.split_once('/').filter(|(kind, _)| *kind == S::STORED)?;
+    Some(state.one(id).ok()?.body)
+}
+
+/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
+/// than everyone in its project could have asked for: only who made it may, and an administrator.
+pub(crate) fn may_enter(
+    state: &State,
+    caller: &Caller,
+    workload: &WorkloadView,
+) -> Result<(), Fault> {
+    let own = caller.made(&workload.spec.submitted_by, workload.created_at);
+    if own || caller.administers() || !is_strong(state, workload) {
         return Ok(());
     }
-    let strong = spec.sets().any(|set| unprivileged(&set.pod.container.security).is_err());
-    if strong {
-        let why = "the workload has rights over the machine; only an administrator and who submitted \
-                   it come to its pods";
-        return Err(Fault::forbidden(why));
-    }
-    Ok(())
+    Err(Fault::forbidden(
+        "the workload has rights over the machine, or folders of it; only an administrator and who \
+         submitted it come to its pods",
+    ))
 }
 
-/// Whether an asset is a data source that an administrator made of this folder.
-fn gives(state: &State, key: &str, real: &Path, read_only: bool) -> bool {
-    let Some((kind, id)) = key.split_once('/') else { return false };
-    if kind != Stored::<HostPathSpec>::KIND {
-        return false;
-    }
-    let Ok(item) = state.one::<Stored<HostPathSpec>>(id) else { return false };
-    let writable = item.body.spec.read_only == Some(false);
-    item.body.given.real_path.as_deref() == Some(real) && (read_only || writable)
+/// Whether a workload has more of the machine than everyone could have asked for. Of an inference each
+/// revision counts that has pods.
+fn is_strong(state: &State, workload: &WorkloadView) -> bool {
+    let (view, node) = (state.control.view(), state.control.node_access());
+    let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();
+    let others = revisions.iter().filter_map(|id| view.revisions.get(id)).map(|one| &one.spec);
+    let for_everyone = |spec: &WorkloadSpec, mount: &Mount| match &mount.from {
+        MountSource::HostPath { path, .. } if node.is_open(path) => true,
+        MountSource::Nfs { .. } if node.privileged => true,
+        MountSource::HostPath { .. } | MountSource::Nfs { .. } => {
+            is_given(state, &spec.uses, mount)
+        }
+        _ => true,
+    };
+    let mut sets = iter::once(&workload.spec)
+        .chain(others)
+        .flat_map(|spec| spec.sets().map(move |set| (spec, &set.pod.container)));
+    sets.any(|(spec, container)| {
+        let harmless = node.privileged || unprivileged(&container.security).is_ok();
+        !harmless || !container.mounts.iter().all(|mount| for_everyone(spec, mount))
+    })
 }
 
 /// Refuses a volume that is to be there and is not.

@@ -23,7 +23,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::Server;
+use crate::access::resource_of;
 use crate::edge::{Caller, Fault};
+use crate::mounts::may_enter;
 
 /// Most bytes of a message, each way.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -112,16 +114,21 @@ impl Why {
     }
 }
 
-/// Returns when the caller has to leave.
+/// Returns when the caller has to leave the workload.
 pub(crate) async fn no_longer_allowed(
     server: Arc<Server>,
     caller: Caller,
     workload: Arc<WorkloadView>,
 ) -> Why {
     let shutdown = server.shutdown.clone();
+    let resource = resource_of(workload.spec.kind);
+    let may = |now: &Caller| {
+        now.must_to_workload(Action::Update, resource, &workload).is_ok()
+            && may_enter(&server, now, &workload).is_ok()
+    };
     tokio::select! {
         () = shutdown.wait() => Why::Shutdown,
-        () = server.until_refused(caller, Action::Update, workload) => Why::NotAllowed,
+        () = server.while_caller(&caller, may) => Why::NotAllowed,
     }
 }
 

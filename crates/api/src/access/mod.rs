@@ -105,8 +105,13 @@ impl Caller {
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
+    /// Whether the caller made what this subject made at this moment. What is older than the caller was
+    /// made by somebody who had the same name.
+    pub(crate) fn made(&self, maker: &str, at: Instant) -> bool {
+        maker == self.subject && at >= self.since
+    }
+
     /// Whether the caller may do this in a scope, to what was made by this subject at this moment.
-    /// What is older than the caller was made by somebody who had the same name.
     fn may_to(
         &self,
         action: Action,
@@ -114,8 +119,7 @@ impl Caller {
         scope: Scope,
         (maker, made_at): (&str, Instant),
     ) -> bool {
-        let made = maker == self.subject && made_at >= self.since;
-        let own = made || matches!(action, Action::Create | Action::Read);
+        let own = self.made(maker, made_at) || matches!(action, Action::Create | Action::Read);
         let allows = |grant: &Grant| {
             contains(&self.view, grant.scope, scope)
                 && grant.role.allows(action, resource)

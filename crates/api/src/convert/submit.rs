@@ -10,7 +10,7 @@ use api_types::{
 };
 use axum::http::StatusCode;
 use control::view::WorkloadKind;
-use control::{GpuSpec, HOME_FOLDER, PodSpec, Restart, WorkloadSpec};
+use control::{GpuSpec, HOME_FOLDER, Mount, PodSpec, Restart, WorkloadSpec};
 use units::GPU_MILLIS;
 
 use super::container::{container, limits};
@@ -28,7 +28,7 @@ pub(crate) struct Asker {
     /// Whether it may have anything of the machine.
     pub(crate) administrator: bool,
     /// What the workload has mounted already, of one that is changed.
-    pub(crate) has: Vec<control::Mount>,
+    pub(crate) has: Vec<Mount>,
 }
 
 impl Asker {
@@ -41,6 +41,11 @@ impl Asker {
     pub(crate) fn nobody(source: &str) -> Self {
         let (subject, source) = (String::new(), source.to_owned());
         Self { subject, source, administrator: false, has: Vec::new() }
+    }
+
+    /// Whether the workload has this mounted already, and not with fewer rights.
+    pub(crate) fn had(&self, mount: &Mount) -> bool {
+        self.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only)
     }
 }
 

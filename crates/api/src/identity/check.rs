@@ -65,7 +65,8 @@ impl Server {
         self.while_caller(&caller, |_| true).await;
     }
 
-    async fn while_caller(&self, caller: &Caller, may: impl Fn(&Caller) -> bool) {
+    /// Returns when the caller as it is now may not any more.
+    pub(crate) async fn while_caller(&self, caller: &Caller, may: impl Fn(&Caller) -> bool) {
         while self.again(caller).is_some_and(|now| may(&now)) {
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -18,6 +18,7 @@ use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, 
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
 use crate::edge::{Body, Caller, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
+use crate::mounts::may_enter;
 use crate::openapi::{Route, delete as del, get, patch, post};
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
@@ -95,14 +96,14 @@ async fn update(
 ) -> Answer {
     let view = find(&state, KIND, &id)?;
     let from = *view.revisions.last().ok_or_else(|| Fault::no_such("inference", &id))?;
-    let spec = changed(&state, &view, request.spec, &caller, &headers)?;
+    let spec = changed(&state, &view, request.spec, &caller, &headers).await?;
     let control = state.asked_by(&caller);
     let made = control.update_inference(&caller.subject, view.id, from, spec).await?;
     accepted(&state, &made)
 }
 
 /// What an inference is with some values changed.
-fn changed(
+async fn changed(
     state: &Shared,
     view: &WorkloadView,
     change: api_types::WorkloadSpec,
@@ -120,9 +121,11 @@ fn changed(
         spec: Some(change.over(now)),
         ..CreationRequest::default()
     };
-    let has = view.spec.pods.pod.container.mounts.clone();
+    // Nobody comes by folders of the machine through the workload of another.
+    let keeps = may_enter(state, caller, view).is_ok();
+    let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
     let asker = convert::Asker { has, ..convert::Asker::of(caller, source(headers)) };
-    let (_, spec) = comes_to(state, KIND, request, asker)?;
+    let (_, spec) = comes_to(state, KIND, request, asker).await?;
     // Credentials are named anew; what values were taken from once is still where they are from.
     let named = &view.spec.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);

@@ -103,7 +103,7 @@ pub(super) async fn what_if(
     let (mut submitted, mut pools) = (Vec::new(), Vec::new());
     for (kind, request) in asked {
         let asker = convert::Asker::of(&caller, "what-if".to_owned());
-        let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker)?;
+        let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker).await?;
         let spec = state.control.settled(project_id, spec).await?;
         let view = state.control.view();
         let project = view

@@ -100,13 +100,13 @@ pub(super) async fn create(
     Body(request): Body<CreationRequest>,
 ) -> Answer {
     let asker = convert::Asker::of(&caller, source(&headers));
-    let (project_id, spec) = asked_for(&state, &caller, kind, request, asker)?;
+    let (project_id, spec) = asked_for(&state, &caller, kind, request, asker).await?;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
 }
 
 /// What a creation comes to, with assets, template and policies, if the caller may create it.
-pub(super) fn asked_for(
+pub(super) async fn asked_for(
     state: &Shared,
     caller: &Caller,
     kind: WorkloadKind,
@@ -116,11 +116,11 @@ pub(super) fn asked_for(
     convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
     let project_id = convert::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
-    comes_to(state, kind, request, asker)
+    comes_to(state, kind, request, asker).await
 }
 
 /// The same for a caller that may have it.
-pub(super) fn comes_to(
+pub(super) async fn comes_to(
     state: &Shared,
     kind: WorkloadKind,
     mut request: CreationRequest,
@@ -149,7 +149,7 @@ pub(super) fn comes_to(
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
     spec.uses = uses;
-    mounts::settle(state, &asker, project_id, &mut spec)?;
+    mounts::settle(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
 }
 

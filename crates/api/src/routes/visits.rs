@@ -89,28 +89,37 @@ struct Visitor {
 impl Visitor {
     fn new(server: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
         let workload = find(&server.control.view(), id)?;
-        may_enter(&server, &caller, &workload.spec)?;
+        may_enter(&server, &caller, &workload)?;
         let visit = server.visits.begin(&caller.subject)?;
         Ok(Self { server, caller, workload, visit, upgrade })
     }
 
-    /// Writes it down, goes over to the WebSocket and does there what is to be done, until the
-    /// visitor has to leave.
-    fn enter<F: Future<Output = ()> + Send + 'static>(
+    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does there
+    /// what is to be done until the visitor has to leave.
+    async fn enter<S: Send + 'static, F: Future<Output = ()> + Send + 'static>(
         self,
         what: &str,
         detail: &str,
-        doing: impl FnOnce(WebSocket, Leaving) -> F + Send + 'static,
-    ) -> Switched {
+        asking: impl Future<Output = Result<S, control::Error>> + Send + 'static,
+        doing: impl FnOnce(WebSocket, S, Leaving) -> F + Send + 'static,
+    ) -> Result<Switched, Fault> {
         let Self { server, caller, workload, visit, upgrade } = self;
         let target = format!("{}/{}: {detail}", workload.project_name, workload.spec.name);
-        let control = server.asked_by(&caller);
-        control.record(&caller.subject, &format!("workload.{what}"), &target, "ok");
+        let (control, who) = (server.asked_by(&caller), caller.subject.clone());
+        let what = format!("workload.{what}");
+        // By itself, to its end: who hangs up meanwhile has had it done all the same.
+        let asked = tokio::spawn(async move {
+            let asked = asking.await;
+            let result = asked.as_ref().err().map_or_else(|| "ok".to_owned(), ToString::to_string);
+            control.record(&who, &what, &target, &result);
+            asked
+        });
+        let session = asked.await.map_err(Fault::internal)??;
         let until = Box::pin(visits::no_longer_allowed(server, caller, workload));
-        Switched(upgrade.socket.on_upgrade(async move |socket| {
+        Ok(Switched(upgrade.socket.on_upgrade(async move |socket| {
             let _held = (visit, upgrade.place);
-            doing(socket, until).await;
-        }))
+            doing(socket, session, until).await;
+        })))
     }
 }
 
@@ -126,9 +135,9 @@ async fn exec(
     let visitor = Visitor::new(server, caller, &id, upgrade)?;
     // What it is given as arguments may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
-    let control = &visitor.server.control;
-    let session = control.exec(visitor.workload.id, pod.as_deref(), what).await?;
-    Ok(visitor.enter("exec", &program, |socket, until| visits::carry(socket, session, until)))
+    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let asking = async move { control.exec(id, pod.as_deref(), what).await };
+    visitor.enter("exec", &program, asking, visits::carry).await
 }
 
 async fn attach(
@@ -139,11 +148,10 @@ async fn attach(
     upgrade: Upgrade,
 ) -> Result<Switched, Fault> {
     let visitor = Visitor::new(server, caller, &id, upgrade)?;
-    let control = &visitor.server.control;
-    let id = visitor.workload.id;
-    let session = control.attach(id, pod.as_deref(), stdin, terminal).await?;
+    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let asking = async move { control.attach(id, pod.as_deref(), stdin, terminal).await };
     let detail = if stdin { "with input" } else { "without input" };
-    Ok(visitor.enter("attach", detail, |socket, until| visits::carry(socket, session, until)))
+    visitor.enter("attach", detail, asking, visits::carry).await
 }
 
 async fn port_forward(
@@ -154,11 +162,9 @@ async fn port_forward(
     upgrade: Upgrade,
 ) -> Result<Switched, Fault> {
     let visitor = Visitor::new(server, caller, &id, upgrade)?;
-    let control = &visitor.server.control;
-    let connection = control.connect(visitor.workload.id, pod.as_deref(), port).await?;
-    let port = port.to_string();
-    Ok(visitor
-        .enter("portforward", &port, |socket, until| visits::forward(socket, connection, until)))
+    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let asking = async move { control.connect(id, pod.as_deref(), port).await };
+    visitor.enter("portforward", &port.to_string(), asking, visits::forward).await
 }
 
 /// What all sessions are asked with.

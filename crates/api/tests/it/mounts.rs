@@ -138,10 +138,77 @@ async fn a_data_source_gives_the_folder_that_it_named_when_it_was_made() {
 }
 
 #[tokio::test]
+async fn who_may_not_have_a_folder_does_not_hear_whether_it_is_there() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let (_, told) = asks(&server, &ann, "a", host("/etc", true)).await;
+    for path in ["/no/such", "/usr/share/no/such", server.dir.path().to_str().unwrap()] {
+        let (status, why) = asks(&server, &ann, "a", host(path, true)).await;
+        assert_eq!((status, why.replace(path, "/etc")), (403, told.clone()));
+        let asked = json!({"trainings": [server.job("a", &host(path, true))]});
+        let (status, answer) = call(&server, &ann, ("POST", "/elastane/v1/what-if"), &asked).await;
+        let why = answer["message"].as_str().unwrap().replace(path, "/etc");
+        assert_eq!((status, why), (StatusCode::FORBIDDEN, told.clone()));
+    }
+    let why = "spec.storage.hostPath: /no/such cannot be mounted";
+    let body = server.job("a", &host("/no/such", true));
+    refused(&server, ("POST", TRAININGS, &body), 400, why).await;
+}
+
+#[tokio::test]
+async fn an_export_is_had_by_a_data_source_that_an_administrator_made() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let read = json!({"server": "nas", "path": "/home", "mountPath": "/h"});
+    let asset = keep(&server, "datasource/nfs", &of_tenant("home"), &read).await;
+    let spec = json!({"image": "i", "assets": {"datasources": [{"id": asset}]}});
+    assert_eq!(asks(&server, &ann, "a", spec.clone()).await.0, 202);
+    for (server_of, path, read_only) in
+        [("nas", "/home", false), ("nas", "/", true), ("other", "/home", true)]
+    {
+        let one =
+            json!({"server": server_of, "path": path, "mountPath": "/x", "readOnly": read_only});
+        let mut spec = spec.clone();
+        spec["storage"] = json!({"nfs": [one]});
+        assert_eq!(asks(&server, &ann, "b", spec).await.0, 403, "{server_of} {path} {read_only}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_keeps_the_folders_of_an_inference_for_who_may_come_to_it() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let path = "/api/v1/workloads/inferences";
+    let change = |id: &Value| format!("{path}/{}", id.as_str().unwrap());
+    let image = json!({"spec": {"image": "j"}});
+    let serves = |mut spec: Value| {
+        spec["servingPort"] = json!({"container": 8000});
+        spec
+    };
+    let (_, made) = server.post(path, server.job("a", &serves(host("/etc", true)))).await;
+    let one = change(&made["workloadId"]);
+    let (status, why) = call(&server, &ann, ("PATCH", &one), &image).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "its image would see the folder: {why}");
+    assert_eq!(server.raw("PATCH", &one, &image.to_string()).await.0, StatusCode::ACCEPTED);
+
+    let read = json!({"path": "/etc", "mountPath": "/x"});
+    let asset = keep(&server, "datasource/host-path", &of_tenant("etc"), &read).await;
+    let spec = serves(json!({"image": "i", "assets": {"datasources": [{"id": asset}]}}));
+    let (status, made) = call(&server, &ann, ("POST", path), &server.job("b", &spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let one = change(&made["workloadId"]);
+    let (status, changed) = call(&server, &ann, ("PATCH", &one), &image).await;
+    assert_eq!(changed["spec"]["storage"], made["spec"]["storage"], "{status} {changed}");
+    let write = json!({"spec": {"storage": host("/etc", false)["storage"]}});
+    assert_eq!(call(&server, &ann, ("PATCH", &one), &write).await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
 async fn nobody_gets_what_the_server_keeps_for_itself() {
     let server = Server::with_teams().await;
-    let state = server.dir.path().to_str().unwrap();
-    for path in [state, "/tmp", "/"] {
+    let state = server.dir.path();
+    let around = state.parent().unwrap().to_str().unwrap();
+    for path in [state.to_str().unwrap(), around, "/"] {
         let (status, answer) = server.post(TRAININGS, server.job("a", &host(path, true))).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {answer}");
     }

@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
+use crate::assets::{keep, of_tenant};
 use crate::people::{call, give, user};
 use crate::server::Server;
 
@@ -29,6 +30,22 @@ impl Place {
         let address = listener.local_addr().unwrap();
         tokio::spawn(api::serve(listener, None, server.router.clone(), server.shutdown.clone()));
         Self { server, address, id }
+    }
+
+    /// The same place with another workload, which the administrator submits.
+    async fn with(self, name: &str, spec: Value) -> Self {
+        let token = self.server.token.clone();
+        self.with_of(&token, name, spec).await
+    }
+
+    async fn with_of(self, token: &str, name: &str, mut spec: Value) -> Self {
+        spec["image"] = json!("i");
+        let route = ("POST", "/api/v1/workloads/trainings");
+        let (status, made) = call(&self.server, token, route, &self.server.job(name, &spec)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        let id = made["workloadId"].as_str().unwrap().to_owned();
+        self.server.phase(&id, "Running").await;
+        Self { id, ..self }
     }
 
     async fn come(&self, what: &str) -> Visit {
@@ -181,12 +198,7 @@ async fn it_ends_with_the_session_of_the_caller() {
     let place = Place::new().await;
     let (id, token) = user(&place.server, "ann@example.org").await;
     give(&place.server, "ann@example.org", 6, ("project", "1")).await;
-    let own = place.server.job("hers", &json!({"image": "i"}));
-    let route = ("POST", "/api/v1/workloads/trainings");
-    let (status, made) = call(&place.server, &token, route, &own).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
-    let place = Place { id: made["workloadId"].as_str().unwrap().to_owned(), ..place };
-    place.server.phase(&place.id, "Running").await;
+    let place = place.with_of(&token, "hers", json!({})).await;
     let mut visit = place.come_as(&token, "exec?command=a&stdin=true").await.unwrap();
     visit.hears(channel::ERRORS).await;
     let (status, _) = place.server.post(&format!("/api/v1/users/{id}/logout"), Value::Null).await;
@@ -194,6 +206,64 @@ async fn it_ends_with_the_session_of_the_caller() {
     assert_eq!(u16::from(visit.closes().await.code), 1008);
     let (status, _) = place.come_as(&token, "exec?command=a").await.err().unwrap();
     assert_eq!(status, 401);
+}
+
+/// A researcher of project 1, by its token.
+async fn researcher(server: &Server) -> String {
+    let (_, token) = user(server, "ann@example.org").await;
+    give(server, "ann@example.org", 6, ("project", "1")).await;
+    token
+}
+
+fn folder(path: &str) -> Value {
+    json!({"storage": {"hostPath": [{"path": path, "mountPath": "/x"}]}})
+}
+
+#[tokio::test]
+async fn nobody_comes_to_what_it_could_not_have_asked_for() {
+    let mut place = Place::new().await;
+    let ann = researcher(&place.server).await;
+    let export = json!({"server": "nas", "path": "/home", "mountPath": "/x"});
+    let source = json!({"path": "/etc", "mountPath": "/x"});
+    let given = keep(&place.server, "datasource/host-path", &of_tenant("etc"), &source).await;
+    for (name, comes, spec) in [
+        ("a", false, json!({"security": {"privileged": true}})),
+        ("b", false, folder("/etc")),
+        ("c", false, json!({"storage": {"nfs": [export]}})),
+        ("d", true, folder("/usr/share")),
+        ("e", true, json!({"assets": {"datasources": [{"id": given}]}})),
+    ] {
+        place = place.with(name, spec).await;
+        let came = place.come_as(&ann, "exec?command=a").await;
+        let status = came.err().map(|(status, _)| status);
+        assert_eq!(status, (!comes).then_some(403), "{name}");
+        place.come("exec?command=a").await;
+    }
+}
+
+#[tokio::test]
+async fn a_namesake_of_who_made_a_strong_workload_does_not_come_to_it() {
+    let place = Place::new().await;
+    let (id, token) = user(&place.server, "ann@example.org").await;
+    give(&place.server, "ann@example.org", 1, ("tenant", "1")).await;
+    let place = place.with_of(&token, "hers", folder("/etc")).await;
+    let (status, _) = place.server.raw("DELETE", &format!("/api/v1/users/{id}"), "").await;
+    assert!(status.is_success());
+    let namesake = researcher(&place.server).await;
+    let (status, _) = place.come_as(&namesake, "exec?command=a").await.err().unwrap();
+    assert_eq!(status, 403);
+}
+
+#[tokio::test]
+async fn who_is_no_administrator_any_more_leaves_a_strong_workload() {
+    let place = Place::new().await.with("a", folder("/etc")).await;
+    let ann = researcher(&place.server).await;
+    let rule = give(&place.server, "ann@example.org", 1, ("tenant", "1")).await;
+    let mut visit = place.come_as(&ann, "exec?command=a&stdin=true").await.unwrap();
+    visit.hears(channel::ERRORS).await;
+    let path = format!("/api/v1/authorization/access-rules/{rule}");
+    assert!(place.server.raw("DELETE", &path, "").await.0.is_success());
+    assert_eq!(u16::from(visit.closes().await.code), 1008);
 }
 
 #[tokio::test]
@@ -215,9 +285,10 @@ async fn who_came_is_in_the_audit_log() {
     let place = Place::new().await;
     place.come("exec?command=cat&command=secret").await;
     place.come("portforward?port=80").await;
+    place.come_as(&place.server.token, "portforward?port=81").await.err().unwrap();
     let seen = |log: &Value| {
         let text = log.to_string();
-        text.contains("workload.exec") && text.contains("workload.portforward")
+        text.contains("workload.exec") && text.contains("listens on port 81")
     };
     let path = "/api/v1/audit/log?numberOfSamples=500";
     let log = place.server.until(path, seen).await.to_string();
