@@ -5,6 +5,7 @@
 
 mod find;
 mod listener;
+mod logs;
 mod people;
 mod request;
 mod routes;
@@ -14,7 +15,8 @@ mod visit;
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
-pub use routes::{LogPosition, LogStream, WorkloadKind};
+pub use logs::{LogPosition, LogStream, Logs, Since};
+pub use routes::WorkloadKind;
 pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 
 use thiserror::Error;

@@ -5,6 +5,7 @@ use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::Value;
 
+use crate::logs::{Line, LogPosition, LogStream, Logs, Since};
 use crate::request::ANSWER_TIMEOUT;
 use crate::{Client, Error};
 
@@ -373,36 +374,54 @@ impl Client {
         Ok(events)
     }
 
-    /// What a workload wrote, as it comes. `from` goes on where an earlier stream was cut off.
+    /// What a pod of a workload wrote, the first unless one is named, as it comes.
     ///
     /// # Errors
     /// As every request.
     pub async fn logs(
         &self,
         id: &str,
-        tail_lines: Option<u64>,
-        follow: bool,
         pod: Option<&str>,
-        from: Option<&LogPosition>,
+        which: &Logs,
     ) -> Result<LogStream, Error> {
-        let follow = if follow { "true" } else { "false" };
-        let mut query = vec![("follow", follow.to_owned())];
-        match from {
-            Some(LogPosition { run, offset }) => {
-                query.extend([("pod", run.clone()), ("offset", offset.to_string())]);
-            }
-            None => {
-                query.extend(tail_lines.map(|lines| ("tail", lines.to_string())));
-                query.extend(pod.map(|pod| ("pod", pod.to_owned())));
-            }
-        }
+        let Logs { tail_lines, since, timestamps, follow } = which;
+        let mut query = vec![];
+        query.extend(pod.map(|pod| ("pod", pod.to_owned())));
+        query.extend(tail_lines.map(|lines| ("tail", lines.to_string())));
+        query.extend(since.as_ref().map(|since| match since {
+            Since::Seconds(seconds) => ("sinceSeconds", seconds.to_string()),
+            Since::Time(time) => ("sinceTime", time.to_string()),
+        }));
+        query.extend(timestamps.then(|| ("timestamps", "true".to_owned())));
+        query.extend(follow.then(|| ("follow", "true".to_owned())));
+        self.output(id, query, Line::new(*timestamps)).await
+    }
+
+    /// Goes on where such a stream was cut off, to the end.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn logs_from(&self, id: &str, from: &LogPosition) -> Result<LogStream, Error> {
+        let LogPosition { run, offset, line } = from;
+        let mut query = vec![("follow", "true".to_owned())];
+        query.extend([("pod", run.clone()), ("offset", offset.to_string())]);
+        query.extend(line.stamped.then(|| ("timestamps", "true".to_owned())));
+        self.output(id, query, line.anew()).await
+    }
+
+    async fn output(
+        &self,
+        id: &str,
+        query: Vec<(&str, String)>,
+        line: Line,
+    ) -> Result<LogStream, Error> {
         let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let path = format!("/elastane/v1/workloads/{id}/logs{}", question(&query));
         let answer = self.accept(self.request(Method::GET, &path)).await?;
         let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
         let position = header("x-elastane-run").zip(header("x-elastane-offset"));
         let position = position.and_then(|(run, offset)| {
-            Some(LogPosition { run: run.to_owned(), offset: offset.parse().ok()? })
+            Some(LogPosition { run: run.to_owned(), offset: offset.parse().ok()?, line })
         });
         let client = self.clone();
         let chunks = answer
@@ -421,47 +440,6 @@ impl Client {
     /// As every request.
     pub async fn raw(&self, path: &str) -> Result<Value, Error> {
         self.get(path).await
-    }
-}
-
-/// How far the output of a run was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogPosition {
-    /// The run.
-    pub run: String,
-    /// Bytes of it.
-    pub offset: u64,
-}
-
-/// Output of a workload, chunk by chunk.
-pub struct LogStream {
-    chunks: futures_util::stream::BoxStream<'static, Result<Vec<u8>, Error>>,
-    position: Option<LogPosition>,
-}
-
-impl LogStream {
-    /// The next chunk; none at the end.
-    ///
-    /// # Errors
-    /// The connection broke.
-    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let chunk = self.chunks.next().await.transpose()?;
-        if let (Some(chunk), Some(position)) = (&chunk, &mut self.position) {
-            position.offset += chunk.len() as u64;
-        }
-        Ok(chunk)
-    }
-
-    /// How far it was read; none where the server cannot tell.
-    #[must_use]
-    pub const fn position(&self) -> Option<&LogPosition> {
-        self.position.as_ref()
-    }
-}
-
-impl std::fmt::Debug for LogStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LogStream")
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::query_parameters::LogsOptionsBuilder;
-use engine::{Error, LogRange, RunKey};
+use engine::{Error, LogRange, RunKey, Stamps};
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 
@@ -47,10 +47,12 @@ struct Mark {
     last: Option<jiff::Timestamp>,
     /// Bytes that are still to be left out. The daemon counts lines, whose order does not change.
     skip: u64,
+    stamps: Stamps,
 }
 
 async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
-    let mut mark = Mark { last: None, skip: range.from_byte.unwrap_or(0) };
+    let skip = range.from_byte.unwrap_or(0);
+    let mut mark = Mark { last: None, skip, stamps: Stamps::default() };
     loop {
         // Asked before reading: what is written until then is read, and then nothing follows.
         let ended = shared.books.state(key).is_none_or(|state| has_ended(&state));
@@ -81,13 +83,15 @@ async fn copy(
         .stderr(true)
         .timestamps(true)
         .follow(range.follow);
-    let tail_lines = range.tail_lines.filter(|_| range.from_byte.is_none());
-    options = match (mark.last, tail_lines) {
-        // To the second; what has been read of it is left out below.
-        (Some(last), _) => options.since(i32::try_from(last.as_second()).unwrap_or(i32::MAX)),
-        (None, Some(lines)) => options.tail(&lines.to_string()),
-        (None, None) => options,
-    };
+    let anew = range.from_byte.is_none() && mark.last.is_none();
+    if let Some(lines) = range.tail_lines.filter(|_| anew) {
+        options = options.tail(&lines.to_string());
+    }
+    let since = range.since.filter(|_| anew).map(moment);
+    // To the second; what was before is left out below.
+    if let Some(from) = mark.last.or(since) {
+        options = options.since(i32::try_from(from.as_second()).unwrap_or(i32::MAX));
+    }
     let name = container::name(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options.build())));
     let read_before = mark.last;
@@ -99,18 +103,30 @@ async fn copy(
             Err(fault) => return Err(io::Error::other(chain(&fault))),
         };
         let (at, text) = split(&line);
-        if at.is_some() && at <= read_before {
+        if at.is_some() && (at <= read_before || at < since) {
             continue;
         }
         mark.last = mark.last.max(at);
         let left_out = usize::try_from(mark.skip).unwrap_or(usize::MAX).min(text.len());
         mark.skip -= left_out as u64;
+        if let Some(last) = text[..left_out].last() {
+            mark.stamps = Stamps::going_on(*last != b'\n');
+        }
         let text = &text[left_out..];
-        if !text.is_empty() && chunks.send(Ok(text.to_vec())).await.is_err() {
+        let told = match at {
+            Some(at) if range.timestamps => mark.stamps.stamped(at, text),
+            _ => text.to_vec(),
+        };
+        if !told.is_empty() && chunks.send(Ok(told)).await.is_err() {
             return Ok(());
         }
     }
     Ok(())
+}
+
+fn moment(at: units::Instant) -> jiff::Timestamp {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX)
 }
 
 /// Time and text of a line, or of a part of one that is long.

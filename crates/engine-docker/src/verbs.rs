@@ -92,7 +92,8 @@ impl Engine for DockerEngine {
 
     async fn bytes_before(&self, _key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {
         // How long the lines before the last ones are the daemon does not tell.
-        Ok(range.from_byte.or(range.tail_lines.is_none().then_some(0)))
+        let all = range.tail_lines.is_none() && range.since.is_none();
+        Ok(range.from_byte.or(all.then_some(0)))
     }
 
     async fn logs(

@@ -52,6 +52,7 @@ mod session;
 mod smi;
 mod supervise;
 mod sys;
+mod times;
 mod tree;
 mod visit;
 mod watch;

@@ -1,18 +1,18 @@
-//! Reading a run's output while it is being written. Owns: finding the last lines, and knowing
-//! when everything has been read. The log has no bound but the disk.
+//! Reading a run's output while it is being written. Owns: finding the last lines and those since a
+//! moment, and knowing when everything has been read. The log has no bound but the disk.
 
 use std::io::{self, SeekFrom};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Error, LogRange, RunKey};
+use engine::{Error, LogRange, RunKey, Stamps};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
 use crate::open::io_error;
-use crate::record::StateFile;
+use crate::record::{RunDir, StateFile};
+use crate::times::Times;
 use crate::watch::Shared;
 
 /// Bytes read at a time.
@@ -49,11 +49,12 @@ pub(crate) async fn bytes_before(
     range: &LogRange,
 ) -> Result<u64, Error> {
     shared.state(key).ok_or(Error::NoSuchRun(key))?;
-    let opened = async {
-        let Some(mut log) = open(&shared.dir(key).log_path(), range).await? else { return Ok(0) };
-        log.stream_position().await
-    };
-    opened.await.map_err(|source| io_error(format!("read the output of run {key}"), source))
+    let opened = open(&shared.dir(key), range).await;
+    let opened = opened.map_err(|source| match source.kind() {
+        io::ErrorKind::Unsupported => Error::Invalid(source.to_string()),
+        _ => io_error(format!("read the output of run {key}"), source),
+    })?;
+    Ok(opened.map_or(0, |reading| reading.at))
 }
 
 async fn pump(
@@ -62,17 +63,17 @@ async fn pump(
     range: &LogRange,
     chunks: &mpsc::Sender<Chunk>,
 ) -> io::Result<()> {
-    let path = shared.dir(key).log_path();
-    let mut log: Option<File> = None;
+    let dir = shared.dir(key);
+    let mut reading = None;
     loop {
         // Asked before reading: what is written until then is read, and then nothing follows.
         let ended =
             !matches!(shared.state(key), Some(StateFile::Starting | StateFile::Running { .. }));
-        if log.is_none() {
-            log = open(&path, range).await?;
+        if reading.is_none() {
+            reading = open(&dir, range).await?;
         }
-        if let Some(log) = &mut log
-            && !copy(log, chunks).await?
+        if let Some(reading) = &mut reading
+            && !reading.copy(chunks).await?
         {
             return Ok(());
         }
@@ -86,40 +87,100 @@ async fn pump(
     }
 }
 
+/// A log that is being read.
+struct Reading {
+    log: File,
+    /// Bytes that were read, or are left out.
+    at: u64,
+    /// Where times are wanted.
+    stamps: Option<(Stamps, Times)>,
+}
+
 /// None: nothing has been written yet.
-async fn open(path: &Path, range: &LogRange) -> io::Result<Option<File>> {
-    let mut log = match File::open(path).await {
+async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
+    let mut log = match File::open(dir.log_path()).await {
         Ok(log) => log,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let from = match (range.from_byte, range.tail_lines) {
+    let at = match (range.from_byte, range.since) {
         (Some(from), _) => from,
-        (None, Some(lines)) => tail_start(&mut log, lines).await?,
-        (None, None) => 0,
+        (None, Some(since)) => {
+            let before = times(dir).await?.bytes_before(since).await?;
+            since_start(&mut log, before).await?.max(tail(&mut log, range).await?)
+        }
+        (None, None) => tail(&mut log, range).await?,
     };
-    log.seek(SeekFrom::Start(from)).await?;
-    Ok(Some(log))
+    let stamps = if range.timestamps {
+        let stamps = Stamps::going_on(!begins_a_line(&mut log, at).await?);
+        Some((stamps, times(dir).await?))
+    } else {
+        None
+    };
+    log.seek(SeekFrom::Start(at)).await?;
+    Ok(Some(Reading { log, at, stamps }))
 }
 
-/// Sends what there is. False: the reader went away.
-async fn copy(log: &mut File, chunks: &mpsc::Sender<Chunk>) -> io::Result<bool> {
-    loop {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let count = log.read(&mut chunk).await?;
-        if count == 0 {
-            return Ok(true);
+async fn times(dir: &RunDir) -> io::Result<Times> {
+    let older = "when it wrote was not taken down: it was started by an older version; leave out \
+                 since and timestamps";
+    Times::open(dir).await?.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, older))
+}
+
+impl Reading {
+    /// Sends what there is. False: the reader went away.
+    async fn copy(&mut self, chunks: &mpsc::Sender<Chunk>) -> io::Result<bool> {
+        loop {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let count = self.log.read(&mut chunk).await?;
+            if count == 0 {
+                return Ok(true);
+            }
+            chunk.truncate(count);
+            if chunks.send(Ok(self.stamped(chunk).await?)).await.is_err() {
+                return Ok(false);
+            }
         }
-        chunk.truncate(count);
-        if chunks.send(Ok(chunk)).await.is_err() {
-            return Ok(false);
+    }
+
+    async fn stamped(&mut self, chunk: Vec<u8>) -> io::Result<Vec<u8>> {
+        let Some((stamps, times)) = &mut self.stamps else { return Ok(chunk) };
+        let mut told = Vec::with_capacity(chunk.len() * 2);
+        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+            self.at += line.len() as u64;
+            let millis = i64::try_from(times.of(self.at).await?.0).unwrap_or(i64::MAX);
+            let at = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+            stamps.line(format_args!("{at:.3}"), line, &mut told);
         }
+        Ok(told)
     }
 }
 
-/// Where the last `lines` lines begin. A line without an end counts as one.
-async fn tail_start(log: &mut File, lines: u64) -> io::Result<u64> {
-    let mut end = log.seek(SeekFrom::End(0)).await?;
+/// Where the last lines begin that are wanted.
+async fn tail(log: &mut File, range: &LogRange) -> io::Result<u64> {
+    let Some(lines) = range.tail_lines else { return Ok(0) };
+    let end = log.seek(SeekFrom::End(0)).await?;
+    tail_start(log, end, lines).await
+}
+
+/// Where the first line begins of which something was written after so many bytes.
+async fn since_start(log: &mut File, before: u64) -> io::Result<u64> {
+    if before >= log.seek(SeekFrom::End(0)).await? || begins_a_line(log, before).await? {
+        return Ok(before);
+    }
+    tail_start(log, before, 1).await
+}
+
+async fn begins_a_line(log: &mut File, at: u64) -> io::Result<bool> {
+    let Some(before) = at.checked_sub(1) else { return Ok(true) };
+    log.seek(SeekFrom::Start(before)).await?;
+    let mut byte = [0];
+    // Behind the end nothing has begun.
+    Ok(log.read(&mut byte).await? == 0 || byte == *b"\n")
+}
+
+/// Where the last `lines` lines before `end` begin. A line without an end counts as one.
+async fn tail_start(log: &mut File, mut end: u64, lines: u64) -> io::Result<u64> {
     if lines == 0 {
         return Ok(end);
     }
@@ -153,12 +214,12 @@ mod tests {
 
     async fn tail(text: &str, lines: u64) -> String {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("log");
-        tokio::fs::write(&path, text).await.expect("written");
+        let dir = RunDir::at(folder.path());
+        tokio::fs::write(dir.log_path(), text).await.expect("written");
         let range = LogRange { tail_lines: Some(lines), ..LogRange::default() };
-        let mut log = open(&path, &range).await.expect("opened").expect("there");
+        let mut reading = open(&dir, &range).await.expect("opened").expect("there");
         let mut rest = String::new();
-        log.read_to_string(&mut rest).await.expect("read");
+        reading.log.read_to_string(&mut rest).await.expect("read");
         rest
     }
 
@@ -170,6 +231,27 @@ mod tests {
         assert_eq!(tail("a\n\n", 1).await, "\n");
         assert_eq!(tail("a\nb\n", 0).await, "");
         assert_eq!(tail("", 3).await, "");
+    }
+
+    #[tokio::test]
+    async fn times_that_nobody_took_down_are_not_made_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = RunDir::at(folder.path());
+        tokio::fs::write(dir.log_path(), "a\n").await.expect("written");
+        let range = LogRange { timestamps: true, ..LogRange::default() };
+        let refused = open(&dir, &range).await.err().expect("refused").to_string();
+        assert!(refused.contains("started by an older version"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_had_begun_before_is_told_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        tokio::fs::write(&path, "a\nbb\nc").await.expect("written");
+        let mut log = File::open(path).await.expect("opened");
+        for (at, start) in [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2), (5, 5), (6, 6), (9, 9)] {
+            assert_eq!(since_start(&mut log, at).await.expect("read"), start, "{at}");
+        }
     }
 
     #[tokio::test]

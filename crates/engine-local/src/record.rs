@@ -12,6 +12,7 @@
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run, together
+//! output.times  when it was written (`times`)
 //! session.sock  where the supervisor lets in whoever comes to the run (`door`)
 //! ```
 
@@ -193,7 +194,7 @@ impl RunDir {
         self.0.is_dir()
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 

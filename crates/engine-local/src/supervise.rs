@@ -19,6 +19,7 @@ use crate::process::limit_mark;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::secrets::Secrets;
 use crate::sys;
+use crate::times::Notes;
 use crate::tree::{Brood, Flag, Signals};
 
 /// How the server asks its own program to supervise: `<program> supervise <run dir>`.
@@ -62,6 +63,9 @@ fn run(dir: &RunDir) -> io::Result<()> {
     if !dir.claim(&StateFile::Starting)? {
         return Ok(());
     }
+    // Before it begins: what has no times was started by a supervisor that took none down.
+    let notes = Notes::open(dir);
+    let notes = notes.map_err(|error| complain(&format!("no times of its output: {error}"))).ok();
     let last = match secrets(dir, &spec).and_then(|secrets| start(dir, &spec, secrets)) {
         Ok((main, console, around)) => {
             let running = StateFile::Running {
@@ -78,7 +82,8 @@ fn run(dir: &RunDir) -> io::Result<()> {
             say(&running);
             let brood = Brood::of(main);
             StateFile::exited(
-                Run { dir, grace_ms: spec.grace_ms, brood, console, door }.watch(&mut signals),
+                Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door }
+                    .watch(&mut signals),
             )
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
@@ -219,6 +224,8 @@ struct Run<'a> {
     grace_ms: u64,
     brood: Brood,
     console: Console,
+    /// None: nobody takes down when it writes.
+    notes: Option<Notes>,
     /// None: nobody can come to it.
     door: Option<Door>,
 }
@@ -240,14 +247,24 @@ impl Run<'_> {
                 }
                 self.brood.ask(self.grace_ms.min(REST_GRACE_MS_MAX));
             }
-            let pause = self.brood.force_when_due();
+            self.note(Notes::look_when_due);
+            let next_look = self.notes.as_ref().map(Notes::pause);
+            let pause = self.brood.force_when_due().into_iter().chain(next_look).min();
             if let Err(error) = self.attend(signals, pause) {
                 complain(&format!("failed to wait for signals and visitors: {error}"));
                 std::thread::sleep(Duration::from_millis(100));
             }
         }
         self.carry_rest();
+        self.note(Notes::look);
         self.brood.into_exit()
+    }
+
+    /// Takes down when it wrote. What the disk refuses comes with the next time.
+    fn note(&mut self, look: fn(&mut Notes) -> io::Result<()>) {
+        if let Some(Err(error)) = self.notes.as_mut().map(look) {
+            complain(&format!("failed to take down when it wrote: {error}"));
+        }
     }
 
     /// Waits for what comes next, and sees to what is no signal.

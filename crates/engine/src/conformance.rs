@@ -16,6 +16,7 @@ pub use sessions::*;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedReceiver;
+use units::Instant;
 use uuid::Uuid;
 
 use crate::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
@@ -99,6 +100,7 @@ macro_rules! conformance_suite {
             ends_what_the_main_process_left, starts_once, knows_its_runs_after_a_crash,
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
+            tells_when_lines_were_written,
             follows_the_output_to_its_end, removes_ended_runs_only, forgives_unknown_runs,
             refuses_what_it_cannot_run, measures_what_runs_use
         );
@@ -197,7 +199,8 @@ impl Stage {
 }
 
 /// The whole output.
-const ALL: LogRange = LogRange { tail_lines: None, from_byte: None, follow: false };
+const ALL: LogRange =
+    LogRange { tail_lines: None, from_byte: None, since: None, timestamps: false, follow: false };
 /// Long enough that reaching it means a hang.
 const LONG_MS: u64 = 600_000;
 /// SIGTERM and SIGKILL, as every Unix numbers them.
@@ -427,6 +430,29 @@ pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     assert_eq!(stage.output(key, range).await, "b\nc\nd\n", "following an ended run ends");
     let range = LogRange { from_byte: Some(8), follow: true, ..ALL };
     assert_eq!(stage.output(key, range).await, "", "all was read");
+}
+
+/// What was written since a moment is told, and when each line was.
+pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
+    let mut stage = Stage::new(fixture);
+    let key = stage.start(fixture.script("echo a; sleep 4; printf 'b\nc'")).await;
+    stage.said(key, "a\n").await;
+    let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("after 1970");
+    let later = |ms| u64::try_from(since_epoch.as_millis()).ok().map(|now| Instant(now + ms));
+    stage.exit(key).await;
+    let since = |since| LogRange { since, ..ALL };
+    assert_eq!(stage.output(key, since(later(2000))).await, "b\nc");
+    assert_eq!(stage.output(key, since(Some(Instant(0)))).await, "a\nb\nc");
+    assert_eq!(stage.output(key, since(later(3_600_000))).await, "");
+    let both = LogRange { tail_lines: Some(1), ..since(later(2000)) };
+    assert_eq!(stage.output(key, both).await, "c");
+    let stamped = LogRange { timestamps: true, ..ALL };
+    let lines = stage.output(key, stamped.clone()).await;
+    let pairs: Vec<_> = lines.lines().filter_map(|line| line.split_once(' ')).collect();
+    let [(of_a, "a"), (of_b, "b"), (of_c, "c")] = pairs[..] else { panic!("{lines}") };
+    assert!(of_a < of_b && of_b <= of_c && of_a.contains('T') && of_a.ends_with('Z'), "{lines}");
+    let within = LogRange { from_byte: Some(1), ..stamped };
+    assert_eq!(stage.output(key, within).await, format!("\n{of_b} b\n{of_c} c"));
 }
 
 /// Following ends after the last byte of a run that ended meanwhile.

@@ -11,6 +11,7 @@ pub mod environment;
 mod gang;
 pub mod image;
 mod session;
+mod stamps;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use container::{
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
+pub use stamps::Stamps;
 pub use turns::Turns;
 
 use async_trait::async_trait;
@@ -233,8 +235,13 @@ pub struct Capabilities {
 pub struct LogRange {
     /// Only the last so many lines.
     pub tail_lines: Option<u64>,
-    /// Without the first so many bytes; goes before `tail_lines`.
+    /// Without the first so many bytes; goes before `tail_lines` and `since`.
     pub from_byte: Option<u64>,
+    /// Only lines that were written at this moment or later; those of which that is not known to the
+    /// millisecond as well.
+    pub since: Option<Instant>,
+    /// With the time before each line, in RFC 3339 and a space.
+    pub timestamps: bool,
     /// Keep reading until the run ends.
     pub follow: bool,
 }

@@ -1,6 +1,6 @@
 //! Our own routes beside the published ones.
 
-use api_types::{Explanation, Health, Millis, Status, Stopped, WhatIf, WouldHappen};
+use api_types::{Explanation, Health, Millis, Status, Stopped, Time, WhatIf, WouldHappen};
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, State as FromState};
@@ -13,6 +13,7 @@ use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use sim::scenario::At;
+use units::Instant;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -140,48 +141,61 @@ impl Input for OutputQuery {
             "Name of a pod, or a run as `x-elastane-run` names it; the first pod unless told";
         to.parameter("pod", Type::String, about);
         to.parameter("follow", Type::Boolean, "Go on with what is still to come");
+        let about = "Only what was written in so many seconds until now";
+        to.parameter("sinceSeconds", Type::Integer, about);
+        let about = "Only what was written at this time or later, RFC 3339";
+        to.parameter("sinceTime", Type::String, about);
         to.parameter("tail", Type::Integer, "Begin with this many of the last lines");
+        let about = "Put the time before each line, and a space";
+        to.parameter("timestamps", Type::Boolean, about);
         let about = "Begin behind this many bytes: `x-elastane-offset` and those read since";
         to.parameter("offset", Type::Integer, about);
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for OutputQuery {
+impl FromRequestParts<Shared> for OutputQuery {
     type Rejection = Fault;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
-        output_query(&parts.uri)
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Fault> {
+        output_query(&parts.uri, state.now())
     }
 }
 
-fn output_query(uri: &Uri) -> Result<OutputQuery, Fault> {
+fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, Fault> {
     let mut query = OutputQuery::default();
+    let range = &mut query.range;
     for (name, value) in parameters(uri)? {
-        match (name.as_str(), value.as_str()) {
-            ("pod", _) => query.pod = Some(value),
-            ("follow", "true") => query.range.follow = true,
-            ("follow", "false") => query.range.follow = false,
-            ("follow", _) => {
-                return Err(Fault::field(
-                    "follow",
-                    format!("`{value}` is not allowed; true or false"),
-                ));
+        let count = |of: &str| {
+            let why = || format!("`{value}` is not a count of {of}; 0 or more");
+            value.parse::<u64>().map_err(|_| Fault::field(&name, why()))
+        };
+        let switch = || match value.as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(Fault::field(&name, format!("`{value}` is not allowed; true or false"))),
+        };
+        match name.as_str() {
+            "sinceSeconds" | "sinceTime" if range.since.is_some() => {
+                return Err(Fault::bad("say only one of sinceSeconds and sinceTime"));
             }
-            ("tail", _) => {
-                let lines = value.parse().map_err(|_| {
-                    Fault::field("tail", format!("`{value}` is not a count of lines; 0 or more"))
-                })?;
-                query.range.tail_lines = Some(lines);
+            "sinceSeconds" => {
+                let ms = count("seconds")?.saturating_mul(1000);
+                range.since = Some(Instant(now.0.saturating_sub(ms)));
             }
-            ("offset", _) => {
-                let bytes = value.parse().map_err(|_| {
-                    Fault::field("offset", format!("`{value}` is not a count of bytes; 0 or more"))
-                })?;
-                query.range.from_byte = Some(bytes);
+            "sinceTime" => {
+                let time: Result<Time, String> = value.parse();
+                range.since = Some(time.map_err(|why| Fault::field("sinceTime", why))?.0);
             }
+            "follow" => range.follow = switch()?,
+            "timestamps" => range.timestamps = switch()?,
+            "tail" => range.tail_lines = Some(count("lines")?),
+            "offset" => range.from_byte = Some(count("bytes")?),
+            "pod" => query.pod = Some(value),
             _ => {
-                let why =
-                    format!("unknown parameter `{name}`; allowed are follow, offset, pod, tail");
+                let why = format!(
+                    "unknown parameter `{name}`; allowed are follow, offset, pod, sinceSeconds, \
+                     sinceTime, tail, timestamps"
+                );
                 return Err(Fault::bad(why));
             }
         }

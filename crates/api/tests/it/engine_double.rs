@@ -169,7 +169,10 @@ impl Engine for EngineDouble {
     ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error> {
         let name = self.spec(key)?.workload_name;
         let (chunks, reader) = mpsc::channel(4);
-        let text = format!("output of {name}, tail {:?}\n", range.tail_lines);
+        let mut text = format!("output of {name}, tail {:?}\n", range.tail_lines);
+        if let Some(since) = range.since.filter(|_| range.timestamps) {
+            text.insert_str(0, &format!("since {} ", since.0));
+        }
         chunks.send(Ok(text.into_bytes())).await.unwrap();
         if range.follow {
             // Goes on until the reader leaves.

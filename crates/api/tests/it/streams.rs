@@ -151,12 +151,19 @@ async fn output_belongs_to_a_workload() {
     let output = server.send(request).await;
     assert_eq!(output.headers()["content-type"], "text/plain; charset=utf-8");
     assert_eq!(bytes(output).await, "output of a1, tail None\n");
+    let path = format!("{own}/logs?sinceTime=1970-01-01T00:00:07Z&timestamps=true");
+    let stamped = server.send(server.request("GET", &path).body(Body::empty()).unwrap()).await;
+    assert_eq!(bytes(stamped).await, "since 7000 output of a1, tail None\n");
     for (query, status) in [
         ("logs?pod=nobody", 404),
         ("logs?tail=-1", 400),
         ("logs?follow=maybe", 400),
         ("logs?lines=3", 400),
         ("logs?offset=-1", 400),
+        ("logs?sinceSeconds=-1", 400),
+        ("logs?sinceTime=yesterday", 400),
+        ("logs?sinceSeconds=5&sinceTime=2026-01-31T12:00:00Z", 400),
+        ("logs?timestamps=perhaps", 400),
     ] {
         let request = server.request("GET", &format!("{own}/{query}")).body(Body::empty());
         let (got, answer) = read(server.send(request.unwrap()).await).await;

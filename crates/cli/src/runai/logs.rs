@@ -19,15 +19,14 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(
     of: &Target,
-    follow: bool,
-    tail_lines: Option<u64>,
+    which: &client::Logs,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
     refuse_resting(&workload)?;
     let id = &workload.id;
-    let mut stream = context.client.logs(id, tail_lines, follow, of.pod.as_deref(), None).await?;
+    let mut stream = context.client.logs(id, of.pod.as_deref(), which).await?;
     let mut nothing = true;
     loop {
         match stream.next().await {
@@ -38,7 +37,7 @@ pub(super) async fn run(
             }
             Ok(None) => break,
             Err(error) => match stream.position() {
-                Some(at) if follow => stream = again(id, at, &error, context).await?,
+                Some(at) if which.follow => stream = again(id, at, &error, context).await?,
                 _ => return Err(error.into()),
             },
         }
@@ -64,7 +63,7 @@ async fn again(
     loop {
         sleep(ASK_EVERY).await;
         let asked = match context.anew().await {
-            Ok(now) => now.client.logs(id, None, true, None, Some(at)).await.map_err(Error::from),
+            Ok(now) => now.client.logs_from(id, at).await.map_err(Error::from),
             Err(error) => Err(error),
         };
         match asked {

@@ -101,9 +101,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Describe(describe) => describe::workload(describe, context, out).await,
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
-        Intent::Logs { of, follow, tail_lines } => {
-            logs::run(&of, follow, tail_lines, context, raw).await
-        }
+        Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,
         Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,
         Intent::Exec { of, command, tie } => visit::exec(&of, &command, tie, context, raw).await,

@@ -238,6 +238,30 @@ fn commands_are_pipes_where_nobody_is_at_a_terminal() {
 }
 
 #[test]
+fn lines_are_told_with_their_times_also_through_a_restart() {
+    let mut sandbox = started();
+    let script = "echo a; while [ ! -e go ]; do sleep 0.05; done; echo b";
+    let submit = format!("runai submit old -i ubuntu --command -- sh -c '{script}'");
+    running(&sandbox, &submit, "old");
+    let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null");
+    std::thread::sleep(Duration::from_secs(3));
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    assert_eq!(sandbox.shell("runai exec old -- touch go").code, Some(0));
+    let all = finish(following).text;
+    let lines: Vec<_> = all.lines().filter_map(|line| line.split_once(' ')).collect();
+    let [(of_a, "a"), (of_b, "b")] = lines[..] else { panic!("{all}") };
+    assert!(of_a < of_b, "{all}");
+    for (flags, text) in [
+        (format!("--since-time {of_b}"), "b\n"),
+        ("--since 2h".to_owned(), "a\nb\n"),
+        ("--since-time 2126-01-31T12:00:00Z 2>/dev/null".to_owned(), ""),
+    ] {
+        assert_eq!(sandbox.shell(&format!("runai logs old {flags}")).text, text, "{flags}");
+    }
+}
+
+#[test]
 fn output_is_followed_through_a_restart() {
     let mut sandbox = started();
     let script = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; \

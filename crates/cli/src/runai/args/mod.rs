@@ -297,6 +297,16 @@ pub(crate) struct Logs {
     /// Only the last N lines; -1 for all
     #[arg(short, long, value_name = "N", default_value_t = -1, allow_negative_numbers = true)]
     pub(crate) tail: i64,
+    /// Only what was written in so long until now, such as 30s or 2h
+    #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
+    #[arg(conflicts_with = "since_time")]
+    pub(crate) since: Option<u64>,
+    /// Only what was written at a time or later: 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since_time: Option<api_types::Time>,
+    /// Put before each line when it was written
+    #[arg(long)]
+    pub(crate) timestamps: bool,
     /// Pod of the workload [default: the first]
     #[arg(long)]
     pub(crate) pod: Option<String>,

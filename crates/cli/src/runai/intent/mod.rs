@@ -175,10 +175,8 @@ pub(crate) enum Intent {
     Logs {
         /// Whose.
         of: Target,
-        /// Until the end.
-        follow: bool,
-        /// Only the last lines.
-        tail_lines: Option<u64>,
+        /// Which part of it.
+        which: client::Logs,
     },
     /// Stay until workloads are somewhere.
     Wait(Wait),

@@ -3,6 +3,8 @@
 mod around;
 mod submit;
 
+use client::Since;
+
 use super::args::login::Way;
 use super::args::{self, Command, v1, v2};
 use super::intent::{
@@ -280,8 +282,14 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
 
 fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
     let of = Target { noun, name: logs.name, pod: logs.pod };
-    // Any negative number is "all", as -1 is.
-    Intent::Logs { of, follow: logs.follow, tail_lines: u64::try_from(logs.tail).ok() }
+    let which = client::Logs {
+        // Any negative number is "all", as -1 is.
+        tail_lines: u64::try_from(logs.tail).ok(),
+        since: logs.since.map(Since::Seconds).or(logs.since_time.map(Since::Time)),
+        timestamps: logs.timestamps,
+        follow: logs.follow,
+    };
+    Intent::Logs { of, which }
 }
 
 fn wait_for(noun: Noun, wait: args::Wait) -> Intent {

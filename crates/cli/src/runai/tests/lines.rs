@@ -1,5 +1,7 @@
 //! Command lines of both dialects, the published ones first.
 
+use client::{Logs, Since};
+
 use crate::runai::intent::{
     Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs, Submit,
     Target, Tie, Variable, Verb,
@@ -131,10 +133,28 @@ fn a_project_may_be_named_anywhere_in_the_line() {
 #[test]
 fn logs_and_shells_name_their_job() {
     let of = target("train1");
-    let logs = Intent::Logs { of: of.clone(), follow: true, tail_lines: Some(5) };
-    assert_eq!(meaning("runai logs train1 -f -t 5").unwrap(), logs);
-    let logs = Intent::Logs { of: of.clone(), follow: false, tail_lines: None };
-    assert_eq!(meaning("runai logs train1 --tail -1").unwrap(), logs);
+    let logs = |which| Intent::Logs { of: target("train1"), which };
+    let all = Logs::default();
+    let time = "2026-11-21T20:00:00Z".parse().unwrap();
+    for (line, which) in [
+        ("-f -t 5", Logs { follow: true, tail_lines: Some(5), ..all.clone() }),
+        ("--tail -1", all.clone()),
+        ("--since 2m", Logs { since: Some(Since::Seconds(120)), ..all.clone() }),
+        (
+            "--since-time 2026-11-21T21:00:00+01:00 --timestamps",
+            Logs { since: Some(Since::Time(time)), timestamps: true, ..all },
+        ),
+    ] {
+        assert_eq!(meaning(&format!("runai logs train1 {line}")).unwrap(), logs(which), "{line}");
+    }
+    for (line, why) in [
+        ("--since 2m --since-time 2026-11-21T20:00:00Z", "cannot be used with"),
+        ("--since yesterday", "write whole seconds, minutes or hours"),
+        ("--since-time yesterday", "`yesterday` is not a time; write 2026-01-31T12:00:00Z"),
+    ] {
+        let said = meaning(&format!("runai logs train1 {line}")).unwrap_err();
+        assert!(said.contains(why), "{line}: {said}");
+    }
     let command = vec!["/bin/bash".to_owned()];
     let tie = Tie::FULL;
     let bash = Intent::Exec { of: of.clone(), command, tie };
