@@ -9,6 +9,12 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
+/// Says a line to whoever is at the terminal. It is no answer: a script that closed this end loses nothing,
+/// and the command goes on.
+pub(crate) fn tell(line: &str) {
+    drop(writeln!(io::stderr(), "{}", plain(line)));
+}
+
 /// A writer of text that is shown plain.
 pub(crate) struct Plain<W>(pub(crate) W);
 

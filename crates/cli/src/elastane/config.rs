@@ -88,6 +88,10 @@ pub(crate) enum Error {
     NoHome,
 }
 
+/// Keys that name files with secrets.
+const SECRET_FILES: [&str; 4] =
+    ["credentials_key_file", "database_password_file", "oidc_client_secret_file", "tls_key"];
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -110,6 +114,8 @@ pub(crate) struct Config {
     pub(crate) kept: control::Kept,
     /// Folders of the machine that every workload may mount.
     pub(crate) host_paths: Vec<PathBuf>,
+    /// Files that keep secrets of the server, or may: this configuration as well.
+    pub(crate) secret_files: Vec<PathBuf>,
     /// Whether everyone's workloads may have rights over the machine.
     pub(crate) allow_privileged: bool,
 }
@@ -188,6 +194,12 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
             .map(|given| folders(&given))
             .transpose()?
             .unwrap_or_default(),
+        secret_files: SECRET_FILES
+            .iter()
+            .filter_map(|key| find(key))
+            .map(|given| given.text.into())
+            .chain(file)
+            .collect(),
         allow_privileged: find("allow_privileged")
             .map(|given| boolean(&given))
             .transpose()?

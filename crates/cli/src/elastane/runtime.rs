@@ -21,7 +21,7 @@ const FILE: &str = "runtime";
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Containers where a daemon answers, else processes.
+    /// What it was last; at first containers where a daemon answers, else processes.
     Auto,
     /// This one.
     Only(Runtime),
@@ -83,11 +83,12 @@ pub(super) async fn open(
     real_gpus: bool,
 ) -> Result<Opened, Error> {
     let last = last(state_dir)?;
-    let wanted = match choice {
-        Choice::Only(runtime) => runtime,
-        Choice::Auto => best(real_gpus).await,
+    let wanted = match (choice, last) {
+        (Choice::Only(runtime), _) => runtime,
+        // What its workloads have left, volumes and output, is there.
+        (Choice::Auto, Some(last)) => last,
+        (Choice::Auto, None) => best(real_gpus).await,
     };
-    let mut opened = None;
     if let Some(last) = last.filter(|last| *last != wanted) {
         let found = open_one(last, state_dir, umask).await.map_err(|error| {
             Error::Failed(format!(
@@ -98,25 +99,18 @@ pub(super) async fn open(
             ))
         })?;
         let living = living(&*found.engine).await?.len();
-        match (living, choice) {
-            (0, _) => {}
-            (_, Choice::Auto) => opened = Some((last, found)),
-            (_, Choice::Only(_)) => {
-                return Err(Error::Failed(format!(
-                    "{living} of the workloads still run {}; stop them with `elastane down`, or go on \
-                     with --runtime {}",
-                    last.of_workloads(),
-                    last.name()
-                )));
-            }
+        if living > 0 {
+            return Err(Error::Failed(format!(
+                "{living} of the workloads still run {}; stop them with `elastane down`, or go on with \
+                 --runtime {}",
+                last.of_workloads(),
+                last.name()
+            )));
         }
     }
-    let (runtime, opened) = match opened {
-        Some(kept) => kept,
-        None => (wanted, open_one(wanted, state_dir, umask).await.map_err(Error::Failed)?),
-    };
-    if last != Some(runtime) {
-        fs::write(state_dir.join(FILE), format!("{}\n", runtime.name()))?;
+    let opened = open_one(wanted, state_dir, umask).await.map_err(Error::Failed)?;
+    if last != Some(wanted) {
+        fs::write(state_dir.join(FILE), format!("{}\n", wanted.name()))?;
     }
     Ok(opened)
 }

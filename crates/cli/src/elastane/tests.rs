@@ -43,6 +43,7 @@ fn without_a_word_everything_has_a_value() {
         usage: None,
         kept: control::Kept::default(),
         host_paths: Vec::new(),
+        secret_files: Vec::new(),
         allow_privileged: false,
     };
     assert_eq!(config, want);

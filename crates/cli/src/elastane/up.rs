@@ -185,8 +185,8 @@ fn node_access(
     dir: &Path,
     daemon: Option<PathBuf>,
 ) -> Result<control::NodeAccess, Error> {
-    let mut private = vec![dir.to_owned(), vault_file(config, dir)];
-    private.extend(config.tls.iter().map(|(_, key)| key.clone()));
+    let mut private = vec![dir.to_owned()];
+    private.extend(config.secret_files.iter().cloned());
     private.extend(daemon);
     let mut access =
         control::NodeAccess::new(&config.host_paths, &private).map_err(Error::Failed)?;

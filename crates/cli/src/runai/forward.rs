@@ -1,23 +1,28 @@
 //! Ports of a pod on this machine. Owns: listening here, and that a server which comes back is used
 //! again: each connection is a new request.
 
-use std::io::Write;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::io::{ErrorKind, Write};
+use std::rc::Rc;
+use std::time::Duration;
 
 use client::{Receiver, Sender};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::context::Context;
 use super::intent::Target;
 use super::logs::refuse_resting;
 use crate::exit::Error;
+use crate::plain::tell;
 
 /// Bytes that are read at a time.
 const PIECE_BYTES: usize = 64 << 10;
+/// How long is waited after a connection that could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Where `localhost` is.
 const LOCALHOST: [&str; 2] = ["127.0.0.1", "::1"];
 
@@ -40,16 +45,17 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
-    let place = Arc::new(Place { id: workload.id, pod: of.pod.clone() });
+    let context = context.anew().await?;
+    let place = Rc::new(Place { id: workload.id, pod: of.pod.clone(), context });
     let mut ends = JoinSet::new();
     let served = tokio::task::LocalSet::new();
     let all = async {
         for (listener, port) in listening {
-            let (place, context) = (place.clone(), context.anew().await?);
-            ends.spawn_local(async move { accept(&listener, port, &place, &context).await });
+            let place = place.clone();
+            ends.spawn_local(async move { accept(&listener, port, &place).await });
         }
         match ends.join_next().await {
-            Some(Ok(fault)) => Err(fault),
+            Some(Ok(never)) => match never {},
             Some(Err(panic)) => Err(Error::Failed(format!("a listener failed: {panic}"))),
             None => Ok(()),
         }
@@ -57,10 +63,11 @@ pub(super) async fn run(
     served.run_until(all).await
 }
 
-/// Which pod.
+/// Which pod, and how it is reached.
 struct Place {
     id: String,
     pod: Option<String>,
+    context: Context,
 }
 
 /// `localhost` is two addresses, of which a machine may lack the second.
@@ -77,19 +84,35 @@ async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>, Error> {
     }
     let first = TcpListener::bind((LOCALHOST[0], port)).await.map_err(fault)?;
     let port = first.local_addr()?.port();
-    let second = TcpListener::bind((LOCALHOST[1], port)).await.ok();
+    let second = match TcpListener::bind((LOCALHOST[1], port)).await {
+        Ok(second) => Some(second),
+        Err(error) if is_absent(&error) => None,
+        // Who tries this address first would come to another program.
+        Err(error) => return Err(fault(error)),
+    };
     Ok(std::iter::once(first).chain(second).collect())
 }
 
-/// Hands on what comes to one listener. Returns only when it cannot go on.
-async fn accept(listener: &TcpListener, port: u16, place: &Arc<Place>, context: &Context) -> Error {
+/// Whether this machine has no such address.
+fn is_absent(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
+}
+
+/// Hands on what comes to one listener, for ever.
+async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infallible {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
-            Err(error) => return Error::Output(error),
+            // That one is lost, or there are too many files for a moment: no end of the others.
+            Err(error) => {
+                tell(&format!("A connection to port {port} did not come about: {error}"));
+                sleep(ACCEPT_AGAIN).await;
+                continue;
+            }
         };
         // The server may have been started anew since the last one, or the token renewed.
-        let now = context.anew().await;
+        let now = place.context.anew().await;
         let place = place.clone();
         tokio::task::spawn_local(async move {
             let carried = match now {
@@ -97,16 +120,10 @@ async fn accept(listener: &TcpListener, port: u16, place: &Arc<Place>, context: 
                 Err(error) => Err(error),
             };
             if let Err(error) = carried {
-                tell(from, port, &error);
+                tell(&format!("Connection from {from} to port {port} ended: {error}"));
             }
         });
     }
-}
-
-/// One connection that did not come about is no end of the others.
-fn tell(from: SocketAddr, port: u16, error: &Error) {
-    let text = crate::plain::plain(&error.to_string());
-    drop(writeln!(std::io::stderr(), "Connection from {from} to port {port} ended: {text}"));
 }
 
 async fn carry(

@@ -11,9 +11,10 @@ use super::context::Context;
 use super::intent::Target;
 use super::rows;
 use crate::exit::Error;
+use crate::plain::tell;
 
 /// How long a server that went away is waited for.
-const AWAY_MAX: Duration = Duration::from_secs(300);
+pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
@@ -44,7 +45,7 @@ pub(super) async fn run(
     }
     match &workload.additional_fields.last_exit {
         Some(why) if nothing && workload.running_pods == 0 => {
-            writeln!(std::io::stderr(), "{} wrote nothing: {why}", workload.name)?;
+            tell(&format!("{} wrote nothing: {why}", workload.name));
         }
         _ => {}
     }
@@ -58,7 +59,7 @@ async fn again(
     lost: &client::Error,
     context: &Context,
 ) -> Result<LogStream, Error> {
-    writeln!(std::io::stderr(), "{lost}; waiting for the server")?;
+    tell(&format!("{lost}; waiting for the server"));
     let until = Instant::now() + AWAY_MAX;
     loop {
         sleep(ASK_EVERY).await;
@@ -68,15 +69,24 @@ async fn again(
         };
         match asked {
             // A server that has just begun may not know yet what runs.
-            Err(Error::Server(
-                client::Error::NotRunning { .. }
-                | client::Error::Protocol { .. }
-                | client::Error::Dropped { .. }
-                | client::Error::Api { code: 409 | 503, .. },
-            )) if Instant::now() < until => {}
+            Err(Error::Server(client::Error::Api { code: 409, .. })) if Instant::now() < until => {}
+            Err(error) if is_away(&error) && Instant::now() < until => {}
             other => return other,
         }
     }
+}
+
+/// Whether the server has gone, perhaps in the middle of its answer, and may come again.
+pub(super) const fn is_away(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Server(
+            client::Error::NotRunning { .. }
+                | client::Error::Protocol { .. }
+                | client::Error::Dropped { .. }
+                | client::Error::Api { code: 503, .. }
+        )
+    )
 }
 
 /// Says of an inference that it has no pods because nobody asks.

@@ -16,6 +16,7 @@ use super::logs::refuse_resting;
 use super::terminal::{self, Raw};
 use super::wait;
 use crate::exit::Error;
+use crate::plain::tell;
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -42,7 +43,7 @@ pub(super) async fn exec(
         None => return Err(not_found(of)),
     };
     refuse_unless_running(&workload)?;
-    let tie = as_far_as_here(tie)?;
+    let tie = as_far_as_here(tie);
     let kind = std::env::var("TERM").unwrap_or_else(|_| "xterm".to_owned());
     let terminal = tie.tty.then(|| (terminal::size().unwrap_or(SIZE), kind.as_str()));
     let what = Exec { command, stdin: tie.stdin, terminal };
@@ -77,12 +78,11 @@ pub(super) async fn attach_to_new(
         match wait::reached(&workload, Until::Running) {
             Some(Ok(())) if phase == "Running" => break,
             Some(Ok(())) => {
-                let mut stderr = std::io::stderr();
-                return Ok(writeln!(
-                    stderr,
+                tell(&format!(
                     "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
                      wrote"
-                )?);
+                ));
+                return Ok(());
             }
             Some(over) => return over,
             None => {}
@@ -96,7 +96,7 @@ pub(super) async fn attach_to_new(
             )));
         }
         if !std::mem::replace(&mut told, true) {
-            writeln!(std::io::stderr(), "Waiting for pod to start running...")?;
+            tell("Waiting for pod to start running...");
         }
         sleep(LOOK_EVERY).await;
     }
@@ -112,8 +112,8 @@ async fn attach_to(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let name = wait_for_pod(id, pod, context).await?;
-    writeln!(std::io::stderr(), "Connecting to pod {name}")?;
-    let wanted = as_far_as_here(tie)?;
+    tell(&format!("Connecting to pod {name}"));
+    let wanted = as_far_as_here(tie);
     // As far as it has what is wanted; the server says what it has not.
     let less = Tie { tty: false, ..wanted };
     let only_look = Tie { stdin: false, tty: false };
@@ -126,7 +126,7 @@ async fn attach_to(
             Ok(visit) => {
                 if tie != wanted {
                     let has = if tie.stdin { "no terminal" } else { "no input" };
-                    writeln!(std::io::stderr(), "It was started with {has}")?;
+                    tell(&format!("It was started with {has}"));
                 }
                 return stay(visit, tie, true, out).await;
             }
@@ -154,7 +154,7 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
             return Err(Error::Failed("Timeout waiting for job to start running".to_owned()));
         }
         if !told {
-            writeln!(std::io::stderr(), "Waiting for pod to start running...")?;
+            tell("Waiting for pod to start running...");
             told = true;
         }
         sleep(LOOK_EVERY).await;
@@ -162,17 +162,14 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
 }
 
 /// Without a terminal here there can be none there.
-fn as_far_as_here(tie: Tie) -> Result<Tie, Error> {
+fn as_far_as_here(tie: Tie) -> Tie {
     let tty = tie.tty && tie.stdin && terminal::is_here();
     if tie.tty && !tie.stdin {
-        writeln!(
-            std::io::stderr(),
-            "Without -i nothing can be typed at a terminal; there is none"
-        )?;
+        tell("Without -i nothing can be typed at a terminal; there is none");
     } else if tie.tty && !tty {
-        writeln!(std::io::stderr(), "Unable to use a TTY - input is not a terminal")?;
+        tell("Unable to use a TTY - input is not a terminal");
     }
-    Ok(Tie { tty, ..tie })
+    Tie { tty, ..tie }
 }
 
 /// Stays until it has ended.
@@ -189,7 +186,7 @@ async fn stay(visit: Visit, tie: Tie, may_leave: bool, out: &mut dyn Write) -> R
     match left? {
         Left::Ended(end) => ended(end),
         Left::Detached => {
-            writeln!(std::io::stderr(), "\nDetached; it goes on")?;
+            tell("\nDetached; it goes on");
             Ok(())
         }
         Left::Told(code) => Err(Error::Said(code)),
@@ -208,7 +205,7 @@ enum Left {
 fn ended(end: SessionEnd) -> Result<(), Error> {
     let code = match end {
         SessionEnd { error: Some(why), .. } => {
-            writeln!(std::io::stderr(), "error: {}", crate::plain::plain(&why))?;
+            tell(&format!("error: {why}"));
             return Err(Error::Said(CANNOT_RUN));
         }
         SessionEnd { signal: Some(signal), .. } => BY_SIGNAL + signal,
@@ -227,7 +224,8 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
                 out.write_all(&bytes)?;
                 out.flush()?;
             }
-            Printed::Errors(bytes) => std::io::stderr().write_all(&bytes)?,
+            // Nobody reads it; the command goes on, and its exit code is still wanted.
+            Printed::Errors(bytes) => drop(std::io::stderr().write_all(&bytes)),
             Printed::End(end) => return Ok(end),
         }
     }

@@ -1,7 +1,6 @@
 //! Waiting until workloads run, have ended or are gone. Owns: what ends the wait, what is told
 //! meanwhile, and the exit codes. A server that starts again does not end it.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use api_types::Workload;
@@ -9,7 +8,9 @@ use tokio::time::{Instant, sleep};
 
 use super::context::Context;
 use super::intent::{Target, Until, Wait};
+use super::logs::{AWAY_MAX, is_away};
 use crate::exit::{self, Error};
+use crate::plain::tell;
 
 /// The first look comes at once, later ones less and less often.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
@@ -22,7 +23,7 @@ pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
         let of = Target { noun: wait.noun, name, pod: None };
         let ended = match one(&of, wait.until, deadline, context).await {
             Err(Error::Failed(why)) => {
-                writeln!(std::io::stderr(), "error: {why}")?;
+                tell(&format!("error: {why}"));
                 Err(Error::Said(exit::FAILED))
             }
             other => other,
@@ -50,34 +51,55 @@ async fn one(
     let id = found.id.clone();
     let mut pause = LOOK_FIRST;
     let mut last = (String::new(), found);
+    let mut lost = None;
     loop {
         if let Some(done) = reached(&last.1, until) {
             return done;
         }
-        tell(&mut last)?;
-        let next = Instant::now() + pause;
-        if deadline.is_some_and(|deadline| deadline < next) {
+        tell_news(&mut last);
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
             let (said, workload) = last;
             return Err(Error::Failed(format!("{} is still {said}", workload.name)));
         }
-        sleep(pause).await;
+        sleep(deadline.map_or(pause, |deadline| pause.min(deadline - now))).await;
         pause = (pause * 2).min(LOOK_MAX);
-        match context.client.workload(&id).await {
-            Ok(now) if now.deleted_at.is_none() => last.1 = now,
-            Ok(_) | Err(client::Error::Api { code: 404, .. }) if until == Until::Deleted => {
-                return Ok(());
+        // As things are now: it may wait for longer than a login lasts.
+        let looked = match lost {
+            None => context.client.workload(&id).await.map_err(Error::from),
+            Some(_) => look_anew(&id, context).await,
+        };
+        match looked {
+            Ok(now) if now.deleted_at.is_none() => (last.1, lost) = (now, None),
+            Ok(_) | Err(Error::Server(client::Error::Api { code: 404, .. })) => {
+                // One that deletes itself may have come to its end between two looks.
+                let end = looked.ok().and_then(|end| reached(&end, until));
+                let name = &last.1.name;
+                let gone = || Err(Error::Failed(format!("{name} was deleted meanwhile")));
+                return if until == Until::Deleted { Ok(()) } else { end.unwrap_or_else(gone) };
             }
-            Ok(_) | Err(client::Error::Api { code: 404, .. }) => {
-                return Err(Error::Failed(format!("{} was deleted meanwhile", last.1.name)));
+            Err(error) if is_lost(&error, lost) => {
+                if lost.is_none() {
+                    tell(&format!("{error}; waiting for the server"));
+                    lost = Some(Instant::now());
+                }
+                pause = LOOK_MAX;
             }
-            // The server has gone, perhaps in the middle of its answer. It comes again.
-            Err(
-                client::Error::NotRunning { .. }
-                | client::Error::Protocol { .. }
-                | client::Error::Api { code: 503, .. },
-            ) => pause = LOOK_MAX,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
+    }
+}
+
+async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
+    Ok(context.anew().await?.client.workload(id).await?)
+}
+
+/// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
+fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
+    let ran_out = matches!(error, Error::Server(client::Error::Api { code: 401, .. }));
+    match lost {
+        None => is_away(error) || ran_out,
+        Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
     }
 }
 
@@ -99,13 +121,12 @@ pub(super) fn reached(workload: &Workload, until: Until) -> Option<Result<(), Er
 }
 
 /// Says where it is, if that is news.
-fn tell((said, workload): &mut (String, Workload)) -> std::io::Result<()> {
+fn tell_news((said, workload): &mut (String, Workload)) {
     let reasons = &workload.additional_fields.pending_reasons;
     let why = reasons.first().map(|one| format!(": {} {}", one.code, one.message));
     let now = format!("{}{}", workload.phase, why.unwrap_or_default());
     if *said != now {
-        writeln!(std::io::stderr(), "{} is {now}", workload.name)?;
+        tell(&format!("{} is {now}", workload.name));
         *said = now;
     }
-    Ok(())
 }

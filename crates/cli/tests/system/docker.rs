@@ -50,6 +50,19 @@ impl Story {
     }
 }
 
+#[test]
+fn a_state_directory_stays_with_the_runtime_it_had() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let auto =
+        format!("env -u ELASTANE_RUNTIME DOCKER_HOST=unix://{} elastane up", daemon.display());
+    let mut sandbox = Sandbox::new();
+    for first in ["elastane up", &auto] {
+        sandbox.start_server(first);
+        assert!(sandbox.server_text().contains("processes"), "{}", sandbox.server_text());
+        sandbox.kill_server();
+    }
+}
+
 /// Even ones kill the server, odd ones the daemon.
 fn rounds() -> u32 {
     let asked = std::env::var("ELASTANE_SOAK_ROUNDS").ok().and_then(|text| text.parse().ok());

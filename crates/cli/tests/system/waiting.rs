@@ -21,6 +21,8 @@ fn a_wait_ends_with_its_workload_whatever_the_server_does() {
     says(&sandbox, &submit("long -i x -g 1 --command -- sleep 600"), 0, "long");
     says(&sandbox, "runai wait long --for running", 0, "");
     says(&sandbox, "runai training wait long --timeout 1s", 1, "long is still Running");
+    let gone = "mkfifo gone; true < gone & runai wait long --for deleted --timeout 1s 2> gone";
+    says(&sandbox, gone, 1, "");
     says(&sandbox, "runai wait nobody", 4, "nobody does not exist");
     says(
         &sandbox,

@@ -7,7 +7,7 @@ use api_types::{
 };
 use clap::{Args, ValueEnum};
 
-use super::values::{Fields, cpu, positive, seconds, size};
+use super::values::{Fields, cpu, port, seconds, size};
 
 /// Those that both dialects have.
 #[derive(Debug, Default, Args)]
@@ -335,7 +335,7 @@ fn git(text: &str) -> Result<GitInstance, String> {
 /// `EXTERNAL:INTERNAL`, or one number for both.
 fn port_v1(text: &str) -> Result<Port, String> {
     let (external, container) = text.split_once(':').unwrap_or((text, text));
-    let (external, container) = (Some(positive(external)?), Some(positive(container)?));
+    let (external, container) = (Some(port(external)?.into()), Some(port(container)?.into()));
     Ok(Port { container, external, ..Port::default() })
 }
 
@@ -355,8 +355,8 @@ fn port_v2(text: &str) -> Result<Port, String> {
         }
     };
     Ok(Port {
-        container: Some(positive(&fields.needed("container")?)?),
-        external: fields.get("external").as_deref().map(positive).transpose()?,
+        container: Some(port(&fields.needed("container")?)?.into()),
+        external: fields.get("external").as_deref().map(port).transpose()?.map(u32::from),
         name: fields.get("name"),
         service_type,
         ..Port::default()

@@ -312,12 +312,12 @@ pub(crate) struct Logs {
     pub(crate) pod: Option<String>,
 }
 
-/// A command to run beside a workload.
+/// A command to run in a pod.
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// Name
-    #[arg(add = Known::new(workloads))]
-    pub(crate) name: String,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) of: Named,
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -327,9 +327,6 @@ pub(crate) struct Exec {
     /// Give it a terminal
     #[arg(short = 't', long)]
     pub(crate) tty: bool,
-    /// Pod of the workload [default: the first]
-    #[arg(long)]
-    pub(crate) pod: Option<String>,
 }
 
 /// Where a workload may run.

@@ -211,6 +211,15 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Reads the number of a port.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| format!("`{text}` is no port; write a whole number from 1 to 65535"))
+}
+
 /// `8080:80`, or `80` for the same port on both sides; local port 0 lets the system choose.
 pub(crate) fn port_pair(text: &str) -> Result<(u16, u16), String> {
     let (local, remote) = text.split_once(':').unwrap_or((text, text));

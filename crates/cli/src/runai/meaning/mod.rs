@@ -308,7 +308,7 @@ fn bash(noun: Noun, named: args::Named) -> Intent {
 }
 
 fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
-    let of = Target { noun, name: exec.name, pod: exec.pod };
+    let of = Target { noun, name: exec.of.name, pod: exec.of.pod };
     Intent::Exec { of, command: exec.command, tie: Tie { stdin: exec.stdin, tty: exec.tty } }
 }
 

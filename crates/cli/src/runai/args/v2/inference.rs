@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::submit::{Named, What};
-use crate::runai::args::values::{Fields, count, positive};
+use crate::runai::args::values::{Fields, count, port, positive};
 use crate::runai::complete::workloads;
 
 /// `inference submit`.
@@ -151,11 +151,6 @@ impl Port {
             local_only: fields.flag("cluster-local-access-only")?,
         })
     }
-}
-
-fn port(text: &str) -> Result<u16, String> {
-    let port = text.parse().ok().filter(|port| *port > 0);
-    port.ok_or_else(|| format!("`{text}` is no port; write a whole number from 1 to 65535"))
 }
 
 /// One of the words that a key may have.
