@@ -59,6 +59,14 @@ impl Client {
         self.get(&format!("/elastane/v1/workloads/{id}/explain")).await
     }
 
+    /// What would happen; nothing does.
+    ///
+    /// # Errors
+    /// As every request; what a submission would be refused for.
+    pub async fn what_if(&self, asked: &wire::WhatIf) -> Result<wire::WouldHappen, Error> {
+        self.send(Method::POST, "/elastane/v1/what-if", asked).await
+    }
+
     /// What was held and used of GPUs; `query` is that of the route, names and values.
     ///
     /// # Errors

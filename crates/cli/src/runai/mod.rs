@@ -25,6 +25,7 @@ mod submit;
 mod terminal;
 mod visit;
 mod wait;
+mod what_if;
 
 #[cfg(test)]
 mod tests;

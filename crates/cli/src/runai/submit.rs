@@ -7,9 +7,10 @@ use api_types as wire;
 use client::WorkloadKind;
 
 use super::context::Context;
-use super::intent::{Dialect, Kind, Name, Noun, Submit, Update};
+use super::inherit::Inherited;
+use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
-use super::{inherit, request, visit};
+use super::{inherit, request, visit, what_if};
 use crate::exit::{self, Error};
 use crate::plain::Plain;
 
@@ -38,7 +39,13 @@ pub(super) async fn run(
         let mut stderr = std::io::stderr();
         writeln!(stderr, "Warning: the resources of this job may be preempted without notice")?;
     }
-    let (name, id) = create(&submit, &project, context).await?;
+    let asked = Asked::of(&submit, &project, context).await?;
+    match submit.deed {
+        Deed::DryRun => return what_if::dry_run(&asked, context, out).await,
+        Deed::WhatIf => return what_if::run(&asked, context, out).await,
+        Deed::Submit | Deed::Attach { .. } => {}
+    }
+    let (name, id) = asked.create(context).await?;
     let project = &project.name;
     match submit.dialect {
         Dialect::V1 => {
@@ -55,9 +62,11 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
-    match submit.attach_within_s {
-        None => settle_own(&id, context).await,
-        Some(s) => visit::attach_to_new(&id, Duration::from_secs(s), context, raw).await,
+    match submit.deed {
+        Deed::Attach { within_s } => {
+            visit::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
+        }
+        _ => settle_own(&id, context).await,
     }
 }
 
@@ -85,48 +94,84 @@ const fn words(noun: Noun) -> &'static str {
     }
 }
 
-/// Creates the workload under its name, or under the first free number.
-async fn create(
-    submit: &Submit,
-    project: &wire::Project,
-    context: &Context,
-) -> Result<(String, String), Error> {
-    let kind = match submit.kind {
-        Kind::Training(_) => WorkloadKind::Training,
-        Kind::Workspace => WorkloadKind::Workspace,
-        Kind::Distributed(_) => WorkloadKind::Distributed,
-        Kind::Inference(_) => WorkloadKind::Inference,
-    };
-    let inherited = inherit::by_id(submit, kind, project, &context.client).await?;
-    let request = |name: &str| {
-        let mut request = request::creation(submit, name, project.id.clone());
-        request.cluster_id = Some(project.cluster_id.clone());
-        request.template_id.clone_from(&inherited.template);
-        request.spec.get_or_insert_default().assets.clone_from(&inherited.assets);
+/// A submission as the server is asked for it.
+pub(super) struct Asked<'a> {
+    submit: &'a Submit,
+    project: &'a wire::Project,
+    kind: WorkloadKind,
+    inherited: Inherited,
+}
+
+impl<'a> Asked<'a> {
+    async fn of(
+        submit: &'a Submit,
+        project: &'a wire::Project,
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let kind = match submit.kind {
+            Kind::Training(_) => WorkloadKind::Training,
+            Kind::Workspace => WorkloadKind::Workspace,
+            Kind::Distributed(_) => WorkloadKind::Distributed,
+            Kind::Inference(_) => WorkloadKind::Inference,
+        };
+        let inherited = inherit::by_id(submit, kind, project, &context.client).await?;
+        Ok(Self { submit, project, kind, inherited })
+    }
+
+    fn request(&self, name: &str) -> wire::CreationRequest {
+        let mut request = request::creation(self.submit, name, self.project.id.clone());
+        request.cluster_id = Some(self.project.cluster_id.clone());
+        request.template_id.clone_from(&self.inherited.template);
+        request.spec.get_or_insert_default().assets.clone_from(&self.inherited.assets);
         request
-    };
-    let prefix = match &submit.name {
-        Name::Given(name) => {
-            let created = context.client.create(kind, &request(name)).await;
-            return match created {
-                Ok(created) => Ok((created.name, created.workload_id)),
-                Err(error) => Err(taken(error, name, &project.name)),
-            };
+    }
+
+    /// Its name, or one with the first free number.
+    async fn name(&self, context: &Context) -> Result<String, Error> {
+        let prefix = match &self.submit.name {
+            Name::Given(name) => return Ok(name.clone()),
+            Name::Numbered(prefix) => prefix,
+        };
+        let there = context.client.workloads(Some(&self.project.name)).await?;
+        let mut names = (0_u64..).map(|number| format!("{prefix}-{number}"));
+        let free = names.find(|name| there.iter().all(|workload| workload.name != *name));
+        Ok(free.unwrap_or_else(|| prefix.clone()))
+    }
+
+    /// What would happen with it, and its body. The server checks it as if it were submitted.
+    pub(super) async fn foretold(
+        &self,
+        context: &Context,
+    ) -> Result<(wire::CreationRequest, wire::WouldHappen), Error> {
+        let name = self.name(context).await?;
+        let request = self.request(&name);
+        let mut asked = wire::WhatIf::default();
+        let of_kind = match self.kind {
+            WorkloadKind::Training => &mut asked.trainings,
+            WorkloadKind::Workspace => &mut asked.workspaces,
+            WorkloadKind::Distributed => &mut asked.distributed,
+            WorkloadKind::Inference => &mut asked.inferences,
+        };
+        of_kind.push(request.clone());
+        match context.client.what_if(&asked).await {
+            Ok(would) => Ok((request, would)),
+            Err(error) => Err(taken(error, &name, &self.project.name)),
         }
-        Name::Numbered(prefix) => prefix,
-    };
-    let mut tries = 0;
-    loop {
-        let there = context.client.workloads(Some(&project.name)).await?;
-        let name = (0_u64..)
-            .map(|number| format!("{prefix}-{number}"))
-            .find(|name| there.iter().all(|workload| workload.name != *name))
-            .unwrap_or_else(|| prefix.clone());
-        tries += 1;
-        match context.client.create(kind, &request(&name)).await {
-            Ok(created) => return Ok((created.name, created.workload_id)),
-            Err(client::Error::Api { code: 409, .. }) if tries < NUMBER_TRIES_MAX => {}
-            Err(error) => return Err(taken(error, &name, &project.name)),
+    }
+
+    /// Creates it.
+    async fn create(&self, context: &Context) -> Result<(String, String), Error> {
+        let numbered = matches!(self.submit.name, Name::Numbered(_));
+        let mut tries = 0;
+        loop {
+            let name = self.name(context).await?;
+            tries += 1;
+            match context.client.create(self.kind, &self.request(&name)).await {
+                Ok(created) => return Ok((created.name, created.workload_id)),
+                Err(client::Error::Api { code: 409, .. })
+                    if numbered && tries < NUMBER_TRIES_MAX => {}
+                Err(error) => return Err(taken(error, &name, &self.project.name)),
+            }
         }
     }
 }

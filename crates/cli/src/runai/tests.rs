@@ -8,3 +8,4 @@ mod requests;
 mod samples;
 mod tables;
 mod waits;
+mod what_if;

@@ -182,6 +182,30 @@ fn who_waits_in_vain_to_attach_learns_why_and_how_to_come_back() {
 }
 
 #[test]
+fn what_is_only_asked_about_is_checked_and_not_submitted() {
+    let sandbox = started();
+    running(&sandbox, "runai submit full -i ubuntu -g 1 --command -- sleep infinity", "full");
+    for (line, code, text) in [
+        ("submit -i ubuntu -g 1 --dry-run", 0, "name: job-0\n"),
+        ("training submit t -i ubuntu -g 1 --dry-run", 0, "gpuDevicesRequest: 1\n"),
+        ("training submit full -i ubuntu --dry-run", 1, "`runai delete full -p team-a`"),
+        ("submit t -i ubuntu -v data:/d --dry-run", 1, "storage.hostPath"),
+        ("submit t -i ubuntu --template none --dry-run", 4, "none"),
+        ("submit t -i ubuntu --what-if", 0, "t would start on "),
+        ("pytorch submit t -i ubuntu --workers 1 --what-if", 0, "2 of the 2 pods of t would start"),
+        ("submit t -i ubuntu -g 1 --what-if", 0, "t would wait:\n  P"),
+        ("inference submit t -i ubuntu --serving-port 80 --what-if", 0, "t would start on "),
+    ] {
+        let output = sandbox.shell(&format!("runai {line} 2>&1"));
+        assert!(output.text.contains(text), "{line}: {}", output.text);
+        assert_eq!(output.code, Some(code), "{line}: {}", output.text);
+        assert!(!line.ends_with("if") || output.text.ends_with("Nothing was submitted.\n"));
+    }
+    let list = sandbox.shell("runai list --json").text;
+    assert_eq!(list.matches("\"full\"").count(), list.matches("\"name\"").count(), "{list}");
+}
+
+#[test]
 fn a_terminal_is_put_back_however_it_ends() {
     let mut sandbox = started();
     running(

@@ -29,10 +29,8 @@ const TERMINAL: &str =
     "nobody is at a replica; `runai inference bash NAME` opens a terminal in one";
 const PORT: &str = "`runai port-forward NAME --port LOCAL:REMOTE` brings ports here";
 const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
-const DRY: &str = "`elastane simulate --from` a snapshot asks what would happen";
 
 const V1: &[Later] = &[
-    switch("dry-run", DRY),
     switch("inference", SERVED),
     switch("jupyter", IMAGE),
     switch("local-image", IMAGE),
@@ -43,7 +41,6 @@ const V1: &[Later] = &[
     value("user", USER),
 ];
 const V2: &[Later] = &[
-    switch("dry-run", DRY),
     switch("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
     value("configmap-map-volume", MOUNT),

@@ -268,6 +268,18 @@ pub(crate) struct PortForward {
     pub(crate) train: bool,
 }
 
+/// Whether it is meant.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Asking {
+    /// Have it checked and print what would be submitted; submit nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Say whether it would start, who would be stopped for it or why it would wait; submit
+    /// nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) what_if: bool,
+}
+
 /// The main process and whoever is at this terminal.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Console {

@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Console, Format, Place, around};
+use super::{Asking, Console, Format, Place, around};
 use crate::runai::complete::workloads;
 use crate::runai::intent::Variable;
 
@@ -152,6 +152,9 @@ pub(crate) struct Job {
     /// Who is at it.
     #[command(flatten)]
     pub(crate) console: Console,
+    /// Whether it is meant.
+    #[command(flatten)]
+    pub(crate) asking: Asking,
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,

@@ -4,7 +4,7 @@
 mod submit;
 
 pub(crate) use submit::{
-    Around, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs,
+    Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs,
     SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
 

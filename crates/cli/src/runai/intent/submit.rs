@@ -19,11 +19,26 @@ pub(crate) struct Submit {
     pub(crate) inherits: Inherits,
     /// What runs, and with what.
     pub(crate) spec: Spec,
-    /// Whether this terminal becomes that of its main process, and how many seconds are waited for
-    /// it to run.
-    pub(crate) attach_within_s: Option<u64>,
+    /// What is done with it.
+    pub(crate) deed: Deed,
     /// What was typed.
     pub(crate) command_line: String,
+}
+
+/// What is done with a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// It is submitted.
+    Submit,
+    /// It is submitted, and this terminal becomes that of its main process.
+    Attach {
+        /// How many seconds are waited for it to run.
+        within_s: u64,
+    },
+    /// It is checked and printed.
+    DryRun,
+    /// It is asked what would happen.
+    WhatIf,
 }
 
 /// An inference to change.

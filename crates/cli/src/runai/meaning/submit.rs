@@ -3,8 +3,8 @@
 use super::{around, framework};
 use crate::runai::args::{self, v1, v2};
 use crate::runai::intent::{
-    ATTACH_WAIT_S, Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master, Name,
-    Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
+    ATTACH_WAIT_S, Around, Deed, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master,
+    Name, Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -69,7 +69,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     extended.extend(
         typed.mig_profile.map(|profile| (format!("nvidia.com/mig-{profile}"), "1".to_owned())),
     );
-    let (tie, attach_within_s) = (tie(&typed.console)?, attach_within_s(&typed.console));
+    let (tie, deed) = (tie(&typed.console)?, deed(&typed.asking, Some(&typed.console))?);
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
     let spec = Spec {
         image: typed.image,
@@ -92,7 +92,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, attach_within_s, command_line })
+    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, deed, command_line })
 }
 
 /// Input and terminal of the main process.
@@ -104,8 +104,17 @@ fn tie(typed: &args::Console) -> Result<Tie, String> {
     Ok(tie)
 }
 
-fn attach_within_s(typed: &args::Console) -> Option<u64> {
-    typed.attach.then(|| typed.pod_running_timeout.unwrap_or(ATTACH_WAIT_S))
+/// What is done with it; nobody is ever at a replica.
+fn deed(asking: &args::Asking, console: Option<&args::Console>) -> Result<Deed, String> {
+    let attached = console.filter(|console| console.attach);
+    let within_s = attached.map(|console| console.pod_running_timeout.unwrap_or(ATTACH_WAIT_S));
+    match (asking.dry_run, asking.what_if, within_s) {
+        (false, false, None) => Ok(Deed::Submit),
+        (false, false, Some(within_s)) => Ok(Deed::Attach { within_s }),
+        (.., Some(_)) => Err("--attach: nothing would be submitted; leave it out".to_owned()),
+        (true, ..) => Ok(Deed::DryRun),
+        (false, true, None) => Ok(Deed::WhatIf),
+    }
 }
 
 /// Command and arguments, from words after `--` or from the strings of old.
@@ -138,18 +147,19 @@ fn split(flag: &str, text: &str) -> Result<Vec<String>, String> {
 pub(super) fn training(typed: v2::Training, line: &[String]) -> Result<Submit, String> {
     let v2::Training { named, what, ending, runs, parallelism, elastic } = typed;
     let kind = Kind::Training(Runs { completions: runs, parallelism, elastic });
-    let attach = attach_within_s(&ending.console);
-    v2(named, spec(what, Some(ending))?, kind, attach, line)
+    let deed = deed(&named.asking, Some(&ending.console))?;
+    v2(named, spec(what, Some(ending))?, kind, deed, line)
 }
 
 pub(super) fn workspace(typed: v2::Workspace, line: &[String]) -> Result<Submit, String> {
-    let attach = attach_within_s(&typed.ending.console);
-    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, attach, line)
+    let deed = deed(&typed.named.asking, Some(&typed.ending.console))?;
+    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, deed, line)
 }
 
 pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit, String> {
     let kind = Kind::Inference(Box::new(typed.serving));
-    v2(typed.named, spec(typed.what, None)?, kind, None, line)
+    let deed = deed(&typed.named.asking, None)?;
+    v2(typed.named, spec(typed.what, None)?, kind, deed, line)
 }
 
 pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
@@ -185,7 +195,7 @@ pub(super) fn distributed(
     if typed.no_master && of.framework == Framework::Mpi {
         return Err("--no-master: MPI needs its launcher; leave it out".to_owned());
     }
-    let attach = attach_within_s(&typed.ending.console);
+    let deed = deed(&typed.named.asking, Some(&typed.ending.console))?;
     let spec = spec(typed.what, Some(typed.ending))?;
     let without_claims = typed.master.master_no_pvcs;
     let mut master = master(typed.master)?;
@@ -203,7 +213,7 @@ pub(super) fn distributed(
         ..of
     };
     let kind = Kind::Distributed(Box::new(distributed));
-    v2(typed.named, spec, kind, attach, line).map(led)
+    v2(typed.named, spec, kind, deed, line).map(led)
 }
 
 impl Distributed {
@@ -249,7 +259,7 @@ fn v2(
     named: v2::Identity,
     mut spec: Spec,
     kind: Kind,
-    attach_within_s: Option<u64>,
+    deed: Deed,
     line: &[String],
 ) -> Result<Submit, String> {
     let name = match (named.name, named.name_prefix) {
@@ -273,7 +283,7 @@ fn v2(
         }
     }
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, attach_within_s, command_line })
+    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, deed, command_line })
 }
 
 fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {

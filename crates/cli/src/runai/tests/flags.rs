@@ -74,6 +74,8 @@ const V1_TAKEN: &[&str] = &[
     "--stdin -t",
     "--stdin --tty --attach",
     "--attach",
+    "--dry-run",
+    "--what-if",
 ];
 
 /// The same, with what is said.
@@ -121,6 +123,9 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--ttl-after-finish soon", "write whole seconds, minutes or hours"),
     ("--inference --interactive", "use `runai inference submit"),
     ("--tty", "add --stdin"),
+    ("--dry-run --what-if", "cannot be used with"),
+    ("--dry-run --attach", "nothing would be submitted"),
+    ("--what-if --attach", "nothing would be submitted"),
     ("--pod-running-timeout 5s", "required arguments were not provided"),
 ];
 
@@ -128,7 +133,6 @@ const V1_REFUSED: &[(&str, &str)] = &[
 const V1_LATER: &[&str] = &[
     "--inference",
     "--jupyter",
-    "--dry-run",
     "--local-image",
     "--service-type portforward",
     "--s3 bucket=b,key=k,secret=s,target=/t",
@@ -198,6 +202,8 @@ const V2_TAKEN: &[&str] = &[
     "--stdin -t",
     "--attach",
     "--attach --pod-running-timeout 5m",
+    "--dry-run",
+    "--what-if",
 ];
 
 const V2_REFUSED: &[(&str, &str)] = &[
@@ -235,7 +241,6 @@ const V2_LATER: &[&str] = &[
     "--gpu-portion-limit 1",
     "--gpu-memory-limit 8G",
     "--wait-for-submit 1m",
-    "--dry-run",
     "--exclude-node n1",
     "--s3 bucket=b,target=/t",
     "--configmap-map-volume name=n,path=/p",

@@ -3,8 +3,8 @@
 use client::{Logs, Since};
 
 use crate::runai::intent::{
-    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs, Submit,
-    Target, Tie, Variable, Verb,
+    Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs,
+    Submit, Target, Tie, Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
@@ -183,13 +183,13 @@ fn who_attaches_has_input_and_terminal() {
     for head in ["submit", "training submit", "workspace submit", "pytorch submit"] {
         let of = |tail: &str| {
             let asked = submit(&format!("runai {head} j -i x {tail}"));
-            (asked.spec.tie, asked.attach_within_s)
+            (asked.spec.tie, asked.deed)
         };
-        assert_eq!(of(""), (Tie::default(), None), "{head}");
-        assert_eq!(of("--stdin"), (Tie { stdin: true, tty: false }, None), "{head}");
-        assert_eq!(of("--attach"), (Tie::FULL, Some(30)), "{head}");
+        assert_eq!(of(""), (Tie::default(), Deed::Submit), "{head}");
+        assert_eq!(of("--stdin"), (Tie { stdin: true, tty: false }, Deed::Submit), "{head}");
+        assert_eq!(of("--attach"), (Tie::FULL, Deed::Attach { within_s: 30 }), "{head}");
         let patient = of("--stdin -t --attach --pod-running-timeout 2m");
-        assert_eq!(patient, (Tie::FULL, Some(120)), "{head}");
+        assert_eq!(patient, (Tie::FULL, Deed::Attach { within_s: 120 }), "{head}");
     }
 }
 

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::runai::args::values::{
     count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
-use crate::runai::args::{Console, Place, around};
+use crate::runai::args::{Asking, Console, Place, around};
 use crate::runai::intent::{DataSource, SecretFiles, Variable};
 
 /// `training submit`.
@@ -66,6 +66,9 @@ pub(crate) struct Named {
     /// Data source asset
     #[arg(long, value_name = "type=TYPE,name=NAME", value_parser = data_source)]
     pub(crate) datasource: Vec<DataSource>,
+    /// Whether it is meant.
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 /// What runs, and with what.
