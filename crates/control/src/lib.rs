@@ -57,7 +57,7 @@ mod volumes;
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
 pub use engine::{
     Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port, Propagation,
-    PullPolicy, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
+    PullPolicy, Repository, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
 };
 pub use error::Error;
 pub use handle::Handle;

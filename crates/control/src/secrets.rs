@@ -66,8 +66,8 @@ impl Completion {
             (SecretTo::Repository { mount: at, user_key, password_key }, _) => {
                 let own = login(&name, &mut values, &user_key, &password_key)?;
                 for mount in run.container.mounts.iter_mut().filter(|mount| mount.to == at) {
-                    if let MountSource::Git { login, .. } = &mut mount.from {
-                        *login = Some(own.clone());
+                    if let MountSource::Git(repository) = &mut mount.from {
+                        repository.login = Some(own.clone());
                     }
                 }
             }

@@ -33,17 +33,11 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
     let limited = |mount: &&Mount| {
         matches!(mount.from, MountSource::Scratch { bytes_max: Some(_), in_memory: false })
     };
-    let git = |mount: &&Mount| matches!(mount.from, MountSource::Git { .. });
     let in_file = spec.secrets.iter().any(|secret| matches!(secret.to, SecretPlace::File { .. }));
     let memory_min = crate::container::MEMORY_BYTES_MIN;
     let own = mounts.iter().any(|mount| mount.to.starts_with(OWN_DIR));
     let fields = [
         ("storage", own, "/elastane is the pod's own in a container; mount it elsewhere"),
-        (
-            "storage.git",
-            mounts.iter().any(|mount| git(&mount)),
-            "containers are not given repositories yet; clone it in the command, or put it on a volume",
-        ),
         (
             "storage.emptyDirVolume.sizeLimit",
             mounts.iter().any(|mount| limited(&mount)),
@@ -63,6 +57,11 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
             "security.readOnlyRootFilesystem",
             security.read_only_root && in_file,
             "secret files are written to it; take secrets as variables",
+        ),
+        (
+            "security.readOnlyRootFilesystem",
+            security.read_only_root && spec.container.repositories().next().is_some(),
+            "copies of repositories are put below it; clone it in the command, into a volume",
         ),
         (
             "exposedUrls and ports",
@@ -207,8 +206,8 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
             }),
             ..DockerMount::default()
         },
-        // Without a name it goes with the container. Files are put into theirs before the start.
-        MountSource::Scratch { .. } | MountSource::Files { .. } | MountSource::Git { .. } => {
+        // Without a name it goes with the container. Files and copies are put into theirs before the start.
+        MountSource::Scratch { .. } | MountSource::Files { .. } | MountSource::Git(_) => {
             DockerMount { read_only: None, ..of_volume(None, plain(None)) }
         }
     }

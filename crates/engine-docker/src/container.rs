@@ -33,8 +33,9 @@ pub(crate) const OWN_DIR: &str = "/elastane";
 const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
 /// The hostfile of MPI.
 const HOSTFILE: &str = "/elastane/hostfile";
-/// Where secret files are for processes; containers have them at their own paths.
+/// Where secret files and copies of repositories are for processes; containers have them at their own paths.
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
+const MOUNTS_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
 /// The daemon takes no less as the memory that is aimed at.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
@@ -147,6 +148,9 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
             // What is `$ELASTANE_SECRETS_DIR/etc/x` in a process is found so here, too.
             SecretPlace::File { .. } => drop(env.insert(SECRETS_VARIABLE.into(), String::new())),
         }
+    }
+    if spec.container.repositories().next().is_some() {
+        env.insert(MOUNTS_VARIABLE.into(), String::new());
     }
     environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), CHECKPOINT_DIR.into());

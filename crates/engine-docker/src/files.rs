@@ -10,11 +10,11 @@ use crate::container::{OWN_DIR, address};
 use crate::user::Who;
 
 /// Size of a record of an archive, in bytes.
-const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 /// Longest path that a plain header holds, in bytes.
-const PATH_BYTES_MAX: usize = 100;
-const FILE: u8 = b'0';
-const FOLDER: u8 = b'5';
+pub(crate) const PATH_BYTES_MAX: usize = 100;
+pub(crate) const FILE: u8 = b'0';
+pub(crate) const FOLDER: u8 = b'5';
 
 /// The archives of a run's files, and where each is unpacked. What every run has is in its volume, which
 /// may be written to also where the rest may not; the daemon makes that as root's.
@@ -58,7 +58,7 @@ impl Archive {
         path: &Path,
         kind: u8,
         mode: u32,
-        (uid, gid): (u32, u32),
+        owner: (u32, u32),
         bytes: &[u8],
     ) -> Result<(), Error> {
         let name = path.to_string_lossy();
@@ -69,25 +69,8 @@ impl Archive {
                 path.display()
             )));
         }
-        let mut header = [0; BLOCK];
-        let mut put =
-            |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-        put(0, name);
-        put(100, &format!("{:07o}", mode & 0o7777));
-        put(124, &format!("{:011o}", bytes.len()));
-        put(136, "00000000000");
-        put(148, "        ");
-        put(257, "ustar");
-        put(263, "00");
-        // As a binary number: in octal they would end at 2 million.
-        for (at, id) in [(108, uid), (116, gid)] {
-            header[at] = 0x80;
-            header[at + 4..at + 8].copy_from_slice(&u32::to_be_bytes(id));
-        }
-        header[156] = kind;
-        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-        self.0.extend(header);
+        let entry = Entry { kind, mode, owner, size: bytes.len() as u64, ..Entry::of(name) };
+        self.0.extend(entry.header());
         self.0.extend(bytes);
         self.0.resize(self.0.len().next_multiple_of(BLOCK), 0);
         Ok(())
@@ -97,6 +80,54 @@ impl Archive {
     fn finish(mut self) -> Vec<u8> {
         self.0.resize(self.0.len() + 2 * BLOCK, 0);
         self.0
+    }
+}
+
+/// What an archive says of one file or folder; names have at most [`PATH_BYTES_MAX`] bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: u8,
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    /// Bytes that follow.
+    pub(crate) size: u64,
+    /// What a link leads to.
+    pub(crate) link: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// An empty file of root's.
+    pub(crate) const fn of(name: &'a str) -> Self {
+        let name = name.as_bytes();
+        Self { name, kind: FILE, mode: 0o644, owner: (0, 0), size: 0, link: b"" }
+    }
+
+    /// The record before its contents.
+    pub(crate) fn header(&self) -> [u8; BLOCK] {
+        let mut header = [0; BLOCK];
+        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, self.name);
+        put(100, format!("{:07o}", self.mode & 0o7777).as_bytes());
+        // As binary numbers: in octal they would end at 2 million and 8 GiB.
+        for (at, length, number) in [
+            (108, 8, u64::from(self.owner.0)),
+            (116, 8, u64::from(self.owner.1)),
+            (124, 12, self.size),
+        ] {
+            let bytes = number.to_be_bytes();
+            put(at, &[0x80]);
+            put(at + 4, &bytes[bytes.len() - (length - 4)..]);
+        }
+        put(136, b"00000000000");
+        put(148, b"        ");
+        put(157, self.link);
+        put(257, b"ustar");
+        put(263, b"00");
+        header[156] = self.kind;
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        header
     }
 }
 

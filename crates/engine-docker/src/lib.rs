@@ -14,6 +14,7 @@
 mod around;
 mod books;
 mod container;
+mod copies;
 mod daemon;
 mod files;
 mod image;

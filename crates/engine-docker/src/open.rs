@@ -17,7 +17,7 @@ use crate::container::{self, OWNER_LABEL, RUN_LABEL};
 use crate::daemon::{self, Daemon, Facts};
 use crate::look::{Look, look};
 use crate::program::Program;
-use crate::{failed, status, unless, watch};
+use crate::{copies, failed, status, unless, watch};
 
 /// What the engine needs to know.
 #[derive(Debug, Clone)]
@@ -52,8 +52,10 @@ pub(crate) struct Shared {
     /// A network is made, filled or taken away by one at a time: one that is empty now must not go
     /// before the container that is being made is in it.
     pub(crate) networks: Turns<String>,
-    /// Runs whose image is being pulled; dropping the sender ends that.
-    pub(crate) pulling: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
+    /// Where copies of repositories are until a container has them.
+    pub(crate) copies: PathBuf,
+    /// Runs whose image is being pulled, or whose repositories are copied; dropping the sender ends that.
+    pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
     pub(crate) gpus: std::sync::OnceLock<Option<gpu::Sampler>>,
     /// None once the engine is dropped.
@@ -76,13 +78,15 @@ impl DockerEngine {
             books: Books::new(events),
             programs,
             networks: Turns::default(),
-            pulling: Mutex::default(),
+            copies: state_dir.join("copies"),
+            fetching: Mutex::default(),
             gpus: std::sync::OnceLock::new(),
             tasks: Mutex::new(Some(JoinSet::new())),
         });
         for key in shared.containers().await? {
             adopt(&shared, key).await?;
         }
+        copies::forget_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);
         shared.spawn(async move { watch::follow(&own).await });
         Ok(Self { shared, observations: Mutex::new(Some(observations)) })

@@ -1,15 +1,17 @@
 //! Starting a run. Owns: the order of the steps, which is what makes it safe to start again after a
-//! crash between any two: image, network, container, files, start.
+//! crash between any two: image, copies of repositories, network, container, files, start.
 
 use std::sync::{Arc, PoisonError};
 
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
+use engine::repository::NotCopied;
 use engine::{Error, Exit, MountSource, PullPolicy, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::books::Known;
 use crate::container;
+use crate::copies::Copies;
 use crate::look::plain;
 use crate::open::{Shared, now};
 use crate::user::Who;
@@ -18,8 +20,8 @@ use crate::{chain, failed, files, image, network, program, status, watch};
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
 
-/// Starts a run; the caller has its turn. Where the image is not here, it is pulled first, and the
-/// caller does not wait for that.
+/// Starts a run; the caller has its turn. An image that is not here is pulled first, and repositories are
+/// copied; the caller does not wait for that.
 pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.books.state(key).is_some() {
@@ -41,46 +43,49 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
             spec.image
         )));
     }
-    if let Some(user) = found {
+    let copied = spec.container.repositories().next().is_some();
+    if let Some(user) = found.as_deref().filter(|_| !copied) {
         shared.books.know(key, Known::asked_for(spec.workload_id));
-        let launched = launch(shared, &spec, &user).await;
+        let launched = launch(shared, &spec, user, &Copies::default()).await;
         if launched.is_err() {
             shared.books.forget(key);
             clear(shared, &spec).await;
         }
         return launched;
     }
-    let state = RunState::Preparing(format!("pulling image `{}`", spec.image));
     shared.books.know(key, Known::asked_for(spec.workload_id));
-    shared.books.report(key, state);
     let (running, cancelled) = oneshot::channel();
-    shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
+    shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
     let own = Arc::clone(shared);
-    shared.spawn(async move {
-        tokio::select! {
-            () = fetch(&own, &spec) => {}
-            _ = cancelled => {}
-        }
-    });
+    shared.spawn(async move { fetch(&own, &spec, found, cancelled).await });
     Ok(())
 }
 
-/// Pulls the image of a run, then starts it.
-async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
+/// Gets what a run needs, then starts it. `found`: the user of the image, which is here.
+async fn fetch(
+    shared: &Arc<Shared>,
+    spec: &RunSpec,
+    found: Option<String>,
+    mut cancelled: oneshot::Receiver<()>,
+) {
     let key = spec.key;
     let docker = &shared.daemon.docker;
     let ended = |exit| shared.books.report(key, RunState::Exited { exit, at: now() });
-    let tell = |text| shared.books.report(key, RunState::Preparing(text));
-    let pulled = image::pull(docker, &spec.image, spec.registry.as_ref(), tell).await;
+    let got = get(shared, spec, found.is_none(), &mut cancelled).await;
     let _turn = shared.books.turns.take(key).await;
-    // From here on a stop comes after it. Kept until the end: without it this is over at once.
-    let running = shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-    let Some(_running) = running else { return };
-    if let Err(why) = pulled {
-        return ended(Exit::CannotRun(why));
-    }
-    let launched = match image::find(docker, &spec.image).await {
-        Ok(Some(user)) => launch(shared, spec, &user).await,
+    // From here on a stop comes after it.
+    let wanted = shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    let copies = match got {
+        Ok(copies) if wanted.is_some() => copies,
+        Err(NotCopied::Failed(why)) if wanted.is_some() => return ended(Exit::CannotRun(why)),
+        _ => return,
+    };
+    let found = match found {
+        Some(user) => Ok(Some(user)),
+        None => image::find(docker, &spec.image).await,
+    };
+    let launched = match found {
+        Ok(Some(user)) => launch(shared, spec, &user, &copies).await,
         Ok(None) => Err(Error::Invalid(format!(
             "image `{}` was pulled and is not there; it is perhaps made for another machine",
             spec.image
@@ -99,8 +104,32 @@ async fn fetch(shared: &Arc<Shared>, spec: &RunSpec) {
     }
 }
 
+/// Pulls the image, if asked to, and copies the repositories.
+async fn get(
+    shared: &Shared,
+    spec: &RunSpec,
+    pull: bool,
+    cancelled: &mut oneshot::Receiver<()>,
+) -> Result<Copies, NotCopied> {
+    let tell = |text| shared.books.report(spec.key, RunState::Preparing(text));
+    if pull {
+        let docker = &shared.daemon.docker;
+        tokio::select! {
+            pulled = image::pull(docker, &spec.image, spec.registry.as_ref(), tell) => pulled,
+            _ = &mut *cancelled => return Err(NotCopied::Stopped),
+        }
+        .map_err(NotCopied::Failed)?;
+    }
+    Copies::make(&shared.copies, spec, cancelled, tell).await
+}
+
 /// Makes the container and starts it, whatever of that has been done before.
-async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), Error> {
+async fn launch(
+    shared: &Arc<Shared>,
+    spec: &RunSpec,
+    user: &str,
+    copies: &Copies,
+) -> Result<(), Error> {
     let key = spec.key;
     let docker = &shared.daemon.docker;
     let name = container::name(key);
@@ -112,7 +141,7 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), 
     let found = match shared.look(key).await? {
         Some((_, look)) => look.state,
         None => {
-            create(shared, spec, user, &network).await?;
+            create(shared, spec, user, &network, copies).await?;
             RunState::Starting
         }
     };
@@ -138,7 +167,13 @@ async fn launch(shared: &Arc<Shared>, spec: &RunSpec, user: &str) -> Result<(), 
     }
 }
 
-async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<(), Error> {
+async fn create(
+    shared: &Shared,
+    spec: &RunSpec,
+    user: &str,
+    network: &str,
+    copies: &Copies,
+) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = container::name(key);
@@ -163,7 +198,7 @@ async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> R
         let given = docker.upload_to_container(&name, Some(there), sent).await;
         given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
     }
-    Ok(())
+    copies.put(docker, spec, who).await
 }
 
 /// Why a folder of the node is no longer the one that was allowed, which had no link on the way to it.

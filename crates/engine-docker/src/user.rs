@@ -33,6 +33,11 @@ impl Who {
         (self.uid.unwrap_or(ROOT), self.gid.unwrap_or(ROOT))
     }
 
+    /// Whether nobody but the image knows the number.
+    pub(crate) const fn is_a_name(self) -> bool {
+        self.uid.is_none()
+    }
+
     /// Whether the run may be this user.
     ///
     /// # Errors

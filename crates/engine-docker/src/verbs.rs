@@ -138,8 +138,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
     if shared.books.state(key).is_some_and(|state| has_ended(&state)) {
         return Ok(());
     }
-    let pull = shared.pulling.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-    if pull.is_some() {
+    let fetch = shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    if fetch.is_some() {
         shared.books.report(key, stopped());
         return Ok(());
     }

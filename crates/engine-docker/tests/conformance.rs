@@ -9,3 +9,8 @@ engine::conformance_suite!(match Bench::on(DockerServer::shared()).await {
     Some(bench) => bench,
     None => return,
 });
+
+engine::conformance_suite!(repositories of match Bench::on(DockerServer::shared()).await {
+    Some(bench) => bench,
+    None => return,
+});

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use bench::Bench;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
-use engine::conformance::Fixture;
+use engine::conformance::{Fixture, GitServer};
 use engine::{
     ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
-    PullPolicy, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
+    PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
 };
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
@@ -242,6 +242,33 @@ async fn a_root_that_is_read_only_leaves_the_pods_own_folder() {
     let host = format!("{}-worker-0 slots=1", spec.workload_name);
     let said = printed(&bench, spec).await;
     assert_eq!(said, format!("read only\n{host}\ncheckpoint\nhostfile\n"));
+}
+
+#[tokio::test]
+async fn a_copy_of_a_repository_is_the_users_of_the_container_and_ends_with_it() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let server = GitServer::open();
+    let copied = |uid, script| {
+        let (address, branch) = (server.http(), Some("side".to_owned()));
+        let from = MountSource::Git(Repository { address, branch, revision: None, login: None });
+        let mut spec = bench.script(script);
+        spec.container.mounts = vec![Mount { to: "/a/code".into(), from, read_only: false }];
+        spec.container.user.uid = uid;
+        spec
+    };
+    let script = "cd /a/code && cat hello && touch .git/x x && stat -c %u . hello";
+    let watched = Watched::new(&bench);
+    for (uid, owner) in [(Some(1000), 1000), (None, 0)] {
+        let key = watched.start(copied(uid, script)).await;
+        assert_eq!(watched.output(key).await, format!("side\n{owner}\n{owner}\n"));
+    }
+    let left = std::fs::read_dir(bench.folder.path().join("copies")).expect("it was needed");
+    // Deleted beside everything else.
+    for folder in left.flatten() {
+        while folder.path().exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,10 @@
 //! the run and is seen by everyone. A private root (user and mount namespace) would hide that, but not
 //! every machine allows one, and a shell beside the run would see another file system than the run. So
 //! what is the same with and without a mount is accepted (a folder of the machine at its own path, a
-//! port under its own number, the machine's network and memory), and everything else is refused.
+//! port under its own number, the machine's network and memory), and everything else is refused. What the
+//! run is told of by a variable instead, copies of repositories like secret files, is accepted, too.
+
+use std::path::Path;
 
 use engine::{Container, Error, Mount, MountSource, PullPolicy, Seccomp};
 use rustix::process::{getgid, getuid};
@@ -19,6 +22,17 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
     let Container { mounts, ports, user, limits, shared_memory_large: _, pull, security } =
         container;
     mounts.iter().try_for_each(mount)?;
+    let nested = container.repositories().find_map(|(inner, _)| {
+        let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);
+        container.repositories().find(around).map(|(outer, _)| (inner.display(), outer.display()))
+    });
+    if let Some((inner, outer)) = nested {
+        let why = format!(
+            "a process has no file system of its own in which a copy could be {inner}, inside \
+             another at {outer}; give it another place"
+        );
+        return refused("storage.git", &why);
+    }
     for port in ports {
         if let Some(host) = port.host.filter(|host| *host != port.container) {
             let inner = port.container;
@@ -109,11 +123,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
         MountSource::Files { .. } => {
             refused("storage.configMapVolume", &format!("{own} files could be {to}"))
         }
-        MountSource::Git { .. } => {
-            let why =
-                format!("{own} a repository could be {to}; begin the command with `git clone`");
-            refused("storage.git", &why)
-        }
+        MountSource::Git(_) => Ok(()),
     }
 }
 
@@ -126,7 +136,7 @@ fn refused(field: &'static str, why: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{Limits, Port, Propagation, Security, User};
+    use engine::{Limits, Port, Propagation, Repository, Security, User};
 
     fn field_of(container: &Container) -> Option<&'static str> {
         let text = check(container).err()?;
@@ -173,6 +183,20 @@ mod tests {
         assert_eq!(mounted(scratch, "/s", false), Some("storage.emptyDirVolume"));
         assert_eq!(mounted(nfs, "/s", false), Some("storage.nfs"));
         assert_eq!(mounted(volume, "/s", false), Some("storage.pvc"));
+    }
+
+    #[test]
+    fn copies_of_repositories_are_accepted_beside_each_other() {
+        let copies = |places: [&str; 2]| {
+            let mount = |to: &str| {
+                let address = "http://x/y".to_owned();
+                let of = Repository { address, branch: None, revision: None, login: None };
+                Mount { to: to.into(), from: MountSource::Git(of), read_only: false }
+            };
+            field_of(&Container { mounts: places.map(mount).to_vec(), ..Container::default() })
+        };
+        assert_eq!(copies(["/code", "/code2"]), None);
+        assert_eq!(copies(["/code/sub", "/code"]), Some("storage.git"));
     }
 
     #[test]

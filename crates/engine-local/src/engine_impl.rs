@@ -14,6 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::copies;
 use crate::environment::{self, Folders};
 use crate::insist;
 use crate::logs;
@@ -47,7 +48,7 @@ impl Engine for LocalEngine {
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {
-        self.in_turn(spec.key, move |shared| start(shared, &spec)).await
+        self.in_turn(spec.key, move |shared| start(shared, spec)).await
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
@@ -143,16 +144,29 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|fault| Err(io_error("finish a task".into(), io::Error::other(fault))))
 }
 
-/// Specification on disk, then a supervisor, which decides by itself whether it is the first.
-fn start(shared: &Arc<Shared>, spec: &RunSpec) -> Result<(), Error> {
+/// Specification on disk, then a supervisor, which decides by itself whether it is the first. Copies of
+/// repositories come before both, and the caller does not wait for them.
+fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.state(key).is_some() {
         return Ok(());
     }
-    let file = resolve(shared, spec)?;
+    let file = resolve(shared, &spec)?;
+    if spec.container.repositories().next().is_none() {
+        return launch(shared, &spec, &file);
+    }
+    make_dir(shared.dir(key).path())?;
+    shared.know(key, StateFile::Starting);
+    copies::spawn(shared, spec, file);
+    Ok(())
+}
+
+/// What is left to do once all that a run needs is there.
+pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
+    let key = spec.key;
     let dir = shared.dir(key);
     let fresh = !dir.exists();
-    let spawned = prepare(shared, &dir, spec, &file).and_then(|()| {
+    let spawned = prepare(shared, &dir, spec, file).and_then(|()| {
         spawn_supervisor(shared, &dir)
             .map_err(|source| io_error("start the supervisor".into(), source))
     });
@@ -180,10 +194,14 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         checkpoint: shared.paths.checkpoint(spec.key.pod),
         shims: &shims,
         secrets: shared.dir(spec.key).secrets_folder(),
+        copies: shared.dir(spec.key).copies(),
         hostfile: shared.dir(spec.key).hostfile(),
     };
     let env = environment::environment(&shared.inherited, spec, &folders)?;
-    let working_dir = spec.working_dir.clone().unwrap_or_else(|| shared.paths.work(spec.key.pod));
+    let working_dir = match &spec.working_dir {
+        Some(own) => copies::place(&folders.copies, own, &spec.container),
+        None => shared.paths.work(spec.key.pod),
+    };
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
@@ -222,6 +240,9 @@ fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
     let dir = shared.dir(key);
     if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
         return Ok(());
+    }
+    if shared.end_copying(key) {
+        return Ok(()); // whoever copies tells the end
     }
     let stopped = StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()));
     let first = dir.claim(&stopped)?;

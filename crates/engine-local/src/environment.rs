@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use engine::{Error, Framework, Gang, Member, RunSpec, Secret, SecretPlace};
 
 use crate::container;
+use crate::copies;
 use crate::secrets::FOLDER_VARIABLE;
 
 /// What of the server's environment a run may see.
@@ -28,6 +29,8 @@ pub(crate) struct Folders<'a> {
     pub(crate) shims: &'a Path,
     /// Where its secret files are.
     pub(crate) secrets: PathBuf,
+    /// Where its copies of repositories are.
+    pub(crate) copies: PathBuf,
     /// Where the hostfile of MPI is, for those that need one.
     pub(crate) hostfile: PathBuf,
 }
@@ -64,6 +67,9 @@ pub(crate) fn environment(
     let in_file = |secret: &Secret| matches!(secret.to, SecretPlace::File { .. });
     if spec.secrets.iter().any(in_file) {
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
+    }
+    if spec.container.repositories().next().is_some() {
+        env.insert(copies::FOLDER_VARIABLE.into(), folders.copies.display().to_string());
     }
     if let Some(gang) = &spec.gang {
         let told = gang.environment(&address, spec.devices.len());
@@ -112,6 +118,7 @@ pub(crate) mod tests {
             checkpoint: "/c".into(),
             shims: Path::new("/shims"),
             secrets: "/s".into(),
+            copies: "/m".into(),
             hostfile: "/hosts".into(),
         };
         environment(&inherited, spec, &folders).expect("an environment")

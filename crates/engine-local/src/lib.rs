@@ -35,6 +35,7 @@
 
 mod console;
 mod container;
+mod copies;
 mod door;
 mod engine_impl;
 mod environment;

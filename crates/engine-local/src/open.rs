@@ -74,11 +74,16 @@ impl Paths {
         self.root.join("trash")
     }
 
+    /// Takes a folder away in one step; the next opening deletes it.
+    fn bury(&self, folder: &Path) -> io::Result<PathBuf> {
+        let grave = self.trash().join(Uuid::new_v4().to_string());
+        fs::rename(folder, &grave).map(|()| grave)
+    }
+
     /// Takes a folder away in one step, then deletes it. A crash in between is made good by the
     /// next opening. Absent is as good as deleted.
     pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
-        let grave = self.trash().join(Uuid::new_v4().to_string());
-        match fs::rename(folder, &grave).and_then(|()| fs::remove_dir_all(grave)) {
+        match self.bury(folder).and_then(fs::remove_dir_all) {
             // Not there, or already being deleted by whoever empties the trash.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
@@ -183,9 +188,10 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
             }
             Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
             Ok(Found::Prepared) => finish_start(shared, key, &dir),
+            // Deleted with the trash: copies of repositories may be large.
             Ok(Found::Empty) => {
-                if let Err(error) = shared.paths.discard(dir.path()) {
-                    tracing::warn!("cannot delete {}: {error}", dir.path().display());
+                if let Err(error) = shared.paths.bury(dir.path()) {
+                    tracing::warn!("cannot take away {}: {error}", dir.path().display());
                 }
             }
             // It may have processes, so it is a run; what becomes of it is told when it can be

@@ -10,6 +10,7 @@
 //! state.*.room  disk space for the next states, taken before anything is started
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
+//! mounts/       copies of repositories, below the path they would be mounted at
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run, together
 //! output.times  when it was written (`times`)
@@ -184,6 +185,11 @@ impl RunDir {
     /// The hosts that an MPI launcher starts its ranks on.
     pub(crate) fn hostfile(&self) -> PathBuf {
         self.0.join("hostfile")
+    }
+
+    /// The copies of repositories.
+    pub(crate) fn copies(&self) -> PathBuf {
+        self.0.join("mounts")
     }
 
     pub(crate) fn log_path(&self) -> PathBuf {

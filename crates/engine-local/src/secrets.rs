@@ -69,7 +69,7 @@ impl Secrets {
 }
 
 /// A path as a container sees it, inside a folder; nothing leads out of that.
-fn below(folder: &Path, path: &Path) -> PathBuf {
+pub(crate) fn below(folder: &Path, path: &Path) -> PathBuf {
     let inner = path.components().filter(|part| matches!(part, Component::Normal(_)));
     inner.fold(folder.to_owned(), |path, part| path.join(part))
 }

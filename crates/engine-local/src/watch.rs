@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use engine::{Observation, RunKey, Turns};
+use engine::{Observation, RunKey, RunState, Turns};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::image::ImageTable;
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     /// The verbs of one run take turns.
     pub(crate) turns: Turns,
+    /// Runs whose repositories are being copied; dropping the sender ends that.
+    copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
     /// The runs that are being ended in their supervisors' stead.
     forced: Mutex<BTreeSet<RunKey>>,
     /// None once the engine is dropped.
@@ -78,6 +80,7 @@ impl Shared {
             events,
             states: Mutex::default(),
             turns: Turns::default(),
+            copying: Mutex::default(),
             forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
         }
@@ -135,6 +138,23 @@ impl Shared {
             // Nobody listens while the server shuts down; `list` tells the next one.
             let _unheard = self.events.send(Observation { key, state: state.into() });
         }
+    }
+
+    /// Tells how far the copies are that a run waits for. Nothing keeps it.
+    pub(crate) fn tell(&self, key: RunKey, what: String) {
+        let _unheard = self.events.send(Observation { key, state: RunState::Preparing(what) });
+    }
+
+    /// The copies of a run are being made for as long as what is returned says nothing.
+    pub(crate) fn begin_copying(&self, key: RunKey) -> oneshot::Receiver<()> {
+        let (wanted, stop) = oneshot::channel();
+        open(&self.copying).insert(key, wanted);
+        stop
+    }
+
+    /// Whether the copies of a run were being made; they are wanted no longer, or are there.
+    pub(crate) fn end_copying(&self, key: RunKey) -> bool {
+        open(&self.copying).remove(&key).is_some()
     }
 
     /// Runs a task for as long as the engine lives.

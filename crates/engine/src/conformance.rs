@@ -7,11 +7,15 @@
 //! An engine's integration test is one line:
 //! `engine::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
 
+mod git_server;
+mod repositories;
 mod sessions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use git_server::GitServer;
+pub use repositories::*;
 pub use sessions::*;
 
 use async_trait::async_trait;
@@ -80,8 +84,8 @@ pub trait Fixture: Send {
     }
 }
 
-/// Declares one test for each scenario, or for each about those who come to a run (`sessions of`). The
-/// expression makes a fresh fixture.
+/// Declares one test for each scenario, or for each about those who come to a run (`sessions of`) or about
+/// copies of Git repositories (`repositories of`). The expression makes a fresh fixture.
 #[macro_export]
 macro_rules! conformance_suite {
     (sessions of $fixture:expr) => {
@@ -91,6 +95,13 @@ macro_rules! conformance_suite {
             ends_a_command_whose_caller_goes_away, ends_commands_with_their_run,
             keeps_the_terminal_of_a_run, hands_the_main_process_what_is_typed,
             shows_a_run_without_an_input, connects_to_ports_of_the_run_only
+        );
+    };
+    (repositories of $fixture:expr) => {
+        $crate::conformance_suite!(@each $fixture;
+            copies_what_is_asked_for, copies_with_a_login_that_stays_nowhere,
+            says_why_there_is_no_copy, ends_a_copy_that_is_not_wanted,
+            copies_anew_after_a_crash
         );
     };
     ($fixture:expr) => {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
@@ -26,6 +26,16 @@ pub struct Container {
     pub pull: PullPolicy,
     /// What it may do beyond others, and what not.
     pub security: Security,
+}
+
+impl Container {
+    /// The repositories it has copies of, and where.
+    pub fn repositories(&self) -> impl Iterator<Item = (&Path, &Repository)> {
+        self.mounts.iter().filter_map(|mount| match &mount.from {
+            MountSource::Git(repository) => Some((mount.to.as_path(), repository)),
+            _ => None,
+        })
+    }
 }
 
 /// Something in the file system of a run.
@@ -78,16 +88,20 @@ pub enum MountSource {
         mode: u32,
     },
     /// A copy of a Git repository, made when the run starts.
-    Git {
-        /// Its address.
-        repository: String,
-        /// Branch; none = the repository's own choice.
-        branch: Option<String>,
-        /// Commit or tag; none = the newest of the branch.
-        revision: Option<String>,
-        /// For a repository that is not open to all.
-        login: Option<Login>,
-    },
+    Git(Repository),
+}
+
+/// A Git repository, and what of it is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// Where it is: `http://`, `https://` or `git://`.
+    pub address: String,
+    /// Branch; none = the repository's own choice.
+    pub branch: Option<String>,
+    /// Commit or tag, which goes before the branch; none = the newest of the branch.
+    pub revision: Option<String>,
+    /// For a repository that is not open to all.
+    pub login: Option<Login>,
 }
 
 /// Whether mounts made below a folder of the node after the start are seen on the other side.

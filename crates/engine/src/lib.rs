@@ -1,8 +1,8 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
 //! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
-//! needs around it ([`Container`]) and what pods are told of themselves ([`environment`]) and of those they
-//! work together with ([`Gang`]).
+//! needs around it ([`Container`]), copies of repositories ([`repository`]), and what pods are told of
+//! themselves ([`environment`]) and of those they work together with ([`Gang`]).
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 pub mod conformance;
@@ -10,6 +10,7 @@ mod container;
 pub mod environment;
 mod gang;
 pub mod image;
+pub mod repository;
 mod session;
 mod stamps;
 mod turns;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 
 pub use container::{
     Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy,
-    RegistryLogin, Seccomp, Security, User,
+    RegistryLogin, Repository, Seccomp, Security, User,
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};

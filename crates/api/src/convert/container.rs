@@ -7,7 +7,8 @@ use api_types::{
     PortServiceType, PvcInstance, Security, WorkloadSpec,
 };
 use control::{
-    Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy, Seccomp, User,
+    Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy, Repository,
+    Seccomp, User,
 };
 
 use crate::edge::Fault;
@@ -227,12 +228,12 @@ fn nfs(at: &At, one: &NfsInstance) -> Result<Mount, Fault> {
 fn git(at: &At, one: &GitInstance) -> Result<Mount, Fault> {
     Ok(Mount {
         to: at.needed("path", one.path.as_ref())?.into(),
-        from: MountSource::Git {
-            repository: at.needed("repository", one.repository.as_ref())?,
+        from: MountSource::Git(Repository {
+            address: at.needed("repository", one.repository.as_ref())?,
             branch: one.branch.clone(),
             revision: one.revision.clone(),
             login: None,
-        },
+        }),
         read_only: false,
     })
 }

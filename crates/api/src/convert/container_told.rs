@@ -113,7 +113,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
                 ..EmptyDirInstance::default()
             });
         }
-        MountSource::Git { repository, branch, revision, .. } => {
+        MountSource::Git(repository) => {
             let login = secrets.iter().find_map(|secret| match &secret.to {
                 SecretTo::Repository { mount: at, user_key, password_key } if *at == mount.to => {
                     Some((secret.named.clone(), user_key.clone(), password_key.clone()))
@@ -125,9 +125,9 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
                 None => (None, None, None),
             };
             storage.git.get_or_insert_default().push(GitInstance {
-                repository: Some(repository.clone()),
-                branch: branch.clone(),
-                revision: revision.clone(),
+                repository: Some(repository.address.clone()),
+                branch: repository.branch.clone(),
+                revision: repository.revision.clone(),
                 path: to,
                 password_secret: secret,
                 secret_key_of_user: user,

@@ -16,6 +16,7 @@ mod load;
 mod matching;
 mod policies;
 mod quickstart;
+mod repositories;
 mod sandbox;
 mod secrets;
 mod sessions;

@@ -12,13 +12,13 @@ const HUSH: &str = "hush-51e0c7";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request that is granted.
-fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {
+pub(crate) fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {
     let (code, text) = sandbox.ask(method, path, &body.to_string()).expect("an answer");
     assert!((200..300).contains(&code), "{method} {path}: {code} {text}");
 }
 
 /// Every file below a folder that holds this text.
-fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
+pub(crate) fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

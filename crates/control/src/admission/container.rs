@@ -79,7 +79,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
         MountSource::Nfs { .. } => "storage.nfs",
         MountSource::Scratch { .. } => "storage.emptyDirVolume",
         MountSource::Files { .. } => "storage.configMapVolume",
-        MountSource::Git { .. } => "storage.git",
+        MountSource::Git(_) => "storage.git",
     };
     path(field, &mount.to)?;
     match &mount.from {
@@ -107,9 +107,9 @@ fn mount(mount: &Mount) -> Result<(), Error> {
             let inside = !file.as_os_str().is_empty() && file.components().all(plain);
             refuse(!inside, field, || format!("`{}` leads out of its folder", file.display()))
         }),
-        MountSource::Git { repository, branch, revision, .. } => {
-            repository_address(field, repository)?;
-            branch.iter().chain(revision).try_for_each(|name| {
+        MountSource::Git(repository) => {
+            repository_address(field, &repository.address)?;
+            repository.branch.iter().chain(&repository.revision).try_for_each(|name| {
                 let bad = |c: char| c.is_whitespace() || c.is_control() || ":?*[\\^~".contains(c);
                 let wrong = name.is_empty() || name.starts_with('-') || name.contains(bad);
                 let wrong = wrong || name.contains("..") || name.len() > TEXT_BYTES_MAX;

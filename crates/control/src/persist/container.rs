@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use engine::{
-    Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Seccomp, Security, User,
+    Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
+    Security, User,
 };
 use store::{ContainerBody, MountBody, MountSourceBody, SecurityBody};
 
@@ -98,11 +99,13 @@ fn mount_body(mount: &Mount) -> MountBody {
             MountSourceBody::Files { contents: contents.collect(), mode: *mode }
         }
         // The login is a secret of the pod, which keeps a reference to it.
-        MountSource::Git { repository, branch, revision, login: _ } => MountSourceBody::Git {
-            repository: repository.clone(),
-            branch: branch.clone(),
-            revision: revision.clone(),
-        },
+        MountSource::Git(Repository { address, branch, revision, login: _ }) => {
+            MountSourceBody::Git {
+                repository: address.clone(),
+                branch: branch.clone(),
+                revision: revision.clone(),
+            }
+        }
     };
     MountBody { to: text(&mount.to), read_only: mount.read_only, from }
 }
@@ -123,7 +126,7 @@ fn mount(body: MountBody) -> Result<Mount, Error> {
             MountSource::Files { contents, mode }
         }
         MountSourceBody::Git { repository, branch, revision } => {
-            MountSource::Git { repository, branch, revision, login: None }
+            MountSource::Git(Repository { address: repository, branch, revision, login: None })
         }
     };
     Ok(Mount { to: body.to.into(), from, read_only: body.read_only })

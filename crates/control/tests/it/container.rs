@@ -2,8 +2,8 @@
 
 use control::view::Phase;
 use control::{
-    Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Seccomp, SecretTo,
-    SecretUse, Security, User, WorkloadSpec,
+    Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
+    SecretTo, SecretUse, Security, User, WorkloadSpec,
 };
 
 use crate::secrets::credential;
@@ -16,7 +16,7 @@ fn mount(to: &str, from: MountSource) -> Mount {
 fn git(branch: Option<&str>) -> MountSource {
     let repository = "https://git.example/x".to_owned();
     let (branch, revision) = (branch.map(str::to_owned), Some("v1".to_owned()));
-    MountSource::Git { repository, branch, revision, login: None }
+    MountSource::Git(Repository { address: repository, branch, revision, login: None })
 }
 
 /// Something of everything.
@@ -96,7 +96,9 @@ async fn logins_reach_who_pulls_and_copies_and_nobody_else() {
     let registry = run.registry.unwrap();
     assert_eq!((registry.registry.as_str(), registry.login.password.as_str()), ("ghcr.io", "hush"));
     let logins = run.container.mounts.iter().map(|mount| match &mount.from {
-        MountSource::Git { login, .. } => login.as_ref().map(|login| login.password.clone()),
+        MountSource::Git(Repository { login, .. }) => {
+            login.as_ref().map(|login| login.password.clone())
+        }
         _ => None,
     });
     let want = [Some("hush".to_owned()), Some("other".to_owned()), None];
@@ -109,7 +111,12 @@ async fn what_would_be_an_option_of_another_program_is_refused() {
     let from = |from| vec![mount("/x", from)];
     let cloned = |repository: &str, revision: Option<&str>| {
         let (repository, revision) = (repository.to_owned(), revision.map(str::to_owned));
-        from(MountSource::Git { repository, branch: None, revision, login: None })
+        from(MountSource::Git(Repository {
+            address: repository,
+            branch: None,
+            revision,
+            login: None,
+        }))
     };
     let nfs = |server: &str, path: &str| {
         from(MountSource::Nfs { server: server.to_owned(), path: path.to_owned() })

@@ -15,7 +15,8 @@ use tempfile::TempDir;
 pub(crate) struct Bench {
     /// Where the daemon listens.
     pub(crate) socket: PathBuf,
-    folder: TempDir,
+    /// Where the engine keeps what is its own.
+    pub(crate) folder: TempDir,
     engine: Option<Arc<DockerEngine>>,
     next: AtomicU32,
 }

@@ -1,0 +1,241 @@
+//! Copies of repositories on their way into containers. Owns: where they lie until a container has them, and
+//! the archive the daemon unpacks into the volume of the run. As they are on a volume then, they are the
+//! user's of the container, whoever the server is, and end with it. Refuses to know: how a repository is
+//! copied.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use bollard::Docker;
+use bollard::query_parameters::UploadToContainerOptionsBuilder;
+use engine::repository::{self, NotCopied};
+use engine::{Error, RunSpec};
+use futures_util::StreamExt as _;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::files::{BLOCK, Entry, FILE, FOLDER, PATH_BYTES_MAX};
+use crate::user::Who;
+use crate::{container, failed};
+
+/// Bytes of a file in one piece, and pieces that a slow daemon may be behind.
+const PIECE_BYTES: usize = 256 << 10;
+const PIECES_AHEAD: usize = 4;
+const LINK: u8 = b'2';
+/// What GNU calls a name, or what a link leads to, that is too long for a header.
+const LONG_NAME: u8 = b'L';
+const LONG_LINK: u8 = b'K';
+
+/// What an earlier server left is deleted, beside everything else.
+pub(crate) fn forget_earlier(copies: &Path) -> Result<(), Error> {
+    let unreadable = |source| Error::Io { what: format!("read {}", copies.display()), source };
+    let left = match fs::read_dir(copies) {
+        Ok(found) => found.collect::<Result<Vec<_>, _>>().map_err(unreadable)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    left.into_iter().for_each(|folder| forget(folder.path()));
+    Ok(())
+}
+
+fn forget(folder: PathBuf) {
+    // Without one the server is ending, and the next one does it.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn_blocking(move || match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!("cannot delete {}: {error}", folder.display());
+        }
+        _ => {}
+    });
+}
+
+/// The copies of one run; they are deleted with this.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    folder: Option<PathBuf>,
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        self.folder.take().into_iter().for_each(forget);
+    }
+}
+
+impl Copies {
+    /// Copies what a run needs into a new folder.
+    pub(crate) async fn make(
+        all: &Path,
+        spec: &RunSpec,
+        stop: &mut oneshot::Receiver<()>,
+        tell: impl Fn(String) + Sync,
+    ) -> Result<Self, NotCopied> {
+        let mut copies = Self::default();
+        for (at, (_, repository)) in spec.container.repositories().enumerate() {
+            let folder = copies.folder.get_or_insert_with(|| all.join(Uuid::new_v4().to_string()));
+            let to = folder.join(at.to_string());
+            repository::copy(repository, &to, stop, &tell).await?;
+        }
+        Ok(copies)
+    }
+
+    /// Gives a container that is not started its copies. Where nobody knows the number of its user,
+    /// everybody there may write to them.
+    pub(crate) async fn put(&self, docker: &Docker, spec: &RunSpec, who: Who) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        for (at, (to, _)) in spec.container.repositories().enumerate() {
+            let (pieces, mut archive) = mpsc::channel(PIECES_AHEAD);
+            let pack = Pack { owner: who.ids(), open: who.is_a_name(), pieces };
+            let (from, to) = (folder.join(at.to_string()), to.to_owned());
+            tokio::task::spawn_blocking(move || pack.all(&from, &to));
+            let archive = futures_util::stream::poll_fn(move |context| archive.poll_recv(context));
+            let archive = archive.map(|piece: io::Result<Vec<u8>>| piece.map(Into::into));
+            let sent = bollard::body_try_stream(archive);
+            // Not at its own path: the daemon leaves the folder it unpacks into as it is, which is root's.
+            let at_root = UploadToContainerOptionsBuilder::default().path("/").build();
+            let name = container::name(spec.key);
+            let given = docker.upload_to_container(&name, Some(at_root), sent).await;
+            given.map_err(|fault| failed(format!("give run {} its copies", spec.key), fault))?;
+        }
+        Ok(())
+    }
+}
+
+/// An archive that is being written to whoever reads its pieces.
+struct Pack {
+    owner: (u32, u32),
+    open: bool,
+    pieces: mpsc::Sender<io::Result<Vec<u8>>>,
+}
+
+impl Pack {
+    fn all(self, from: &Path, to: &Path) {
+        let packed = self.folder(from, to).and_then(|()| self.say(vec![0; 2 * BLOCK]));
+        if let Err(error) = packed {
+            // Whoever went away wants no error either.
+            let _gone = self.pieces.blocking_send(Err(error));
+        }
+    }
+
+    fn say(&self, piece: Vec<u8>) -> io::Result<()> {
+        self.pieces.blocking_send(Ok(piece)).map_err(io::Error::other)
+    }
+
+    /// A folder with all that is in it. Links stay links.
+    fn folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.entry(to, FOLDER, 0o755, 0, b"")?;
+        for found in fs::read_dir(from)? {
+            let found = found?;
+            let (from, to) = (found.path(), to.join(found.file_name()));
+            let kind = found.file_type()?;
+            if kind.is_dir() {
+                self.folder(&from, &to)?;
+            } else if kind.is_symlink() {
+                self.entry(&to, LINK, 0o777, 0, fs::read_link(&from)?.as_os_str().as_bytes())?;
+            } else {
+                self.file(&from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut file = File::open(from)?;
+        let about = file.metadata()?;
+        let mode = if about.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
+        self.entry(to, FILE, mode, about.len(), b"")?;
+        let mut left = about.len();
+        while left > 0 {
+            let mut piece = Vec::with_capacity(PIECE_BYTES);
+            let most = left.min(PIECE_BYTES as u64);
+            let read = (&mut file).take(most).read_to_end(&mut piece)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            left -= read as u64;
+            if left == 0 {
+                piece.resize(piece.len().next_multiple_of(BLOCK), 0);
+            }
+            self.say(piece)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&self, to: &Path, kind: u8, mode: u32, size: u64, link: &[u8]) -> io::Result<()> {
+        let mut records = Vec::new();
+        let name = to.as_os_str().as_bytes();
+        let name = fitting(&mut records, LONG_NAME, name.strip_prefix(b"/").unwrap_or(name));
+        let link = fitting(&mut records, LONG_LINK, link);
+        let (owner, mode) = (self.owner, if self.open { mode | (mode & 0o444) >> 1 } else { mode });
+        records.extend(Entry { name, kind, mode, owner, size, link }.header());
+        self.say(records)
+    }
+}
+
+/// The part of a name that fits into a header; what does not is written before it.
+fn fitting<'a>(records: &mut Vec<u8>, kind: u8, name: &'a [u8]) -> &'a [u8] {
+    let Some(start) = name.get(..PATH_BYTES_MAX).filter(|_| name.len() > PATH_BYTES_MAX) else {
+        return name;
+    };
+    let size = name.len() as u64 + 1;
+    records.extend(Entry { kind, size, ..Entry::of("././@LongLink") }.header());
+    records.extend(name);
+    // A zero ends it.
+    records.resize((records.len() + 1).next_multiple_of(BLOCK), 0);
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What `tar` makes of the archive of a folder.
+    fn unpacked(from: &Path, open: bool) -> (tempfile::TempDir, String) {
+        let (pieces, mut archive) = mpsc::channel(1);
+        let from = from.to_owned();
+        let pack = Pack { owner: (1000, 3_000_000), open, pieces };
+        let packing = std::thread::spawn(move || pack.all(&from, Path::new("/code")));
+        let mut bytes = Vec::new();
+        while let Some(piece) = archive.blocking_recv() {
+            bytes.extend(piece.unwrap());
+        }
+        packing.join().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("all.tar");
+        fs::write(&file, bytes).unwrap();
+        let tar = |words: &[&str]| {
+            let done = Command::new("tar").args(words).arg(&file).current_dir(&folder).output();
+            let done = done.unwrap();
+            assert!(done.status.success(), "{done:?}");
+            String::from_utf8(done.stdout).unwrap()
+        };
+        tar(&["--no-same-owner", "-xf"]);
+        let listed = tar(&["--numeric-owner", "-tvf"]);
+        (folder, listed)
+    }
+
+    #[test]
+    fn names_links_modes_and_contents_arrive() {
+        let from = tempfile::tempdir().unwrap();
+        let deep = from.path().join("d".repeat(90)).join("e".repeat(90));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("long"), vec![7; PIECE_BYTES + 1]).unwrap();
+        fs::write(deep.join("run"), "").unwrap();
+        fs::set_permissions(deep.join("run"), fs::Permissions::from_mode(0o700)).unwrap();
+        symlink("../".repeat(50), from.path().join("link")).unwrap();
+        let (folder, listed) = unpacked(from.path(), false);
+        let code = folder.path().join("code");
+        let deep = code.join("d".repeat(90)).join("e".repeat(90));
+        assert_eq!(fs::read(deep.join("long")).unwrap(), vec![7; PIECE_BYTES + 1]);
+        assert_eq!(fs::read_link(code.join("link")).unwrap(), PathBuf::from("../".repeat(50)));
+        let lines = ["-rwxr-xr-x 1000/3000000", "-rw-r--r-- 1000/", "drwxr-xr-x 1000/"];
+        assert!(lines.iter().all(|line| listed.contains(line)), "{listed}");
+        let (_folder, listed) = unpacked(from.path(), true);
+        assert!(listed.contains("drwxrwxrwx") && listed.contains("-rw-rw-rw-"), "{listed}");
+    }
+}

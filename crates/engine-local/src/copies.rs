@@ -1,0 +1,87 @@
+//! Copies of repositories for runs. Owns: when they are made (before anything else of a run is on disk, so
+//! that a crash leaves nothing that could be taken for a run), where they lie, and what becomes of a run
+//! that gets none. Refuses to know: how a repository is copied.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::repository::{self, NotCopied};
+use engine::{Container, Error, RunSpec};
+use rustix::process::Signal;
+use tokio::sync::oneshot;
+
+use crate::engine_impl::launch;
+use crate::record::{ExitFile, SpecFile, StateFile};
+use crate::secrets::{below, forget_folder};
+use crate::watch::Shared;
+
+/// Where a run finds its copies: what would be `/code` is `$ELASTANE_MOUNTS_DIR/code`.
+pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
+
+/// Where a folder is that a run was told to work in: in a copy, if it is there in a container.
+pub(crate) fn place(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
+    let copied = container.repositories().any(|(to, _)| folder.starts_with(to));
+    if copied { below(copies, folder) } else { folder.to_owned() }
+}
+
+/// Copies what a run needs, then starts it; the run is in the books.
+pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {
+    let key = spec.key;
+    let mut stop = shared.begin_copying(key);
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        let copied = make(&own, &spec, &mut stop).await;
+        let turn = own.turns.take(key).await;
+        let finished = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            // From here on a stop comes after it.
+            let wanted = own.end_copying(key);
+            let end = match copied {
+                Ok(()) if wanted => launch(&own, &spec, &file).err().map(unlaunched),
+                Err(NotCopied::Failed(why)) if wanted => Some(StateFile::cannot_run(&why)),
+                _ => Some(StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()))),
+            };
+            if let Some(end) = end {
+                give_up(&own, &spec, end);
+            }
+        });
+        if let Err(error) = finished.await {
+            tracing::error!("run {key} was not started: {error}");
+        }
+    });
+}
+
+async fn make(
+    shared: &Shared,
+    spec: &RunSpec,
+    stop: &mut oneshot::Receiver<()>,
+) -> Result<(), NotCopied> {
+    let folder = shared.dir(spec.key).copies();
+    for (to, repository) in spec.container.repositories() {
+        let tell = |what| shared.tell(spec.key, what);
+        repository::copy(repository, &below(&folder, to), stop, tell).await?;
+    }
+    Ok(())
+}
+
+/// What only this machine at this moment is to blame for may go well another time.
+fn unlaunched(error: Error) -> StateFile {
+    match error {
+        Error::Invalid(why) => StateFile::cannot_run(&why),
+        error => {
+            tracing::warn!("{error}");
+            StateFile::exited(ExitFile::Lost)
+        }
+    }
+}
+
+/// The run ends without having begun.
+fn give_up(shared: &Shared, spec: &RunSpec, end: StateFile) {
+    let dir = shared.dir(spec.key);
+    for done in [dir.claim(&end).map(drop), forget_folder(&dir.copies())] {
+        if let Err(error) = done {
+            tracing::warn!("cannot record the end of run {}: {error}", spec.key);
+        }
+    }
+    shared.report(spec.key, end);
+}

@@ -1,0 +1,298 @@
+//! Copies of Git repositories. Owns: running the machine's `git` so that nothing but a copy comes of it,
+//! saying how far that is, and what its faults mean. Refuses to know: whose the copy is, and where it is seen.
+//!
+//! Nothing of the server gets into it: no configuration, no hooks, no keys, no protocol that could read the
+//! machine. The password is in the environment of `git` only; it is not on a command line, nor in the copy.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use crate::Repository;
+
+mod said;
+
+use said::Said;
+
+/// Progress is told no more often.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+/// `git` is given up when it has said nothing for so long.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// Before another attempt; after the last it is given up.
+const RETRY_PAUSES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
+/// What a shell answers where a program is not there.
+const NOT_FOUND: i32 = 127;
+/// Runs `git` for as long as whoever asked holds the other end of the input: when that is closed, by
+/// intent or because the server was killed, all of its processes are. They are a group of their own.
+const SCRIPT: &str = r#"umask 022
+exec 3<&0
+{ read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
+git "$@" </dev/null 3<&-
+code=$?
+{ kill -KILL $! && wait $!; } 2>/dev/null
+exit $code"#;
+/// What of the server's environment `git` needs: programs, ways out, and whom to trust.
+const INHERITED: [&str; 12] = [
+    "PATH",
+    "TMPDIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "GIT_SSL_CAINFO",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+/// `HOME` is no folder, so that neither `git` nor what it uses finds a file of the server's user there.
+const ENVIRONMENT: [(&str, &str); 7] = [
+    ("HOME", "/dev/null"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ALLOW_PROTOCOL", "http:https:git"),
+];
+/// Nothing goes on in the background, and nothing of the repository is run or followed.
+const OPTIONS: [&str; 8] = [
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "maintenance.auto=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "submodule.recurse=false",
+];
+/// Tells `git` the login, for the server of the address only.
+const HELPER: &str = r#"!login() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$ELASTANE_GIT_USER" "$ELASTANE_GIT_PASSWORD"; }; login"#;
+
+/// Why there is no copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotCopied {
+    /// It was not wanted any more.
+    Stopped,
+    /// Why, and what to do, for people.
+    Failed(String),
+}
+
+/// Copies a repository into a folder, which is made anew, and tells how far that is. What another time
+/// may go well is tried some times. No process of it is left when this returns, nor soon after it was
+/// dropped; what is in the folder then is half a copy, unless this returned well.
+///
+/// # Errors
+/// The other end of `stop` was used or dropped, or there is no copy to be had.
+pub async fn copy(
+    repository: &Repository,
+    to: &Path,
+    stop: &mut oneshot::Receiver<()>,
+    tell: impl Fn(String) + Sync,
+) -> Result<(), NotCopied> {
+    copy_patiently(repository, to, stop, &tell, SILENCE_MAX, &RETRY_PAUSES).await
+}
+
+async fn copy_patiently(
+    repository: &Repository,
+    to: &Path,
+    stop: &mut oneshot::Receiver<()>,
+    tell: &(impl Fn(String) + Sync),
+    silence_max: Duration,
+    pauses: &[Duration],
+) -> Result<(), NotCopied> {
+    let address = &repository.address;
+    let mut pauses = pauses.iter();
+    let mut copying = Copying { repository, to, stop, tell, silence_max, told: Instant::now() };
+    loop {
+        (copying.tell)(format!("copying repository `{address}`"));
+        let (why, pause) = match copying.attempt().await {
+            Ok(()) => return Ok(()),
+            Err(Fault::Stopped) => return Err(NotCopied::Stopped),
+            Err(Fault::Final(why)) => (why, None),
+            Err(Fault::Passing(why)) => (why, pauses.next()),
+        };
+        let why = format!("repository `{address}` cannot be copied: {why}");
+        let Some(pause) = pause else { return Err(NotCopied::Failed(why)) };
+        (copying.tell)(format!("{why}; trying again in {} s", pause.as_secs()));
+        tokio::select! {
+            () = tokio::time::sleep(*pause) => {}
+            _ = &mut *copying.stop => return Err(NotCopied::Stopped),
+        }
+    }
+}
+
+/// Why an attempt did not succeed.
+#[derive(Debug)]
+enum Fault {
+    Stopped,
+    /// Trying again would change nothing.
+    Final(String),
+    Passing(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Passing(error.to_string())
+    }
+}
+
+/// What to fetch, and what of it is the copy.
+struct Plan<'a> {
+    fetch: Vec<String>,
+    checkout: &'a str,
+}
+
+/// The least that will do, and what is done with servers that cannot give that.
+fn plans(repository: &Repository) -> [Plan<'_>; 2] {
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let branch = repository.branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
+    match &repository.revision {
+        // By its name or full number; a short number says something only beside all others.
+        Some(revision) => [
+            Plan {
+                fetch: words(&["--depth=1", "--no-tags", "origin", revision]),
+                checkout: "FETCH_HEAD",
+            },
+            Plan {
+                fetch: words(&["--tags", "origin", "+refs/heads/*:refs/remotes/origin/*"]),
+                checkout: revision,
+            },
+        ],
+        None => {
+            let name = branch.as_deref().unwrap_or("HEAD");
+            [&["--depth=1", "--no-tags", "origin", name][..], &["--no-tags", "origin", name]]
+                .map(|fetch| Plan { fetch: words(fetch), checkout: "FETCH_HEAD" })
+        }
+    }
+}
+
+/// A copy that is being made.
+struct Copying<'a, T> {
+    repository: &'a Repository,
+    to: &'a Path,
+    stop: &'a mut oneshot::Receiver<()>,
+    tell: &'a T,
+    silence_max: Duration,
+    told: Instant,
+}
+
+impl<T: Fn(String) + Sync> Copying<'_, T> {
+    async fn attempt(&mut self) -> Result<(), Fault> {
+        match tokio::fs::remove_dir_all(self.to).await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => tokio::fs::create_dir_all(self.to).await?,
+        }
+        self.git(&["init", "--quiet", "--template=", "."]).await?;
+        self.git(&["remote", "add", "origin", &self.repository.address]).await?;
+        let [little, all] = plans(self.repository);
+        let checkout = match self.fetch(&little).await {
+            Err(Fault::Final(why)) if said::all_may_help(&why, self.repository) => {
+                self.fetch(&all).await?;
+                all.checkout
+            }
+            done => done.map(|()| little.checkout)?,
+        };
+        self.git(&["checkout", "--progress", "--detach", checkout, "--"]).await
+    }
+
+    async fn fetch(&mut self, plan: &Plan<'_>) -> Result<(), Fault> {
+        let fixed = ["fetch", "--progress", "--no-recurse-submodules"];
+        let words: Vec<_> =
+            fixed.into_iter().chain(plan.fetch.iter().map(String::as_str)).collect();
+        self.git(&words).await
+    }
+
+    /// Runs `git` in the folder of the copy, to its end.
+    async fn git(&mut self, words: &[&str]) -> Result<(), Fault> {
+        let mut child = command(self.repository, self.to, words)?.spawn()?;
+        let lifeline = child.stdin.take();
+        let mut said = Said::default();
+        let ended = self.follow(&mut child, &mut said).await;
+        if ended.is_err() {
+            drop(lifeline);
+            child.wait().await?;
+            return ended.map(drop);
+        }
+        let status = ended?;
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(NOT_FOUND) => {
+                let why = "there is no `git` on the machine of the server; install it there \
+                           (`apt install git`), and submit again";
+                Err(Fault::Final(why.to_owned()))
+            }
+            _ => Err(said.fault(self.repository)),
+        }
+    }
+
+    /// Hears what it says until it ends.
+    async fn follow(&mut self, child: &mut Child, said: &mut Said) -> Result<ExitStatus, Fault> {
+        let mut errors = child.stderr.take().ok_or_else(|| io::Error::other("no output"))?;
+        let mut piece = [0; 4096];
+        loop {
+            let heard = tokio::select! {
+                heard = timeout(self.silence_max, errors.read(&mut piece)) => heard,
+                _ = &mut *self.stop => return Err(Fault::Stopped),
+            };
+            let Ok(heard) = heard else {
+                let seconds = self.silence_max.as_secs();
+                return Err(Fault::Passing(format!("nothing came for {seconds} s")));
+            };
+            match piece.get(..heard?) {
+                None | Some([]) => return Ok(child.wait().await?),
+                Some(bytes) => said.take(bytes),
+            }
+            if self.told.elapsed() >= TELL_EVERY
+                && let Some(progress) = said.progress()
+            {
+                self.told = Instant::now();
+                let address = &self.repository.address;
+                (self.tell)(format!("copying repository `{address}`: {progress}"));
+            }
+        }
+    }
+}
+
+fn command(repository: &Repository, folder: &Path, words: &[&str]) -> Result<Command, Fault> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", SCRIPT, "git"]).args(OPTIONS).current_dir(folder).env_clear();
+    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(ENVIRONMENT);
+    if let Some(login) = &repository.login {
+        if [&login.user, &login.password].iter().any(|text| text.contains(['\n', '\r', '\0'])) {
+            let why = "its login has a line break, which no server takes; change the credential";
+            return Err(Fault::Final(why.to_owned()));
+        }
+        let Some(origin) = origin(&repository.address) else {
+            return Err(Fault::Final("its address has no plain name of a server".to_owned()));
+        };
+        command.args(["-c", &format!("credential.{origin}.helper={HELPER}")]);
+        command.env("ELASTANE_GIT_USER", &login.user);
+        command.env("ELASTANE_GIT_PASSWORD", &login.password);
+    }
+    command.args(words).process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    Ok(command)
+}
+
+/// Protocol, server and port of an address; none if they are not plainly that. As a part of an option
+/// they could say anything else.
+fn origin(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let origin = address.get(..address.len() - rest.len() + host.len());
+    origin.filter(|_| !host.is_empty() && host.chars().all(plain))
+}
+
+#[cfg(test)]
+mod tests;
