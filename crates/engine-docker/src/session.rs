@@ -185,20 +185,28 @@ pub(crate) async fn attach(
     Ok(session)
 }
 
-/// Connects to a port of a run, at the run's own address.
+/// Connects to a port of a run, at the run's own address. In the network of the machine any other's
+/// could be there.
 pub(crate) async fn connect(
     shared: &Arc<Shared>,
     key: RunKey,
     port: u16,
 ) -> Result<Box<dyn Duplex>, Error> {
     let found = running(shared, key).await?;
-    let refused =
-        |source| Error::Io { what: format!("connect to port {port} of run {key}"), source };
-    let address = address(&found).ok_or_else(|| refused(io::Error::other("it has no address")))?;
+    let address = match address(&found) {
+        Some(address) if !address.is_loopback() => address,
+        _ => {
+            return Err(Error::Invalid(
+                "it has no network of its own; reach its ports on the machine".to_owned(),
+            ));
+        }
+    };
     match tokio::time::timeout(CONNECT_WAIT, TcpStream::connect((address, port))).await {
         Ok(Ok(stream)) => Ok(Box::new(stream)),
-        Ok(Err(error)) => Err(refused(error)),
-        Err(_elapsed) => Err(refused(io::ErrorKind::TimedOut.into())),
+        Ok(Err(error)) if error.kind() != io::ErrorKind::ConnectionRefused => {
+            Err(Error::Io { what: format!("connect to port {port} of run {key}"), source: error })
+        }
+        Ok(Err(_)) | Err(_) => Err(Error::Invalid(format!("nothing in it answers on port {port}"))),
     }
 }
 

@@ -412,11 +412,19 @@ async fn a_port_is_reached_inside_and_published_outside() {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.expect("read");
     assert_eq!(text, "served\n");
-    assert!(watched.engine.connect(key, 8081).await.is_err(), "nobody listens there");
+    let refused = watched.engine.connect(key, 8081).await.map(|_| ());
+    assert!(matches!(refused, Err(engine::Error::Invalid(_))), "nobody listens: {refused:?}");
     let found = docker(&bench).await.inspect_container(&name(key), None).await.expect("there");
     let ports = found.network_settings.and_then(|all| all.ports).expect("ports");
     let outside = ports["8080/tcp"].as_ref().expect("published")[0].clone();
     assert_eq!(outside.host_ip.as_deref(), Some("127.0.0.1"));
+    let mut spec = bench.script("sleep 600");
+    spec.container.security.host_network = true;
+    let key = watched.start(spec).await;
+    let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = server.local_addr().expect("bound").port();
+    let refused = watched.engine.connect(key, port).await.map(|_| ());
+    assert!(matches!(refused, Err(engine::Error::Invalid(_))), "it is not the run's: {refused:?}");
 }
 
 #[tokio::test]

@@ -38,6 +38,9 @@ pub(crate) enum Wish {
         terminal: Option<(u16, u16)>,
         /// Bytes of the log that are past.
         from: u64,
+        /// Whether the visitor types; else nothing of the input is held.
+        #[serde(default)]
+        stdin: bool,
     },
 }
 

@@ -56,13 +56,20 @@ fn run(dir: &RunDir) -> io::Result<()> {
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     match frame::read_wish(&mut line)? {
         Wish::Exec { command, stdin, terminal, env } => {
+            leave_input()?;
             let exit = match Guest::start(&command, stdin, terminal, env, &line)? {
                 Ok(guest) => guest.watch(&mut orders, &line),
                 Err(why) => ExitFile::CannotRun(why),
             };
             line.write_all(&frame::end(&exit)?)
         }
-        Wish::Attach { terminal, from } => attach(dir, (terminal, from), &mut orders, &line),
+        Wish::Attach { terminal, from, stdin } => {
+            let console = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+            if !stdin {
+                leave_input()?;
+            }
+            attach(dir, (terminal, from), (console, stdin), &mut orders, &line)
+        }
     }
 }
 
@@ -266,6 +273,7 @@ fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
 fn attach(
     dir: &RunDir,
     (size, past): (Option<(u16, u16)>, u64),
+    (console, stdin): (File, bool),
     orders: &mut Orders,
     line: &UnixStream,
 ) -> io::Result<()> {
@@ -274,14 +282,16 @@ fn attach(
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     inotify::add_watch(&watch, dir.log_path(), inotify::WatchFlags::MODIFY)?;
     let mut changes = File::from(watch);
-    let console = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let is_terminal = isatty(&console);
     if let (true, Some(size)) = (is_terminal, size) {
         resize(&console, size)?;
     }
-    let typed = if is_terminal { Typed::Terminal(console) } else { Typed::Pipe(console) };
+    let typed = match is_terminal {
+        true => Some(Typed::Terminal(console)),
+        false => stdin.then_some(Typed::Pipe(console)),
+    };
     let from = line.try_clone()?;
-    thread::spawn(move || take_input(from, Some(typed), let_go));
+    thread::spawn(move || take_input(from, typed, let_go));
     let (mut to, mut piece) = (line.try_clone()?, vec![0; PIECE_BYTES]);
     while !orders.over.take() {
         loop {
@@ -309,12 +319,14 @@ fn attach(
 fn let_go(typed: &mut Option<Typed>) {
     let (Some(Typed::Pipe(_)), Some(supervisor)) = (&typed, getppid()) else { return };
     *typed = None;
-    // Standard output is the same pipe, and must not keep it open.
-    let ended = File::options().write(true).open("/dev/null").and_then(|null| {
-        rustix::stdio::dup2_stdout(null)?;
-        Ok(kill_process(supervisor, NO_MORE_INPUT)?)
-    });
+    let ended = leave_input().and_then(|()| Ok(kill_process(supervisor, NO_MORE_INPUT)?));
     if let Err(error) = ended {
         complain(&format!("failed to end the input: {error}"));
     }
+}
+
+/// Standard output is the input of the main process, which does not end while somebody has it open.
+fn leave_input() -> io::Result<()> {
+    let null = File::options().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(null)?)
 }

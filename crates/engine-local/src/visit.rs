@@ -71,7 +71,7 @@ pub(crate) async fn attach(
         Ok(log) => log.len(),
         Err(source) => return Err(io_error(format!("look at the output of run {key}"), source)),
     };
-    open(shared, key, &Wish::Attach { terminal: terminal.map(pair), from }).await
+    open(shared, key, &Wish::Attach { terminal: terminal.map(pair), from, stdin }).await
 }
 
 fn pair(size: TerminalSize) -> (u16, u16) {
@@ -96,9 +96,9 @@ async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session,
     let (reader, writer) = stream.into_split();
     let (input, typed) = mpsc::channel(PIECES_AHEAD);
     let (shown, output) = mpsc::channel(PIECES_AHEAD);
-    let past = match wish {
-        Wish::Attach { from, .. } => Some(*from),
-        Wish::Exec { .. } => None,
+    let (past, stdin) = match wish {
+        Wish::Attach { from, stdin, .. } => (Some(*from), *stdin),
+        Wish::Exec { stdin, .. } => (None, *stdin),
     };
     let own = Arc::clone(shared);
     shared.spawn(async move {
@@ -110,7 +110,7 @@ async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session,
                     finish(&own, key, past + count, &shown).await;
                 }
             }
-            () = hand_on(typed, writer) => {}
+            () = hand_on(typed, stdin, writer) => {}
         }
     });
     Ok(Session { input, output })
@@ -169,9 +169,13 @@ async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Outpu
     let _gone = to.send(Output::End(exit)).await;
 }
 
-/// Hands on what is typed; never returns, because a command may go on without an input.
-async fn hand_on(mut typed: mpsc::Receiver<Input>, mut to: impl AsyncWrite + Unpin) {
+/// Hands on the size of the terminal, and, with an input, what is typed; never returns, because a
+/// command may go on without one.
+async fn hand_on(mut typed: mpsc::Receiver<Input>, stdin: bool, mut to: impl AsyncWrite + Unpin) {
     while let Some(input) = typed.recv().await {
+        if !stdin && !matches!(input, Input::Resize(_)) {
+            continue;
+        }
         if to.write_all(&frame::input(&input)).await.is_err() {
             break;
         }

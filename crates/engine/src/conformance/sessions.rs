@@ -219,12 +219,17 @@ pub async fn keeps_the_terminal_of_a_run(fixture: &mut dyn Fixture) {
     assert!(stage.output(key, ALL).await.contains("got a at 24 80"));
 }
 
-/// What whoever attached typed ends where they say so.
+/// What whoever attached typed ends where they say so, whoever else is there; those who came without an
+/// input add nothing and end nothing.
 pub async fn hands_the_main_process_what_is_typed(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let mut spec = fixture.script("echo ready; wc -c; exit 4");
     spec.stdin = true;
     let key = stage.waiting(spec).await;
+    let onlooker = stage.attach(key, false, None).await;
+    onlooker.types("none of this").await;
+    onlooker.send(Input::Eof).await;
+    let _command = stage.exec(key, shell("sleep 600")).await;
     let person = stage.attach(key, true, None).await;
     person.types("12345").await;
     person.send(Input::Eof).await;
