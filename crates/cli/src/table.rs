@@ -52,7 +52,11 @@ impl Table {
 
     /// Adds a row; missing cells are empty.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        let cells = cells.into_iter().map(one_line).collect();
+        self.cells(cells.into_iter());
+    }
+
+    fn cells(&mut self, cells: impl Iterator<Item = String>) {
+        let cells = cells.map(one_line).collect();
         self.rows.push(Row { cells, notes: Vec::new() });
     }
 
@@ -104,6 +108,44 @@ impl Table {
         }
         out
     }
+}
+
+/// A table of v1 whose columns belong together in groups: their names stand above the first column of
+/// each, and `│` is a column of its own between them.
+#[derive(Debug)]
+pub(crate) struct Grouped(Table);
+
+impl Grouped {
+    /// An empty one, with the name of each group and its columns.
+    #[must_use]
+    pub(crate) fn new(groups: &[(&str, &[&str])]) -> Self {
+        let own = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let above = groups.iter().map(|(name, columns)| {
+            let mut above = vec![String::new(); columns.len()];
+            above[0] = (*name).to_owned();
+            above
+        });
+        let mut table = Self(Table { header: joined(above), rows: Vec::new() });
+        table.row(groups.iter().map(|(_, columns)| own(columns)));
+        let rule = |title: &&str| "─".repeat(width(title));
+        table.row(groups.iter().map(|(_, columns)| columns.iter().map(rule).collect()));
+        table
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, groups: impl IntoIterator<Item = Vec<String>>) {
+        self.0.cells(joined(groups.into_iter()).into_iter());
+    }
+
+    /// As text.
+    #[must_use]
+    pub(crate) fn plain(&self) -> String {
+        self.0.plain()
+    }
+}
+
+fn joined(groups: impl Iterator<Item = Vec<String>>) -> Vec<String> {
+    groups.collect::<Vec<_>>().join(&"│".to_owned())
 }
 
 fn push_line(out: &mut String, cells: &[String], widths: &[usize]) {

@@ -159,6 +159,21 @@ impl Client {
         self.get::<wire::Nodes>("/api/v1/nodes").await.map(|answer| answer.nodes)
     }
 
+    /// What was measured of `path`, a route of series: of each type the mean of this time.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn measured(
+        &self,
+        path: &str,
+        types: &[&str],
+        (start, end): (wire::Time, wire::Time),
+    ) -> Result<wire::MetricsResponse, Error> {
+        let types = types.join(",");
+        self.get(&format!("{path}?metricType={types}&start={start}&end={end}&numberOfSamples=1"))
+            .await
+    }
+
     /// All projects.
     ///
     /// # Errors

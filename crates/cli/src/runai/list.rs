@@ -10,7 +10,7 @@ use super::intent::{Dialect, ListWorkloads, Shown};
 use super::rows;
 use crate::exit::Error;
 use crate::settings::TableStyle;
-use crate::table::{Table, two_decimals};
+use crate::table::{Grouped, Table, two_decimals};
 use crate::yaml;
 
 pub(super) async fn workloads(
@@ -218,47 +218,26 @@ fn gpu_type(node: &NodeStatus) -> String {
 }
 
 pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
-    // Groups stand above their first column; `│` is a column of its own between groups.
-    let mut table =
-        Table::new(&["", "", "", "", "│", "CPU", "", "│", "MEMORY", "", "│", "GPU", "", ""]);
-    let titles = [
-        "NAME",
-        "STATUS",
-        "IP Address",
-        "ROLE",
-        "│",
-        "ALLOCATABLE",
-        "ALLOCATED",
-        "│",
-        "ALLOCATABLE",
-        "ALLOCATED",
-        "│",
-        "TYPE",
-        "ALLOCATABLE",
-        "FREE",
-    ];
-    table.row(titles.map(str::to_owned));
-    table.row(titles.map(|title| {
-        if title == "│" { title.to_owned() } else { "─".repeat(title.chars().count()) }
-    }));
+    let mut table = Grouped::new(&[
+        ("", &["NAME", "STATUS", "IP Address", "ROLE"]),
+        ("CPU", &["ALLOCATABLE", "ALLOCATED"]),
+        ("MEMORY", &["ALLOCATABLE", "ALLOCATED"]),
+        ("GPU", &["TYPE", "ALLOCATABLE", "FREE"]),
+    ]);
     for node in nodes {
-        let bar = || "│".to_owned();
         let cell = |text: &str| text.to_owned();
         table.row([
-            node.name.clone(),
-            cell("Ready"),
-            cell("-"),
-            cell("<none>"),
-            bar(),
-            units::format_millis(node.cpu_millis),
-            units::format_millis(node.cpu_used_millis),
-            bar(),
-            units::format_bytes(node.memory_bytes),
-            units::format_bytes(node.memory_used_bytes),
-            bar(),
-            gpu_type(node),
-            node.gpu_used.len().to_string(),
-            units::format_millis(gpus_free(node)),
+            vec![node.name.clone(), cell("Ready"), cell("-"), cell("<none>")],
+            vec![units::format_millis(node.cpu_millis), units::format_millis(node.cpu_used_millis)],
+            vec![
+                units::format_bytes(node.memory_bytes),
+                units::format_bytes(node.memory_used_bytes),
+            ],
+            vec![
+                gpu_type(node),
+                node.gpu_used.len().to_string(),
+                units::format_millis(gpus_free(node)),
+            ],
         ]);
     }
     table.plain()

@@ -23,6 +23,7 @@ mod settle;
 mod submission;
 mod submit;
 mod terminal;
+mod top;
 mod visit;
 mod wait;
 mod what_if;
@@ -102,6 +103,8 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Describe(describe) => describe::workload(describe, context, out).await,
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
+        Intent::TopNodes { names, details } => top::nodes(&names, details, context, out).await,
+        Intent::TopJobs { all_projects } => top::jobs(all_projects, context, out).await,
         Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,
         Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,

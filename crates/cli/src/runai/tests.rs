@@ -7,5 +7,6 @@ mod lines;
 mod requests;
 mod samples;
 mod tables;
+mod tops;
 mod waits;
 mod what_if;

@@ -21,5 +21,6 @@ mod sandbox;
 mod secrets;
 mod sessions;
 mod tls;
+mod tops;
 mod waiting;
 mod walkthroughs;

@@ -75,6 +75,9 @@ pub(crate) enum Command {
     Explain(v1::Explain),
     /// Stay until jobs have ended, run or are gone
     Wait(Wait),
+    /// Show what nodes or jobs use
+    #[command(subcommand)]
+    Top(v1::Top),
     /// Print what a job wrote
     Logs(Logs),
     /// Delete jobs: `delete NAME…` or `delete job NAME…`

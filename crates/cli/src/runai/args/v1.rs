@@ -222,6 +222,28 @@ pub(crate) struct Describe {
     pub(crate) events: Option<bool>,
 }
 
+/// `top`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Top {
+    /// What nodes use
+    #[command(visible_alias = "nodes")]
+    Node {
+        /// Only these
+        #[arg(value_name = "NODE")]
+        names: Vec<String>,
+        /// Show memory of GPUs too, and each GPU
+        #[arg(short, long)]
+        details: bool,
+    },
+    /// What jobs that run use
+    #[command(visible_alias = "jobs")]
+    Job {
+        /// Jobs of all projects
+        #[arg(short = 'A', long, alias = "all")]
+        all_projects: bool,
+    },
+}
+
 /// `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {

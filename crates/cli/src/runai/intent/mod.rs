@@ -171,6 +171,18 @@ pub(crate) enum Intent {
     Explain(Target, Shown),
     /// Describe nodes, all or those named.
     DescribeNodes(Vec<String>),
+    /// What nodes use, all or those named, and with details what each of their GPUs does.
+    TopNodes {
+        /// Which; none = all.
+        names: Vec<String>,
+        /// Whether GPUs are told one by one.
+        details: bool,
+    },
+    /// What jobs that run use.
+    TopJobs {
+        /// Of all projects.
+        all_projects: bool,
+    },
     /// Print output.
     Logs {
         /// Whose.
