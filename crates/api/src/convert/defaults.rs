@@ -2,8 +2,9 @@
 //! converts it and for policies, which judge what will run.
 
 use api_types::{
-    CleanPodPolicy, Compute, GpuRequestType, MpiLauncherCreationPolicy, PodAffinityType,
-    Preemptibility, RestartPolicy, TolerationOperator, WorkloadSpec,
+    CleanPodPolicy, Compute, GpuRequestType, ImagePullPolicy, MpiLauncherCreationPolicy,
+    PodAffinityType, PortServiceType, Preemptibility, RestartPolicy, TolerationOperator,
+    WorkloadSpec,
 };
 use control::view::WorkloadKind;
 use serde_json::Number;
@@ -79,16 +80,9 @@ pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     for volume in means.storage.iter_mut().flat_map(|all| &mut all.secret_volume).flatten() {
         volume.default_mode.get_or_insert_with(|| format!("{MODE_DEFAULT:04o}"));
     }
-    if let Some(storage) = &mut means.storage {
-        for folder in storage.host_path.iter_mut().flatten() {
-            folder.read_only.get_or_insert(true);
-        }
-        for folder in storage.nfs.iter_mut().flatten() {
-            folder.read_only.get_or_insert(true);
-        }
-        for volume in storage.pvc.iter_mut().flatten() {
-            volume.read_only.get_or_insert(false);
-        }
+    around(&mut means);
+    if kind != WorkloadKind::Inference {
+        means.terminate_after_preemption.get_or_insert(false);
     }
     match kind {
         WorkloadKind::Workspace => means,
@@ -112,5 +106,38 @@ pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
                 ..means
             }
         }
+    }
+}
+
+/// What a workload that says nothing has around it.
+fn around(means: &mut WorkloadSpec) {
+    means.image_pull_policy.get_or_insert(ImagePullPolicy::IfNotPresent);
+    means.create_home_dir.get_or_insert(false);
+    means.compute.get_or_insert_default().large_shm_request.get_or_insert(false);
+    let security = means.security.get_or_insert_default();
+    for right in [
+        &mut security.privileged,
+        &mut security.host_ipc,
+        &mut security.host_network,
+        &mut security.read_only_root_filesystem,
+        &mut security.run_as_non_root,
+    ] {
+        right.get_or_insert(false);
+    }
+    for port in means.ports.iter_mut().flatten() {
+        port.service_type.get_or_insert(PortServiceType::NodePort);
+    }
+    let Some(storage) = &mut means.storage else { return };
+    for folder in storage.host_path.iter_mut().flatten() {
+        folder.read_only.get_or_insert(true);
+        folder.mount_propagation.get_or_insert_with(|| "None".to_owned());
+    }
+    for folder in storage.nfs.iter_mut().flatten() {
+        folder.read_only.get_or_insert(true);
+    }
+    for volume in storage.pvc.iter_mut().flatten() {
+        volume.read_only.get_or_insert(false);
+        volume.ephemeral.get_or_insert(false);
+        volume.existing_pvc.get_or_insert(false);
     }
 }

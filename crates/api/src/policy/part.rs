@@ -129,17 +129,20 @@ impl Part {
             let why = "a policy imposes assets: name data sources in imposedAssets";
             return Err(Fault::field(&format!("{at}.assets"), why));
         }
+        // What an item lacks its attributes may have.
+        let mut defaults = self.defaults.clone();
+        self.complete(&mut defaults)?;
+        convert::check_spec(&defaults).map_err(named)?;
         let mut request = CreationRequest::default();
         match self.who {
             Who::Master => {
                 request.spec = Some(WorkloadSpec::default());
-                request.master_spec = Some(self.defaults.clone());
+                request.master_spec = Some(defaults);
             }
-            _ => request.spec = Some(self.defaults.clone()),
+            _ => request.spec = Some(defaults),
         }
         convert::fill_master(&mut request).map_err(named)?;
-        convert::check_kind(kind, &request).map_err(named)?;
-        convert::check_spec(&self.defaults).map_err(named)
+        convert::check_kind(kind, &request).map_err(named)
     }
 }
 

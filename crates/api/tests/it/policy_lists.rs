@@ -145,6 +145,53 @@ async fn what_the_items_of_a_list_leave_out_has_defaults() {
 }
 
 #[tokio::test]
+async fn the_items_of_defaults_are_whole_with_the_attributes_beside_them() {
+    let server = Server::with_teams().await;
+    let folder = json!({
+        "instances": [{"name": "d", "path": "/usr/share"}],
+        "attributes": {"mountPath": "/d"},
+    });
+    let defaults = json!({"storage": {"hostPath": folder}});
+    set_for(&server, "trainings", tenant(), json!({"defaults": defaults})).await;
+    let (_, made) = server.post(TRAININGS, server.job("x", &json!({"image": "i"}))).await;
+    assert_eq!(made["spec"]["storage"]["hostPath"][0]["mountPath"], "/d", "{made}");
+}
+
+#[tokio::test]
+async fn what_runs_around_a_workload_that_says_nothing_is_judged() {
+    let server = Server::with_teams().await;
+    let only = |value: Value| json!({"options": [{"value": value}]});
+    let rules = json!({
+        "imagePullPolicy": only(json!("IfNotPresent")),
+        "createHomeDir": only(json!(false)),
+        "terminateAfterPreemption": only(json!(false)),
+        "compute": {"largeShmRequest": only(json!(false))},
+        "security": {
+            "privileged": only(json!(false)), "hostIpc": only(json!(false)),
+            "hostNetwork": only(json!(false)), "runAsNonRoot": only(json!(false)),
+            "readOnlyRootFilesystem": only(json!(false)),
+        },
+        "storage": {
+            "hostPath": {"attributes": {"mountPropagation": only(json!("None"))}},
+            "pvc": {"attributes": {"ephemeral": only(json!(false)), "existingPvc": only(json!(false))}},
+        },
+        "ports": {"attributes": {"serviceType": only(json!("NodePort"))}},
+    });
+    set_for(&server, "trainings", tenant(), json!({"rules": rules})).await;
+    let spec = json!({
+        "image": "i", "ports": [{"container": 80}],
+        "storage": {
+            "hostPath": [{"path": "/usr/share", "mountPath": "/d"}], "pvc": [{"path": "/v"}],
+        },
+    });
+    let (status, made) = server.post(TRAININGS, server.job("x", &spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let body = server.job("y", &json!({"image": "i", "security": {"hostIpc": true}}));
+    let why = "spec.security.hostIpc: true is not";
+    refused(&server, ("POST", TRAININGS, &body), 400, why).await;
+}
+
+#[tokio::test]
 async fn a_wrong_rule_for_a_list_is_refused_by_the_name_of_its_field() {
     let server = Server::with_teams().await;
     let rules = |rules: Value| json!({"rules": rules});
