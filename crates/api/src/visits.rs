@@ -17,9 +17,9 @@ use axum::http::StatusCode;
 use control::view::WorkloadView;
 use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::Server;
@@ -132,8 +132,16 @@ pub(crate) async fn no_longer_allowed(
     }
 }
 
-type Sending = SplitSink<WebSocket, Message>;
-type Receiving = SplitStream<WebSocket>;
+/// What is said and heard over.
+pub(crate) trait Socket:
+    Sink<Message, Error: Send> + Stream<Item = Result<Message, axum::Error>> + Unpin + Send
+{
+}
+
+impl<T> Socket for T where
+    T: Sink<Message, Error: Send> + Stream<Item = Result<Message, axum::Error>> + Unpin + Send
+{
+}
 
 /// Carries a session until one side ends it, or `until` does.
 pub(crate) async fn carry(socket: WebSocket, session: Session, until: impl Future<Output = Why>) {
@@ -149,8 +157,8 @@ pub(crate) async fn carry(socket: WebSocket, session: Session, until: impl Futur
 }
 
 /// Carries a connection until both sides have ended it, or `until` does.
-pub(crate) async fn forward(
-    socket: WebSocket,
+pub(crate) async fn forward<S: Socket>(
+    socket: S,
     connection: Box<dyn Duplex>,
     until: impl Future<Output = Why>,
 ) {
@@ -158,24 +166,31 @@ pub(crate) async fn forward(
     let mut reader = Incoming(reader);
     let (mut to, mut from) = socket.split();
     let line = Line::default();
+    let (said_all, has_said_all) = oneshot::channel::<()>();
     let sent = async {
         match line.send(&mut to, &mut reader).await {
-            Why::Done => Ok(()),
-            why => Err(why),
+            Why::Done => drop(said_all),
+            why => return why,
         }
+        // Who may still have something to say is asked on whether it is there.
+        line.send(&mut to, &mut Silence).await
     };
-    let both = async {
-        let both = tokio::try_join!(sent, receive(&mut from, writer, &line));
-        both.map_or_else(|why| why, |_| Why::Done)
+    let received = async {
+        if let Err(why) = receive(&mut from, writer, &line).await {
+            return why;
+        }
+        drop(has_said_all.await);
+        Why::Done
     };
     let why = tokio::select! {
         why = until => why,
-        why = both => why,
+        why = sent => why,
+        why = received => why,
     };
     close(to, why).await;
 }
 
-async fn close(mut to: Sending, why: Why) {
+async fn close(mut to: impl Sink<Message> + Unpin, why: Why) {
     if let Some(frame) = why.frame() {
         // Whoever does not take it any more is not waited for.
         let closing = to.send(Message::Close(Some(frame)));
@@ -193,7 +208,7 @@ struct Line {
 
 impl Line {
     /// The next message that carries something; an error when there will be none.
-    async fn next(&self, from: &mut Receiving) -> Result<Bytes, Why> {
+    async fn next(&self, from: &mut SplitStream<impl Socket>) -> Result<Bytes, Why> {
         loop {
             let message = from.next().await;
             self.heard.store(true, Ordering::Relaxed);
@@ -215,7 +230,11 @@ impl Line {
     }
 
     /// Sends what comes from `source`, and asks in between whether somebody is there; to the end.
-    async fn send(&self, to: &mut Sending, source: &mut impl Source) -> Why {
+    async fn send(
+        &self,
+        to: &mut SplitSink<impl Socket, Message>,
+        source: &mut impl Source,
+    ) -> Why {
         let mut pings = interval_at(Instant::now() + PING, PING);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut silent = 0;
@@ -259,7 +278,11 @@ trait Source: Send {
 }
 
 /// Hands on what is typed.
-async fn take_input(from: &mut Receiving, to: mpsc::Sender<Input>, line: &Line) -> Why {
+async fn take_input(
+    from: &mut SplitStream<impl Socket>,
+    to: mpsc::Sender<Input>,
+    line: &Line,
+) -> Why {
     loop {
         let message = match line.next(from).await {
             Ok(message) => message,
@@ -317,6 +340,15 @@ impl Source for Incoming {
     }
 }
 
+/// Nothing more.
+struct Silence;
+
+impl Source for Silence {
+    async fn next(&mut self) -> Next {
+        pending().await
+    }
+}
+
 fn session_end(exit: Exit) -> SessionEnd {
     let none = SessionEnd::default();
     match exit {
@@ -331,7 +363,7 @@ fn session_end(exit: Exit) -> SessionEnd {
 
 /// Hands a connection what comes; an empty message is the end.
 async fn receive(
-    from: &mut Receiving,
+    from: &mut SplitStream<impl Socket>,
     mut to: WriteHalf<Box<dyn Duplex>>,
     line: &Line,
 ) -> Result<(), Why> {
@@ -353,6 +385,9 @@ async fn receive(
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
     use super::*;
 
     #[test]
@@ -369,6 +404,41 @@ mod tests {
         assert!(all.begin("ada").is_ok());
         drop(others);
         assert_eq!(all.0.lock().expect("not poisoned").len(), 0, "nobody is remembered");
+    }
+
+    /// A client that takes what it is sent and says nothing, for ever.
+    struct Vanished;
+
+    impl Stream for Vanished {
+        type Item = Result<Message, axum::Error>;
+        fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            Poll::Pending
+        }
+    }
+
+    impl Sink<Message> for Vanished {
+        type Error = axum::Error;
+        fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn start_send(self: Pin<&mut Self>, _: Message) -> Result<(), axum::Error> {
+            Ok(())
+        }
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_vanished_is_given_up_also_when_the_pod_has_said_all() {
+        let (here, mut there) = tokio::io::duplex(64);
+        there.shutdown().await.expect("the pod says no more, and listens on");
+        let carried = forward(Vanished, Box::new(here), pending());
+        let long = PING * (SILENT_PINGS_MAX + 2);
+        assert!(tokio::time::timeout(long, carried).await.is_ok());
     }
 
     #[test]
