@@ -11,7 +11,7 @@ use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec
 
 use crate::State;
 use crate::assets::{AssetSpec, Stored};
-use crate::convert::Asker;
+use crate::convert::{self, Asker};
 use crate::edge::{Caller, Fault};
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
@@ -49,21 +49,24 @@ pub(crate) async fn settle(
     let name = spec.name.clone();
     let uses = spec.uses.clone();
     for set in spec.sets_mut() {
+        let is_master = set.role == control::MASTER;
+        let of_set = |fault| if is_master { convert::of_the_master(fault) } else { fault };
         if !asker.administrator && !state.control.node_access().privileged {
-            unprivileged(&set.pod.container.security)?;
+            unprivileged(&set.pod.container.security).map_err(of_set)?;
         }
-        for (at, mount) in set.pod.container.mounts.iter_mut().enumerate() {
-            match &mut mount.from {
+        let mut unnamed = iter::once(name.clone()).chain((1..).map(|at| format!("{name}-{at}")));
+        for mount in &mut set.pod.container.mounts {
+            let settled = match &mut mount.from {
                 MountSource::Volume { name: claim, ephemeral: false } => {
-                    if claim.is_empty() {
-                        *claim = format!("{name}-{at}");
-                    }
-                    *claim = volume_name(project, claim);
+                    let own = claim.is_empty().then(|| unnamed.next()).flatten();
+                    *claim = volume_name(project, own.as_ref().unwrap_or(claim));
+                    Ok(())
                 }
-                MountSource::HostPath { .. } => may_see(state, asker, &uses, mount).await?,
-                MountSource::Nfs { .. } => may_have_export(state, asker, &uses, mount)?,
-                _ => {}
-            }
+                MountSource::HostPath { .. } => may_see(state, asker, &uses, mount).await,
+                MountSource::Nfs { .. } => may_have_export(state, asker, &uses, mount),
+                _ => Ok(()),
+            };
+            settled.map_err(of_set)?;
         }
     }
     Ok(())

@@ -124,7 +124,8 @@ item! {
         pub path: String,
         /// Whether the volume has to be there already.
         pub existing_pvc: bool,
-        /// Name of the volume; `name`, or else that of the workload, if left out.
+        /// Name of the volume; if left out or empty `name`, or else that of the workload, from the
+        /// second on with a number.
         pub claim_name: String,
         /// Whether it can only be read.
         pub read_only: bool,

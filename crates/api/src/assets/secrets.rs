@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use api_types::{
-    DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullSecret, NgcApiKeySpec,
-    SecretVolume, WorkloadSpec,
+    DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullPolicy, ImagePullSecret,
+    NgcApiKeySpec, SecretVolume, WorkloadSpec,
 };
 use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
@@ -44,7 +44,7 @@ pub(crate) fn take_secrets(
         uses.extend(from.repository(&format!("spec.storage.git[{at}]"), one)?);
     }
     let logins = spec.image_pull_secrets.take().unwrap_or_default();
-    uses.extend(from.registry(spec.image.as_deref().unwrap_or_default(), &logins)?);
+    uses.extend(from.registry(spec, &logins)?);
     Ok(uses)
 }
 
@@ -129,8 +129,14 @@ impl Credentials<'_> {
         Ok(Some(SecretUse { object: found.key(), named: wanted.clone(), key: None, to }))
     }
 
-    /// The login for the registry of an image: of those that are named, else the nearest there is.
-    fn registry(&self, image: &str, named: &[ImagePullSecret]) -> Result<Option<SecretUse>, Fault> {
+    /// The login for the registry of an image: of those that are named, else the nearest there is
+    /// if it is pulled at all.
+    fn registry(
+        &self,
+        spec: &WorkloadSpec,
+        named: &[ImagePullSecret],
+    ) -> Result<Option<SecretUse>, Fault> {
+        let image = spec.image.as_deref().unwrap_or_default();
         let wanted = registry_of_image(image);
         for (at, one) in named.iter().filter(|one| one.exclude != Some(true)).enumerate() {
             let field = format!("spec.imagePullSecrets[{at}]");
@@ -149,6 +155,9 @@ impl Credentials<'_> {
                 let use_ = SecretUse { object: found.key(), named: name.to_owned(), key: None, to };
                 return Ok(Some(use_));
             }
+        }
+        if image.is_empty() || spec.image_pull_policy == Some(ImagePullPolicy::Never) {
+            return Ok(None);
         }
         let view = self.state.control.view();
         let all = [DockerRegistrySpec::STORED, NgcApiKeySpec::STORED];

@@ -206,7 +206,8 @@ fn pvc(at: &At, one: &PvcInstance) -> Result<Mount, Fault> {
         let why = "only Filesystem is allowed: volumes are folders here";
         return Err(Fault::field(&at.field("claimInfo.volumeMode"), why));
     }
-    let name = one.claim_name.clone().or(one.name.clone()).unwrap_or_default();
+    let claim = one.claim_name.clone().filter(|claim| !claim.is_empty());
+    let name = claim.or_else(|| one.name.clone()).unwrap_or_default();
     let name = if ephemeral { format!("own-{}", at.at) } else { name };
     Ok(Mount {
         to: at.needed("path", one.path.as_ref())?.into(),

@@ -10,8 +10,8 @@ use api_types::{
 };
 use control::view::{Phase, WorkloadView};
 use control::{
-    CleanPods, Framework, GpuSpec, MASTER, PodSet, PodSpec, Restart, SecretPlace, SecretUse,
-    WorkloadSpec,
+    CleanPods, Framework, GpuSpec, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
+    SecretUse, WorkloadSpec,
 };
 
 use super::workload::{category, phase_name, shown};
@@ -98,7 +98,11 @@ const fn framework(framework: Framework) -> DistributedFramework {
 
 /// What is asked of one pod.
 pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
-    let variables = spec.env.iter().map(|(name, value)| EnvironmentVariable {
+    // That of a home directory comes with it.
+    let has_home = spec.container.mounts.iter().any(|mount| mount.to.as_os_str() == HOME_FOLDER);
+    let asked =
+        |(name, value): &(&String, &String)| !has_home || *name != "HOME" || *value != HOME_FOLDER;
+    let variables = spec.env.iter().filter(asked).map(|(name, value)| EnvironmentVariable {
         name: Some(name.clone()),
         value: Some(value.clone()),
         ..EnvironmentVariable::default()

@@ -132,8 +132,11 @@ pub(super) async fn comes_to(
     add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
     policies.judge(&request)?;
-    for spec in request.spec.iter().chain(&request.master_spec) {
+    if let Some(spec) = &request.spec {
         mounts::must_exist(state, project_id, spec)?;
+    }
+    if let Some(master) = &request.master_spec {
+        mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request

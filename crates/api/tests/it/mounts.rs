@@ -257,6 +257,78 @@ async fn the_login_of_the_registry_of_an_image_goes_with_it() {
 }
 
 #[tokio::test]
+async fn what_is_not_pulled_needs_no_login() {
+    let server = Server::with_teams().await;
+    let hub = json!({"url": "docker.io", "user": "bob", "password": "hush-4e"});
+    keep(&server, "credentials/docker-registry", &of_tenant("hub"), &hub).await;
+    for (name, spec, wanted) in [
+        ("a", json!({"image": "ubuntu"}), true),
+        ("b", json!({"image": "ubuntu", "imagePullPolicy": "Never"}), false),
+        ("c", json!({"command": "true"}), false),
+    ] {
+        let id = submit(&server, name, &spec).await;
+        assert_eq!(run_of(&server, name, &id).await.contains("\"bob\""), wanted, "{spec}");
+    }
+}
+
+#[tokio::test]
+async fn volumes_without_a_name_are_those_of_the_workload() {
+    let server = Server::with_teams().await;
+    let host = json!({"path": "/usr/share", "mountPath": "/share"});
+    let pvc = |path: &str, more: Value| {
+        let mut one = json!({"path": path});
+        one.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        one
+    };
+    let all = [
+        pvc("/a", json!({})),
+        pvc("/b", json!({"name": "named", "claimName": ""})),
+        pvc("/c", json!({"ephemeral": true})),
+        pvc("/d", json!({})),
+    ];
+    let spec = json!({"image": "i", "storage": {"hostPath": [host], "pvc": all}});
+    submit(&server, "train", &spec).await;
+    let volumes = server.get(VOLUMES).await["volumes"].clone();
+    let mut names: Vec<_> =
+        volumes.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["named", "train", "train-1"]);
+}
+
+#[tokio::test]
+async fn a_home_that_is_taken_away_leaves_no_variable() {
+    let server = Server::with_teams().await;
+    let path = "/api/v1/workloads/inferences";
+    let spec = json!({"image": "i", "servingPort": {"container": 80}, "createHomeDir": true});
+    let (_, made) = server.post(path, server.job("a", &spec)).await;
+    assert!(!made["spec"]["environmentVariables"].to_string().contains("HOME"), "{made}");
+    let one = format!("{path}/{}", made["workloadId"].as_str().unwrap());
+    let change = json!({"spec": {"createHomeDir": false}}).to_string();
+    let (_, changed) = server.raw("PATCH", &one, &change).await;
+    assert!(!changed["spec"].to_string().contains("HOME"), "{changed}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_master_is_told_by_its_name() {
+    let server = Server::with_teams().await;
+    let ann = researcher(&server).await;
+    let mut body = server.job(
+        "a",
+        &json!({"image": "i", "numWorkers": 1,
+        "distributedFramework": "PyTorch"}),
+    );
+    body["masterSpec"] = host("/etc", true);
+    let all = "/api/v1/workloads/distributed";
+    let (_, answer) = call(&server, &ann, ("POST", all), &body).await;
+    let why = answer["message"].as_str().unwrap();
+    assert!(why.starts_with("masterSpec.storage.hostPath: /etc"), "{why}");
+    let pvc = json!({"claimName": "none", "path": "/x", "existingPvc": true});
+    body["masterSpec"] = json!({"storage": {"pvc": [pvc]}});
+    let why = "masterSpec.storage.pvc: volume none was not found";
+    refused(&server, ("POST", all, &body), 404, why).await;
+}
+
+#[tokio::test]
 async fn a_repository_is_copied_with_the_login_that_is_named() {
     let server = Server::with_teams().await;
     let login = json!({"user": "bob", "password": "hush-4e"});
