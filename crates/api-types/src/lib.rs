@@ -83,8 +83,9 @@ pub use metric::{
     TelemetryResponseValuesInner, TelemetryResponseValuesInnerGroupsInner,
 };
 pub use own::{
-    Advice, Diagnosis, Eviction, Explanation, Health, LiveEvent, NodeStatus, PodStates, Reason,
-    Search, SessionEnd, Status, Stopped, TerminalSize, Volume, Volumes, WorkloadExtras, channel,
+    Advice, Diagnosis, Eviction, Explanation, Health, LimitsKept, LiveEvent, NodeStatus, PodStates,
+    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Volume, Volumes, WorkloadExtras,
+    channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

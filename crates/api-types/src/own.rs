@@ -100,6 +100,9 @@ pub struct Status {
     pub runtime: String,
     /// How fractions of GPU memory are enforced: `none`, `cooperative`, `hard`.
     pub fraction_enforcement: String,
+    /// Which limits of CPU and memory runs are kept to.
+    #[serde(default)]
+    pub limits: LimitsKept,
     /// Whether any GPU exists only in the books.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
@@ -116,6 +119,18 @@ pub struct Status {
     pub projects: u64,
     /// How many workloads are not deleted.
     pub workloads: u64,
+}
+
+/// Which limits runs are kept to. One that is not kept is accepted, and told with each run that has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LimitsKept {
+    /// CPU time.
+    pub cpu: bool,
+    /// Memory.
+    pub memory: bool,
+    /// Why one is not, and what to do; left out where both are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// Answer of `GET /healthz`.

@@ -114,6 +114,7 @@ impl Dispatcher {
         let listed = self.engine.list().await.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
+        self.state.keeps = self.engine.capabilities().keeps_limits;
         self.state.reconcile(&listed);
         self.commit(Vec::new()).await
     }

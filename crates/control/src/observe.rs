@@ -1,11 +1,12 @@
 //! What the engine reports, taken into the state. Owns: telling the news that matters from what
 //! comes late, twice or about runs long gone.
 
-use engine::{Exit, Observation, RunKey, RunState};
+use engine::{Exit, Limits, LimitsKept, Observation, RunKey, RunState};
 use store::Desired;
-use units::Instant;
+use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
+use crate::reasons::{LIMIT_NOT_KEPT, OUT_OF_MEMORY};
 use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 
@@ -68,16 +69,40 @@ impl State {
         self.assembling.insert(id);
         self.touch(id);
         self.say(id, News::new("Started", "its process runs").pod(number));
+        self.say_limits(id, number);
+    }
+
+    /// Tells of limits that were asked for and are not kept.
+    fn say_limits(&mut self, id: Uuid, number: usize) {
+        let Limits { cpu_millis_max, memory_bytes_max } = self.limits_given(id, number);
+        let LimitsKept { cpu, memory, why } = &self.keeps;
+        let cpu =
+            cpu_millis_max.filter(|_| !cpu).map(|most| format!("{} cores", format_millis(most)));
+        let memory = memory_bytes_max
+            .filter(|_| !memory)
+            .map(|most| format!("{} of memory", format_bytes(most)));
+        let lost: Vec<String> = cpu.into_iter().chain(memory).collect();
+        if !lost.is_empty() {
+            let text = format!("it may use more than its limit of {}: {why}", lost.join(" and "));
+            let news = News::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
+            self.say(id, news.warning().pod(number));
+        }
+    }
+
+    fn limits_given(&self, id: Uuid, number: usize) -> Limits {
+        let spec = self.workloads.get(&id).map(|workload| workload.spec.set_of(number).0);
+        spec.map(|set| set.pod.container.limits).unwrap_or_default()
     }
 
     fn exited(&mut self, id: Uuid, number: usize, exit: &Exit, at: Instant) {
+        let text = in_words(exit, self.limits_given(id, number));
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
         let over = workload.completed_at.is_some();
         let Some(pod) = workload.pods.get_mut(number) else { return };
         // Of one that was given up it is known what it ended of.
         if pod.ended.is_none() {
-            pod.last_exit = Some(in_words(exit));
+            pod.last_exit = Some(text.clone());
         }
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
@@ -87,7 +112,7 @@ impl State {
         let releasing = self.cluster.pods()[model].occupancy.releasing;
         self.touch(id);
         if !releasing {
-            self.say_exit(id, number, exit);
+            self.say_exit(id, number, exit, text);
             if over {
                 // It was left to go on when its workload had ended.
                 self.cluster.vacate(model);
@@ -109,14 +134,17 @@ impl State {
             self.cluster.vacate(model);
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
-            tracing::debug!(%run, exit = %in_words(exit), "stopped as asked");
+            tracing::debug!(%run, exit = %text, "stopped as asked");
         }
         self.finish_deletion(id);
     }
 
-    fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit) {
-        let text = in_words(exit);
-        let news = News::new("Exited", text).pod(number);
+    fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit, text: String) {
+        let news = match exit {
+            Exit::OutOfMemory => News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code),
+            _ => News::new("Exited", text),
+        };
+        let news = news.pod(number);
         self.say(id, if exit.success() { news } else { news.warning() });
     }
 
@@ -218,13 +246,20 @@ impl State {
     }
 }
 
-/// How a run ended, for people.
-pub(crate) fn in_words(exit: &Exit) -> String {
+/// How a run with these limits ended, for people.
+fn in_words(exit: &Exit, limits: Limits) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
-        Exit::OutOfMemory => "out of memory: killed because it had more than its limit".to_owned(),
+        Exit::OutOfMemory => {
+            let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
+            format!(
+                "out of memory: killed because it had more than its limit{}; submit it again with a \
+                 larger one (--memory-limit, --cpu-memory-limit)",
+                most.unwrap_or_default()
+            )
+        }
         Exit::Lost => {
             "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)"
                 .to_owned()

@@ -10,5 +10,9 @@ pub(crate) const NODE_GONE: Code = Code { code: "E201", name: "NodeGone" };
 pub(crate) const TIME_LIMIT: Code = Code { code: "E203", name: "TimeLimit" };
 /// Its GPUs were idle for as long as its project or department allows.
 pub(crate) const IDLE_LIMIT: Code = Code { code: "E204", name: "IdleLimit" };
+/// It was killed because it had more memory than it may.
+pub(crate) const OUT_OF_MEMORY: Code = Code { code: "E205", name: "OutOfMemory" };
+/// It runs, and a limit that it was given is not kept on this machine.
+pub(crate) const LIMIT_NOT_KEPT: Code = Code { code: "E206", name: "LimitNotKept" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::LimitsKept;
 use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
 use store::{Desired, PlacementBody, PodRow, Snapshot};
 use units::{GPU_MILLIS, Instant};
@@ -15,6 +16,14 @@ use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
 use crate::state::{News, Node, Outbox, State};
 use crate::{Error, persist};
+
+fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
+    let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
+    for row in rows {
+        pods.entry(row.workload_id).or_default().push(row);
+    }
+    pods
+}
 
 impl State {
     /// Builds the state from what is stored. The result has an outbox: what has to be said and
@@ -52,6 +61,7 @@ impl State {
             expiring: BTreeSet::new(),
             wake_at: None,
             halted: false,
+            keeps: LimitsKept::ALL,
             last_department_id: snapshot.last_department_id,
             last_project_id: snapshot.last_project_id,
             last_workload_seq: snapshot.last_workload_seq,
@@ -64,10 +74,7 @@ impl State {
         state.add_nodes(nodes)?;
         state.add_org(&snapshot)?;
         state.allocations = snapshot.allocations.into_iter().map(|row| (row.pod_id, row)).collect();
-        let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
-        for pod in snapshot.pods {
-            pods.entry(pod.workload_id).or_default().push(pod);
-        }
+        let mut pods = by_workload(snapshot.pods);
         let mut placed = Vec::new();
         for row in snapshot.workloads {
             let (id, mut workload) = (row.id, persist::workload_from_row(row)?);

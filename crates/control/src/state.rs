@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::{RunKey, RunSpec};
+use engine::{LimitsKept, RunKey, RunSpec};
 use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
 use store::{Change, Desired};
 use units::{Instant, Resources};
@@ -291,6 +291,8 @@ pub(crate) struct State {
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
+    /// Which limits of a run the engine keeps it to.
+    pub(crate) keeps: LimitsKept,
     pub(crate) last_department_id: u64,
     pub(crate) last_project_id: u64,
     pub(crate) last_workload_seq: u64,

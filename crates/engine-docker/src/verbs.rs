@@ -11,8 +11,8 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, LogRange, Measured,
-    Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, LimitsKept, LogRange,
+    Measured, Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -31,6 +31,7 @@ impl Engine for DockerEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "docker".to_owned(),
+            keeps_limits: LimitsKept::ALL,
             enforces_memory_fraction: Enforcement::Cooperative,
         }
     }

@@ -19,7 +19,8 @@ use rustix::process::{getgid, getuid};
 /// # Errors
 /// The field, why, and what to do.
 pub(crate) fn check(container: &Container) -> Result<(), Error> {
-    let Container { mounts, ports, user, limits, shared_memory_large: _, pull, security } =
+    // Limits are kept where the machine lets them be; where it does not, that is told.
+    let Container { mounts, ports, user, limits: _, shared_memory_large: _, pull, security } =
         container;
     mounts.iter().try_for_each(mount)?;
     let nested = container.repositories().find_map(|(inner, _)| {
@@ -66,16 +67,6 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
             "security.seccompProfileType",
             security.seccomp == Some(Seccomp::RuntimeDefault),
             "system calls of processes are not filtered",
-        ),
-        (
-            "compute.cpuCoreLimit",
-            limits.cpu_millis_max.is_some(),
-            "a process is not limited to what it asks for",
-        ),
-        (
-            "compute.cpuMemoryLimit",
-            limits.memory_bytes_max.is_some(),
-            "a process is not limited to what it asks for",
         ),
         (
             "imagePullPolicy",
@@ -164,6 +155,7 @@ mod tests {
             ports: vec![Port { container: 80, host: None }, Port { container: 81, host: Some(81) }],
             user: User { uid: Some(getuid().as_raw()), ..User::default() },
             shared_memory_large: true,
+            limits: Limits { cpu_millis_max: Some(1), memory_bytes_max: Some(1) },
             pull: PullPolicy::Never,
             security: Security { host_network: true, host_ipc: true, ..Security::default() },
             ..Container::default()
@@ -200,15 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn rights_limits_and_other_ports_are_refused_by_their_field() {
+    fn rights_and_other_ports_are_refused_by_their_field() {
         let none = Container::default;
         let secure = |security| field_of(&Container { security, ..none() });
         let ports = vec![Port { container: 80, host: Some(8080) }];
         assert_eq!(field_of(&Container { ports, ..none() }), Some("ports"));
         let user = User { uid: Some(getuid().as_raw() + 1), ..User::default() };
         assert_eq!(field_of(&Container { user, ..none() }), Some("security.runAsUid"));
-        let limits = Limits { cpu_millis_max: Some(1), memory_bytes_max: None };
-        assert_eq!(field_of(&Container { limits, ..none() }), Some("compute.cpuCoreLimit"));
         let pull = PullPolicy::Always;
         assert_eq!(field_of(&Container { pull, ..none() }), Some("imagePullPolicy"));
         let privileged = Security { privileged: true, ..Security::default() };

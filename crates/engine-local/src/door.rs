@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cgroup::Group;
 use crate::process::limit_mark;
 use crate::record::RunDir;
 use crate::sys;
@@ -32,6 +33,19 @@ pub(crate) struct Surroundings {
     pub(crate) key: String,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
+    /// The control group of the run, made.
+    pub(crate) group: Option<Group>,
+}
+
+impl Surroundings {
+    /// Lets a command begin as a process of the run, in a session of its own.
+    pub(crate) fn put_in(&self, command: &mut Command, terminal: bool) -> io::Result<()> {
+        command.env_clear().envs(&self.env).current_dir(&self.working_dir);
+        sys::in_own_session(command, limit_mark(&self.key), terminal);
+        let doors = self.group.as_ref().map(Group::doors).transpose()?;
+        sys::through(command, doors.unwrap_or_default());
+        Ok(())
+    }
 }
 
 /// An open door.
@@ -84,10 +98,9 @@ impl Door {
         // Its own program, also when another was put in its place meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command.arg(SUBCOMMAND).arg(self.dir.path());
-        command.env_clear().envs(&self.around.env).current_dir(&self.around.working_dir);
         let complaints = self.dir.append("supervisor.log")?;
         command.stdin(OwnedFd::from(connection)).stdout(input()?).stderr(complaints);
-        sys::in_own_session(&mut command, limit_mark(&self.around.key), false);
+        self.around.put_in(&mut command, false)?;
         // Reaped together with all that is below the supervisor.
         self.visitors.extend(i32::try_from(command.spawn()?.id()).ok());
         Ok(())

@@ -32,6 +32,7 @@ impl Engine for LocalEngine {
         Capabilities {
             runtime: "process".to_owned(),
             enforces_memory_fraction: Enforcement::Cooperative,
+            keeps_limits: self.shared.place.keeps(),
         }
     }
 
@@ -213,6 +214,9 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             umask: shared.umask,
             stdin: spec.stdin,
             tty: spec.tty,
+            group: shared.place.group(spec.key),
+            limits: spec.container.limits,
+            output_bytes_max: shared.output_bytes_max,
         }),
     })
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
 
+use crate::cgroup::Group;
 use crate::process::Tree;
 use crate::record::StateFile;
 use crate::sys;
@@ -54,17 +55,23 @@ async fn insist(
     if dies_within(&death, patience).await? || ended() || !shared.begin_to_force(key) {
         return Ok(());
     }
-    let forced = force(key, supervisor, &death, tree).await;
+    let dir = shared.dir(key);
+    let kill = move || {
+        dir.group().iter().for_each(Group::kill);
+        tree.kill()
+    };
+    let forced = force(key, supervisor, &death, kill).await;
     shared.end_to_force(key);
     forced
 }
 
-/// Returns when the supervisor is gone, however long it takes.
+/// Returns when the supervisor is gone, however long it takes. `kill` ends what is below it, and names
+/// those that resist.
 async fn force(
     key: RunKey,
     supervisor: Pid,
     death: &AsyncFd<OwnedFd>,
-    tree: Tree,
+    kill: impl Fn() -> Vec<i32> + Clone + Send + 'static,
 ) -> io::Result<()> {
     let id = supervisor.as_raw_nonzero();
     tracing::warn!("run {key} was stopped and has not ended; waking its supervisor (process {id})");
@@ -76,7 +83,7 @@ async fn force(
     loop {
         // While the supervisor lives, whatever is below it is the run's; after that only marks
         // tell. So it goes last, when nothing is left, and has time to tell the end itself.
-        let resisting = tokio::task::spawn_blocking(move || tree.kill()).await;
+        let resisting = tokio::task::spawn_blocking(kill.clone()).await;
         let resisting = resisting.map_err(io::Error::other)?;
         if dies_within(death, pause).await? {
             return Ok(());
@@ -139,7 +146,7 @@ mod tests {
         let death = sys::await_death(handle).expect("a handle");
         let tree = Tree::below(pid).expect("alive");
         let key = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
-        force(key, pid, &death, tree).await.expect("gone");
+        force(key, pid, &death, move || tree.kill()).await.expect("gone");
         assert_eq!(deaf.wait().expect("ours").signal(), Some(9));
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
         let state = stat.ok().and_then(|stat| stat.rsplit_once(") ").map(|(_, s)| s.to_owned()));

@@ -26,13 +26,15 @@
 //! descriptors or its user. While a marked process lives that cannot be killed, the run has not
 //! ended, and what it holds is not free.
 //!
-//! Limits: a run's log is bounded by the disk only. Found while the supervisor lives, but not
+//! Limits: found while the supervisor lives, but not
 //! after that was killed, is a process that lowered its own limit on file locks *and* cleared its
 //! environment: not by accident, but a run that wants to hide can. The same holds for one that
 //! only cleared its environment where the server itself was started under such a limit.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod bound;
+mod cgroup;
 mod console;
 mod container;
 mod copies;

@@ -1,5 +1,5 @@
 //! Reading a run's output while it is being written. Owns: finding the last lines and those since a
-//! moment, and knowing when everything has been read. The log has no bound but the disk.
+//! moment, and knowing when everything has been read. What is too much of it is gone (`bound`).
 
 use std::io::{self, SeekFrom};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
+use crate::bound::first_kept;
 use crate::open::io_error;
 use crate::record::{RunDir, StateFile};
 use crate::times::Times;
@@ -90,6 +91,8 @@ async fn pump(
 /// A log that is being read.
 struct Reading {
     log: File,
+    /// The same file, to ask what of it is kept: that moves the position.
+    kept: std::fs::File,
     /// Bytes that were read, or are left out.
     at: u64,
     /// Where times are wanted.
@@ -103,14 +106,17 @@ async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    let kept = File::open(dir.log_path()).await?.into_std().await;
+    let first = first_kept(&kept, 0)?;
     let at = match (range.from_byte, range.since) {
         (Some(from), _) => from,
         (None, Some(since)) => {
             let before = times(dir).await?.bytes_before(since).await?;
-            since_start(&mut log, before).await?.max(tail(&mut log, range).await?)
+            since_start(&mut log, first, before).await?.max(tail(&mut log, first, range).await?)
         }
-        (None, None) => tail(&mut log, range).await?,
+        (None, None) => tail(&mut log, first, range).await?,
     };
+    let at = first_kept(&kept, at)?;
     let stamps = if range.timestamps {
         let stamps = Stamps::going_on(!begins_a_line(&mut log, at).await?);
         Some((stamps, times(dir).await?))
@@ -118,7 +124,7 @@ async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
         None
     };
     log.seek(SeekFrom::Start(at)).await?;
-    Ok(Some(Reading { log, at, stamps }))
+    Ok(Some(Reading { log, kept, at, stamps }))
 }
 
 async fn times(dir: &RunDir) -> io::Result<Times> {
@@ -136,6 +142,11 @@ impl Reading {
             if count == 0 {
                 return Ok(true);
             }
+            if first_kept(&self.kept, self.at)? > self.at {
+                return Err(io::Error::other(
+                    "it was printed faster than it was read, and part of it is not kept any more",
+                ));
+            }
             chunk.truncate(count);
             if chunks.send(Ok(self.stamped(chunk).await?)).await.is_err() {
                 return Ok(false);
@@ -144,7 +155,10 @@ impl Reading {
     }
 
     async fn stamped(&mut self, chunk: Vec<u8>) -> io::Result<Vec<u8>> {
-        let Some((stamps, times)) = &mut self.stamps else { return Ok(chunk) };
+        let Some((stamps, times)) = &mut self.stamps else {
+            self.at += chunk.len() as u64;
+            return Ok(chunk);
+        };
         let mut told = Vec::with_capacity(chunk.len() * 2);
         for line in chunk.split_inclusive(|byte| *byte == b'\n') {
             self.at += line.len() as u64;
@@ -157,18 +171,18 @@ impl Reading {
 }
 
 /// Where the last lines begin that are wanted.
-async fn tail(log: &mut File, range: &LogRange) -> io::Result<u64> {
+async fn tail(log: &mut File, first: u64, range: &LogRange) -> io::Result<u64> {
     let Some(lines) = range.tail_lines else { return Ok(0) };
     let end = log.seek(SeekFrom::End(0)).await?;
-    tail_start(log, end, lines).await
+    tail_start(log, first, end, lines).await
 }
 
 /// Where the first line begins of which something was written after so many bytes.
-async fn since_start(log: &mut File, before: u64) -> io::Result<u64> {
+async fn since_start(log: &mut File, first: u64, before: u64) -> io::Result<u64> {
     if before >= log.seek(SeekFrom::End(0)).await? || begins_a_line(log, before).await? {
         return Ok(before);
     }
-    tail_start(log, before, 1).await
+    tail_start(log, first, before, 1).await
 }
 
 async fn begins_a_line(log: &mut File, at: u64) -> io::Result<bool> {
@@ -179,16 +193,16 @@ async fn begins_a_line(log: &mut File, at: u64) -> io::Result<bool> {
     Ok(log.read(&mut byte).await? == 0 || byte == *b"\n")
 }
 
-/// Where the last `lines` lines before `end` begin. A line without an end counts as one.
-async fn tail_start(log: &mut File, mut end: u64, lines: u64) -> io::Result<u64> {
+/// Where the last `lines` lines before `end` begin, of those after `first`. A line without an end counts as one.
+async fn tail_start(log: &mut File, first: u64, mut end: u64, lines: u64) -> io::Result<u64> {
     if lines == 0 {
         return Ok(end);
     }
     let size = end;
     let mut wanted = lines;
     let mut block = vec![0; CHUNK_BYTES];
-    while end > 0 {
-        let start = end.saturating_sub(CHUNK_BYTES as u64);
+    while end > first {
+        let start = end.saturating_sub(CHUNK_BYTES as u64).max(first);
         let count = usize::try_from(end - start).unwrap_or(CHUNK_BYTES);
         log.seek(SeekFrom::Start(start)).await?;
         log.read_exact(&mut block[..count]).await?;
@@ -205,7 +219,7 @@ async fn tail_start(log: &mut File, mut end: u64, lines: u64) -> io::Result<u64>
         }
         end = start;
     }
-    Ok(0)
+    Ok(first)
 }
 
 #[cfg(test)]
@@ -250,7 +264,7 @@ mod tests {
         tokio::fs::write(&path, "a\nbb\nc").await.expect("written");
         let mut log = File::open(path).await.expect("opened");
         for (at, start) in [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2), (5, 5), (6, 6), (9, 9)] {
-            assert_eq!(since_start(&mut log, at).await.expect("read"), start, "{at}");
+            assert_eq!(since_start(&mut log, 0, at).await.expect("read"), start, "{at}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! What runs use, as `/proc` and the driver of the GPUs show it. Owns: which processes are a run's
-//! (its supervisor and all below it), and their sum. Refuses to know: what it is measured for.
+//! What runs use, as control groups, `/proc` and the driver of the GPUs show it. Owns: which processes are
+//! a run's (its supervisor and all below it), and their sum. Refuses to know: what it is measured for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,6 +8,7 @@ use engine::{GpuUse, Measured, RunKey, RunUse};
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
+use crate::cgroup::GroupUse;
 use crate::process::{Family, families};
 use crate::record::StateFile;
 use crate::watch::Shared;
@@ -21,10 +22,12 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     let mut families = families(&supervisors.keys().copied().collect());
     let runs = supervisors.into_iter().filter_map(|(supervisor, key)| {
         let family = families.remove(&supervisor)?;
+        let used = shared.dir(key).group().and_then(|group| group.usage());
+        let GroupUse { cpu_time_ms, memory_bytes } = used.unwrap_or_else(|| use_of(&family));
         Some(RunUse {
             key,
-            cpu_time_ms: family.cpu_ticks.saturating_mul(1000) / clock_ticks_per_second().max(1),
-            memory_bytes: family.pids.iter().map(|pid| memory_bytes(*pid)).sum(),
+            cpu_time_ms,
+            memory_bytes,
             gpus: gpus.iter().filter_map(|gpu| part_of(gpu, &family)).collect(),
         })
     });
@@ -35,6 +38,15 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
         memory_bytes: gpu.memory_bytes,
     };
     Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// What a family uses, as far as it can be seen without a control group: the time of those whose end nobody
+/// waited for is lost.
+fn use_of(family: &Family) -> GroupUse {
+    GroupUse {
+        cpu_time_ms: family.cpu_ticks.saturating_mul(1000) / clock_ticks_per_second().max(1),
+        memory_bytes: family.pids.iter().map(|pid| memory_bytes(*pid)).sum(),
+    }
 }
 
 /// The process that supervises each run that has started.

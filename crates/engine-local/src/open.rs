@@ -8,7 +8,7 @@
 //! trash/                       removed, being deleted
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -21,6 +21,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::cgroup::Place;
 use crate::environment;
 use crate::image::ImageTable;
 use crate::record::{ExitFile, RunDir, StateFile};
@@ -39,6 +40,8 @@ pub struct Options {
     pub images: ImageTable,
     /// The umask of runs, for a server that has a stricter one itself; none: the server's.
     pub umask: Option<u32>,
+    /// Most of the output of a run that is kept, in bytes. What is older is given back to the disk.
+    pub output_bytes_max: u64,
 }
 
 /// The engine for this machine. Dropping it leaves every run running.
@@ -119,7 +122,7 @@ impl LocalEngine {
     /// # Errors
     /// The state directory cannot be read or written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, supervisor, images, umask } = options;
+        let Options { state_dir, supervisor, images, umask, output_bytes_max } = options;
         make_dir(&state_dir)?;
         let root = state_dir
             .canonicalize()
@@ -133,6 +136,8 @@ impl LocalEngine {
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited, events);
         shared.umask = umask;
+        shared.place = Place::find();
+        shared.output_bytes_max = Some(output_bytes_max);
         let shared = Arc::new(shared);
         adopt_all(&shared)?;
         let trash = Arc::clone(&shared);
@@ -179,9 +184,16 @@ enum Found {
 
 fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
+    let groups = shared.place.runs();
     for (key, dir) in run_dirs(&shared.paths.runs())? {
         match survey(&dir) {
-            Ok(Found::Ended(state)) => shared.know(key, state),
+            Ok(Found::Ended(state)) => {
+                // Of a supervisor that was killed between telling the end and removing it.
+                if groups.contains(&key) && dir.group().is_some_and(|group| !group.end()) {
+                    tracing::warn!("the control group of the ended run {key} cannot be removed");
+                }
+                shared.know(key, state);
+            }
             Ok(Found::Alive(state)) => {
                 shared.know(key, state);
                 watch::spawn_adopted(shared, key);
@@ -209,10 +221,9 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
 
 /// One sweep for all. Whose processes resist is followed like a living run.
 fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateFile)>) {
-    let keys: BTreeSet<String> = vanished.keys().map(ToString::to_string).collect();
-    let resisting = (shared.sweep)(&keys);
+    let resisting = shared.sweep(&vanished.keys().copied().collect());
     for (key, (dir, state)) in vanished {
-        if resisting.contains(&key.to_string()) {
+        if resisting.contains(&key) {
             shared.know(key, state);
             watch::spawn_adopted(shared, key);
             continue;

@@ -12,7 +12,7 @@
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! mounts/       copies of repositories, below the path they would be mounted at
 //! hostfile      the hosts of an MPI launcher
-//! output.log    stdout and stderr of the run, together
+//! output.log    stdout and stderr of the run, together; a hole where it was too much (`bound`)
 //! output.times  when it was written (`times`)
 //! session.sock  where the supervisor lets in whoever comes to the run (`door`)
 //! ```
@@ -24,16 +24,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{Exit, RunKey, RunState};
+use engine::{Exit, Limits, RunKey, RunState};
 use rustix::fs::FlockOperation;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
+use crate::cgroup::Group;
 use crate::secrets::{self, Secrets};
 
 /// Size of a reserved state file. One block on the usual file systems; a state fits in it.
 const ROOM_BYTES: usize = 4096;
+/// What the run prints.
+pub(crate) const OUTPUT: &str = "output.log";
 /// Longest fault text that is recorded, in characters; four bytes each still fit the room.
 const FAULT_CHARS_MAX: usize = 800;
 
@@ -77,6 +80,15 @@ pub(crate) struct ProcessSpec {
     /// Whether it has a terminal.
     #[serde(default)]
     pub(crate) tty: bool,
+    /// Its control group; none: there are none here, and what it uses is not limited.
+    #[serde(default)]
+    pub(crate) group: Option<Group>,
+    /// Most it may use.
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    /// Most of its output that is kept, in bytes; none: all of it.
+    #[serde(default)]
+    pub(crate) output_bytes_max: Option<u64>,
 }
 
 /// `state.json`, and one line on the pipe to the server.
@@ -111,6 +123,8 @@ pub(crate) enum ExitFile {
     Signal(i32),
     /// Could not be started.
     CannotRun(String),
+    /// Killed because the run had more memory than it may.
+    OutOfMemory,
     /// Unknown.
     Lost,
 }
@@ -133,6 +147,7 @@ impl From<ExitFile> for Exit {
             ExitFile::Code(code) => Self::Code(code),
             ExitFile::Signal(signal) => Self::Signal(signal),
             ExitFile::CannotRun(fault) => Self::CannotRun(fault),
+            ExitFile::OutOfMemory => Self::OutOfMemory,
             ExitFile::Lost => Self::Lost,
         }
     }
@@ -193,7 +208,7 @@ impl RunDir {
     }
 
     pub(crate) fn log_path(&self) -> PathBuf {
-        self.0.join("output.log")
+        self.0.join(OUTPUT)
     }
 
     pub(crate) fn exists(&self) -> bool {
@@ -257,6 +272,12 @@ impl RunDir {
     /// Reads the specification.
     pub(crate) fn read_spec(&self) -> io::Result<SpecFile> {
         serde_json::from_slice(&fs::read(self.file("spec.json"))?).map_err(io::Error::from)
+    }
+
+    /// The control group of the run; none: it has none, or is not prepared.
+    pub(crate) fn group(&self) -> Option<Group> {
+        let Runtime::Process(process) = self.read_spec().ok()?.runtime;
+        process.group
     }
 
     /// Reads the state. None: nobody has claimed the run. A state that is there but cannot be

@@ -3,7 +3,7 @@
 //! of all it started; or the way between a visitor and the main process.
 
 use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_child_subr
 use rustix::termios::isatty;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
+use crate::bound::read_kept;
 use crate::console::{resize, terminal};
 use crate::door::{NO_MORE_INPUT, OVER};
 use crate::frame::{self, Wish};
@@ -140,7 +141,7 @@ impl Guest {
         let carriers = connect(&mut child, master, line)?;
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let main = id.ok_or_else(|| io::Error::other("no process id"))?;
-        Ok(Ok(Self { brood: Brood::of(main), main, carriers }))
+        Ok(Ok(Self { brood: Brood::of(main, None), main, carriers }))
     }
 
     /// Returns how the command ended, when it is gone with all it started and all is printed.
@@ -277,8 +278,8 @@ fn attach(
     orders: &mut Orders,
     line: &UnixStream,
 ) -> io::Result<()> {
-    let mut log = File::open(dir.log_path())?;
-    log.seek(SeekFrom::Start(past))?;
+    let log = File::open(dir.log_path())?;
+    let mut shown = past;
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     inotify::add_watch(&watch, dir.log_path(), inotify::WatchFlags::MODIFY)?;
     let mut changes = File::from(watch);
@@ -295,10 +296,11 @@ fn attach(
     let (mut to, mut piece) = (line.try_clone()?, vec![0; PIECE_BYTES]);
     while !orders.over.take() {
         loop {
-            let count = log.read(&mut piece)?;
+            let (from, count) = read_kept(&log, shown, &mut piece)?;
             if count == 0 {
                 break;
             }
+            shown = from + count as u64;
             if to.write_all(&frame::output(false, &piece[..count])).is_err() {
                 return Ok(());
             }

@@ -7,16 +7,18 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use engine::Limits;
 use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid, umask};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
+use crate::bound::{Bound, LOOK};
+use crate::cgroup::Group;
 use crate::console::Console;
 use crate::door::{Door, NO_MORE_INPUT, Surroundings};
-use crate::process::limit_mark;
-use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
+use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::secrets::Secrets;
 use crate::sys;
 use crate::times::Notes;
@@ -29,6 +31,9 @@ const REST_GRACE_MS_MAX: u64 = 2000;
 /// Most pieces of a terminal that are written down once the main process has ended: more than the
 /// kernel keeps.
 const TERMINAL_PIECES_MAX: u32 = 64;
+/// SIGKILL, and what a shell makes of it.
+const KILL: i32 = 9;
+const KILLED_CODE: i32 = 128 + KILL;
 /// Between two attempts to record the end.
 const RECORD_RETRY: Duration = Duration::from_secs(1);
 
@@ -72,6 +77,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 pid: main.as_raw_nonzero().get().unsigned_abs(),
                 started_at_ms: now_ms(),
             };
+            let group = around.group.clone();
             // Before it is said to run: who hears of it may come at once.
             let door = Door::open(dir, around);
             let door = door.map_err(|error| complain(&format!("nobody can come in: {error}"))).ok();
@@ -80,11 +86,10 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 complain(&format!("failed to record that the run started: {error}"));
             }
             say(&running);
-            let brood = Brood::of(main);
-            StateFile::exited(
-                Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door }
-                    .watch(&mut signals),
-            )
+            let brood = Brood::of(main, group.clone());
+            let bound = bound(dir, &spec);
+            let run = Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door, bound };
+            StateFile::exited(judged(run.watch(&mut signals), group.as_ref()))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
         Err(Fault::OfMachine(error)) => {
@@ -92,8 +97,28 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(ExitFile::Lost)
         }
     };
+    let Runtime::Process(process) = &spec.runtime;
+    if process.group.as_ref().is_some_and(|group| !group.end()) {
+        complain("the control group of the run cannot be removed; the next server tries again");
+    }
     record(dir, &last);
     Ok(())
+}
+
+/// None: all of the output is kept.
+fn bound(dir: &RunDir, spec: &SpecFile) -> Option<Bound> {
+    let Runtime::Process(process) = &spec.runtime;
+    let log =
+        dir.append(OUTPUT).map_err(|error| complain(&format!("the output has no bound: {error}")));
+    Some(Bound::new(log.ok()?, process.output_bytes_max?))
+}
+
+/// How a run ended, by what its control group knows of it.
+fn judged(exit: ExitFile, group: Option<&Group>) -> ExitFile {
+    // 128 and the signal: how a shell tells that its last command was killed.
+    let killed = matches!(exit, ExitFile::Signal(KILL) | ExitFile::Code(KILLED_CODE));
+    let kills = group.filter(|_| killed).map_or(0, Group::out_of_memory_kills);
+    if kills > 0 { ExitFile::OutOfMemory } else { exit }
 }
 
 /// Records the end, however long it takes: while the disk refuses, this process is the record.
@@ -143,8 +168,12 @@ fn start(
     // What the platform says of the run itself stands.
     let mut env = secrets.variables;
     env.extend(process.env.clone());
-    let around =
-        Surroundings { key: spec.key.clone(), env, working_dir: process.working_dir.clone() };
+    let around = Surroundings {
+        key: spec.key.clone(),
+        env,
+        working_dir: process.working_dir.clone(),
+        group: confine(process).map_err(Fault::OfMachine)?,
+    };
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if let Some(mask) = process.umask {
         // What this process writes from now on has its mode stated in full.
@@ -156,6 +185,19 @@ fn start(
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| Fault::OfMachine(io::Error::other("no process id")))?;
     Ok((pid, console, around))
+}
+
+/// Makes the control group of a run. Only one that has limits to keep is worth a failed start.
+fn confine(process: &ProcessSpec) -> io::Result<Option<Group>> {
+    let Some(group) = &process.group else { return Ok(None) };
+    match group.make(&process.limits) {
+        Ok(()) => Ok(Some(group.clone())),
+        Err(error) if process.limits == Limits::default() => {
+            complain(&format!("the run has no control group: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn check_folder(working_dir: &Path) -> Result<(), Fault> {
@@ -208,12 +250,11 @@ fn command(
     spec: &ProcessSpec,
 ) -> io::Result<(Command, Console)> {
     let (console, [input, output, errors]) =
-        Console::open(spec.stdin, spec.tty, dir.append("output.log")?)?;
+        Console::open(spec.stdin, spec.tty, dir.append(OUTPUT)?)?;
     let (program, args) = spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(args).env_clear().envs(&around.env).current_dir(&around.working_dir);
-    command.stdin(input).stdout(output).stderr(errors);
-    sys::in_own_session(&mut command, limit_mark(&around.key), spec.tty);
+    command.args(args).stdin(input).stdout(output).stderr(errors);
+    around.put_in(&mut command, spec.tty)?;
     Ok((command, console))
 }
 
@@ -228,6 +269,8 @@ struct Run<'a> {
     notes: Option<Notes>,
     /// None: nobody can come to it.
     door: Option<Door>,
+    /// None: its output has none.
+    bound: Option<Bound>,
 }
 
 impl Run<'_> {
@@ -249,7 +292,8 @@ impl Run<'_> {
             }
             self.note(Notes::look_when_due);
             let next_look = self.notes.as_ref().map(Notes::pause);
-            let pause = self.brood.force_when_due().into_iter().chain(next_look).min();
+            let pause = self.brood.force_when_due().into_iter().chain(next_look);
+            let pause = pause.chain(self.keep_bound()).min();
             if let Err(error) = self.attend(signals, pause) {
                 complain(&format!("failed to wait for signals and visitors: {error}"));
                 std::thread::sleep(Duration::from_millis(100));
@@ -257,6 +301,7 @@ impl Run<'_> {
         }
         self.carry_rest();
         self.note(Notes::look);
+        self.keep_bound();
         self.brood.into_exit()
     }
 
@@ -265,6 +310,12 @@ impl Run<'_> {
         if let Some(Err(error)) = self.notes.as_mut().map(look) {
             complain(&format!("failed to take down when it wrote: {error}"));
         }
+    }
+
+    /// Returns when to do it again.
+    fn keep_bound(&mut self) -> Option<Duration> {
+        self.bound.take_if(|bound| !bound.keep());
+        self.bound.as_ref().map(|_| LOOK)
     }
 
     /// Waits for what comes next, and sees to what is no signal.
@@ -327,6 +378,22 @@ pub(crate) fn complain(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_run_with_limits_needs_the_group_that_cannot_be_made() {
+        let spec = |group: &str, limits: &str| {
+            let text = format!(
+                r#"{{"argv":[],"env":{{}},"working_dir":"/","group":{group},"limits":{limits}}}"#
+            );
+            serde_json::from_str::<ProcessSpec>(&text).expect("a specification")
+        };
+        let nowhere = r#"{"version":"v2","folders":{"cpu":"/no/such/place"}}"#;
+        let none = r#"{"cpu_millis_max":null,"memory_bytes_max":null}"#;
+        let some = r#"{"cpu_millis_max":500,"memory_bytes_max":null}"#;
+        assert_eq!(confine(&spec("null", some)).expect("it starts, without"), None);
+        assert_eq!(confine(&spec(nowhere, none)).expect("it starts, without"), None);
+        assert!(confine(&spec(nowhere, some)).is_err(), "later it may do better");
+    }
 
     #[test]
     fn only_what_would_fail_again_is_the_runs_own_fault() {

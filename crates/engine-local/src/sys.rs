@@ -6,11 +6,13 @@
 //! tokio's for waiting on a descriptor is deprecated in favour of an unsafe one.
 #![expect(unsafe_code, reason = "Linux process code, see above")]
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::io::{Errno, write};
 use rustix::process::{
     Resource, Rlimit, Signal, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
     setrlimit, setsid,
@@ -43,6 +45,18 @@ pub(crate) fn in_own_session(command: &mut Command, mark: u64, terminal: bool) {
     };
     // SAFETY: the closure makes at most five system calls, captures plain numbers and does not
     // allocate, lock or panic, so it is sound between fork and exec.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Lets the command begin behind these doors: each is a file into which a process writes `0` to come into
+/// a control group.
+pub(crate) fn through(command: &mut Command, doors: Vec<File>) {
+    let prepare = move || {
+        // Whatever refuses it is no fault of the command.
+        doors.iter().try_for_each(|door| write(door, b"0").map(drop).map_err(|_| Errno::IO.into()))
+    };
+    // SAFETY: the closure makes system calls on descriptors that it owns, and does not allocate, lock
+    // or panic, so it is sound between fork and exec.
     unsafe { command.pre_exec(prepare) };
 }
 

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
+use crate::cgroup::Group;
 use crate::process::signal_descendants;
 use crate::record::ExitFile;
 
@@ -36,11 +37,13 @@ pub(crate) struct Brood {
     main: Pid,
     exit: Option<ExitFile>,
     end: End,
+    /// The control group that holds all of them and nobody else.
+    group: Option<Group>,
 }
 
 impl Brood {
-    pub(crate) fn of(main: Pid) -> Self {
-        Self { main, exit: None, end: End::Unasked }
+    pub(crate) fn of(main: Pid, group: Option<Group>) -> Self {
+        Self { main, exit: None, end: End::Unasked, group }
     }
 
     /// How the main process ended, if it has.
@@ -101,6 +104,9 @@ impl Brood {
             },
             End::Forced(pause_ms) => pause_ms,
         };
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         signal_descendants(self.main, Signal::KILL);
         self.end = End::Forced((pause_ms * 2).min(KILL_ROUND_MS.1));
         Some(Duration::from_millis(pause_ms))

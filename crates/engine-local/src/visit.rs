@@ -13,6 +13,7 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
+use crate::bound::first_kept;
 use crate::door;
 use crate::engine_impl::blocking;
 use crate::frame::{self, Wish};
@@ -154,7 +155,8 @@ async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Outpu
     let Some(exit) = end_of(shared, key).await else { return };
     let rest = async {
         let mut log = File::open(shared.dir(key).log_path()).await?;
-        log.seek(SeekFrom::Start(past)).await?;
+        let from = first_kept(&log, past)?;
+        log.seek(SeekFrom::Start(from)).await?;
         loop {
             let mut piece = Vec::with_capacity(REST_BYTES);
             if log.read_buf(&mut piece).await? == 0 || to.send(Output::Stdout(piece)).await.is_err()

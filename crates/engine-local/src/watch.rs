@@ -17,6 +17,7 @@ use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::cgroup::Place;
 use crate::image::ImageTable;
 use crate::open::Paths;
 use crate::process::kill_marked;
@@ -40,8 +41,12 @@ pub(crate) struct Shared {
     pub(crate) images: ImageTable,
     pub(crate) inherited: BTreeMap<String, String>,
     pub(crate) umask: Option<u32>,
+    /// Most of a run's output that is kept; none: all of it.
+    pub(crate) output_bytes_max: Option<u64>,
+    /// Where runs get their control groups.
+    pub(crate) place: Place,
     /// [`kill_marked`]; another one in tests, where no process resists.
-    pub(crate) sweep: Sweep,
+    pub(crate) kill_marked: Sweep,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
     pub(crate) gpus: OnceLock<Option<gpu::Sampler>>,
     events: mpsc::UnboundedSender<Observation>,
@@ -75,7 +80,9 @@ impl Shared {
             images,
             inherited,
             umask: None,
-            sweep: kill_marked,
+            output_bytes_max: None,
+            place: Place::none("nobody has looked for control groups"),
+            kill_marked,
             gpus: OnceLock::new(),
             events,
             states: Mutex::default(),
@@ -155,6 +162,16 @@ impl Shared {
     /// Whether the copies of a run were being made; they are wanted no longer, or are there.
     pub(crate) fn end_copying(&self, key: RunKey) -> bool {
         open(&self.copying).remove(&key).is_some()
+    }
+
+    /// Ends the processes of runs that lost their supervisor; returns the keys of those that resist.
+    pub(crate) fn sweep(&self, keys: &BTreeSet<RunKey>) -> BTreeSet<RunKey> {
+        let resist = |key: &&RunKey| self.dir(**key).group().is_some_and(|group| !group.end());
+        let mut resisting: BTreeSet<RunKey> = keys.iter().filter(resist).copied().collect();
+        // A process can leave its group where it may write there, as root may everywhere.
+        let marked = (self.kill_marked)(&keys.iter().map(ToString::to_string).collect());
+        resisting.extend(keys.iter().filter(|key| marked.contains(&key.to_string())));
+        resisting
     }
 
     /// Runs a task for as long as the engine lives.
@@ -278,7 +295,7 @@ fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
             claimed => claimed.map(drop),
         },
         _ => {
-            if !(shared.sweep)(&BTreeSet::from([key.to_string()])).is_empty() {
+            if !shared.sweep(&BTreeSet::from([key])).is_empty() {
                 return Ok(Step::Resisting);
             }
             if dir.exists() { dir.write_state(&last()) } else { Ok(()) }

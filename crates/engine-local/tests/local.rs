@@ -496,6 +496,8 @@ async fn the_command_dies_with_its_supervisor_though_no_server_looks() {
     bench.close();
     bench.kill_supervisor(key);
     assert!(gone(&bench, main).await, "it has no supervisor, and lives");
+    bench.reopen().await;
+    assert_eq!(end(&*bench.engine(), key).await, Exit::Lost);
 }
 
 #[tokio::test]

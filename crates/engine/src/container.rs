@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
 
@@ -137,7 +139,7 @@ pub struct User {
 }
 
 /// Most a run may use; what is not said is not limited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Thousandths of a core.
     pub cpu_millis_max: Option<u64>,

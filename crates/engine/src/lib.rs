@@ -229,6 +229,36 @@ pub struct Capabilities {
     pub runtime: String,
     /// How GPU memory fractions are enforced.
     pub enforces_memory_fraction: Enforcement,
+    /// Which limits of a run are.
+    pub keeps_limits: LimitsKept,
+}
+
+/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
+/// refuse the run: it starts, and whoever asked is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitsKept {
+    /// CPU time.
+    pub cpu: bool,
+    /// Memory.
+    pub memory: bool,
+    /// Why one is not, and what to do; empty where all are.
+    pub why: String,
+}
+
+impl LimitsKept {
+    /// All of them.
+    pub const ALL: Self = Self { cpu: true, memory: true, why: String::new() };
+
+    /// What of it is not limited, in words; none where all is.
+    #[must_use]
+    pub const fn missing(&self) -> Option<&'static str> {
+        match (self.cpu, self.memory) {
+            (true, true) => None,
+            (false, true) => Some("CPU time"),
+            (true, false) => Some("memory"),
+            (false, false) => Some("CPU time and memory"),
+        }
+    }
 }
 
 /// Which part of a run's output to read.

@@ -15,7 +15,7 @@ use crate::assets::MODE_DEFAULT;
 /// Cores of a pod that asks for none (reference Z.9).
 const CPU_CORES_DEFAULT: f64 = 0.1;
 /// Memory of a pod that asks for none.
-const MEMORY_DEFAULT: &str = "100M";
+const MEMORY_DEFAULT: (&str, u64) = ("100M", 100_000_000);
 /// How often a failed training is started again when it does not say.
 const BACKOFF_LIMIT_DEFAULT: u32 = 6;
 /// SIGTERM to SIGKILL when it is not said, as in Kubernetes.
@@ -50,12 +50,18 @@ pub(crate) fn with_defaults(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadS
     }
 }
 
+/// Who is limited to less than the default asks for no more than that.
 fn compute(asked: Compute) -> Compute {
     let devices = u32::from(asked.gpu_request_type.is_some());
+    let (memory, memory_bytes) = MEMORY_DEFAULT;
+    let less = |limit: &String| units::parse_bytes(limit).is_ok_and(|limit| limit < memory_bytes);
+    let memory = asked.cpu_memory_limit.clone().filter(less).unwrap_or_else(|| memory.to_owned());
+    let cores = asked.cpu_core_limit.as_ref().and_then(Number::as_f64);
+    let cores = cores.map_or(CPU_CORES_DEFAULT, |limit| limit.min(CPU_CORES_DEFAULT));
     Compute {
         gpu_devices_request: asked.gpu_devices_request.or_else(|| Some(devices.into())),
-        cpu_core_request: asked.cpu_core_request.or_else(|| Number::from_f64(CPU_CORES_DEFAULT)),
-        cpu_memory_request: asked.cpu_memory_request.or_else(|| Some(MEMORY_DEFAULT.to_owned())),
+        cpu_core_request: asked.cpu_core_request.or_else(|| Number::from_f64(cores)),
+        cpu_memory_request: asked.cpu_memory_request.or(Some(memory)),
         ..asked
     }
 }

@@ -1,6 +1,8 @@
 //! Our own routes beside the published ones.
 
-use api_types::{Explanation, Health, Millis, Status, Stopped, Time, WhatIf, WouldHappen};
+use api_types::{
+    Explanation, Health, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
+};
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, State as FromState};
@@ -50,6 +52,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
     let (view, context) = (state.control.view(), state.context());
     let capabilities = state.control.capabilities();
     let used = view.nodes.iter().map(|node| node.used.gpu_millis).sum();
+    let engine::LimitsKept { cpu, memory, why } = capabilities.keeps_limits;
     Json(Status {
         version: state.control.cluster().version.clone(),
         cluster_id: context.cluster_id,
@@ -61,6 +64,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
             Enforcement::Hard => "hard",
         }
         .to_owned(),
+        limits: LimitsKept { cpu, memory, why: Some(why).filter(|why| !why.is_empty()) },
         simulated: view.nodes.iter().any(|node| node.simulated),
         now: context.now.into(),
         event_seq: view.event_seq,

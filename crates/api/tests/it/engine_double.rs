@@ -8,8 +8,9 @@ use api::Shutdown;
 use async_trait::async_trait;
 use axum::Router;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, LogRange,
-    Measured, Observation, Output, RunKey, RunSpec, RunState, RunUse, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, LimitsKept,
+    LogRange, Measured, Observation, Output, RunKey, RunSpec, RunState, RunUse, Session,
+    TerminalSize,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc};
@@ -102,7 +103,11 @@ impl Engine for EngineDouble {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { runtime: "double".into(), enforces_memory_fraction: Enforcement::None }
+        Capabilities {
+            runtime: "double".into(),
+            enforces_memory_fraction: Enforcement::None,
+            keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
+        }
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {

@@ -191,6 +191,9 @@ async fn our_own_answers_are_what_our_client_reads() {
         serde_json::from_str(&read("/elastane/v1/status".into()).await).unwrap();
     assert_eq!((status.version.as_str(), status.runtime.as_str()), ("1.2.3", "double"));
     assert!(status.simulated && status.fraction_enforcement == "none");
+    let limits = status.limits;
+    assert_eq!((limits.cpu, limits.memory), (false, true));
+    assert_eq!(limits.why.as_deref(), Some("this is a test"));
     assert_eq!((status.gpus.0, status.projects, status.workloads), (4000, 2, 5));
     let list = read("/api/v1/workloads".into()).await;
     let list: api_types::WorkloadsPage = serde_json::from_str(&list).unwrap();

@@ -18,6 +18,9 @@ use crate::exit::Error;
 /// The file in the state directory that says under which engine its workloads were last.
 const FILE: &str = "runtime";
 
+/// Most of the output of a process that is kept.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -177,8 +180,18 @@ async fn open_one(
                 .map_err(|error| format!("cannot find this program's file: {error}"))?;
             let images = engine_local::ImageTable::new(&program);
             let state_dir = state_dir.to_owned();
-            let options = engine_local::Options { state_dir, supervisor: program, images, umask };
+            let options = engine_local::Options {
+                state_dir,
+                supervisor: program,
+                images,
+                umask,
+                output_bytes_max: OUTPUT_BYTES_MAX,
+            };
             let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
+            let keeps = engine.capabilities().keeps_limits;
+            if let Some(what) = keeps.missing() {
+                tracing::warn!("limits of {what} are not kept: {}", keeps.why);
+            }
             Ok(Opened { engine: Arc::new(engine), said: "processes".to_owned(), socket: None })
         }
         Runtime::Docker => {

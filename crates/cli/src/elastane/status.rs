@@ -15,6 +15,9 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     writeln!(out, "elastane {} is running at {}", status.version, found.client.url())?;
     writeln!(out, "  State      {}", state_dir.display())?;
     writeln!(out, "  Runtime    {}", status.runtime)?;
+    if let Some(why) = &status.limits.why {
+        writeln!(out, "  Limits     not all are kept: {why}")?;
+    }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
     writeln!(out, "  Projects   {}", status.projects)?;
     writeln!(out, "  Workloads  {}\n", status.workloads)?;

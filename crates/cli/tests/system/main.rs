@@ -12,6 +12,7 @@ mod faults;
 mod gang;
 mod inference;
 mod install;
+mod limits;
 mod load;
 mod matching;
 mod policies;

@@ -231,12 +231,28 @@ impl Drop for Sandbox {
         for _ in 0..50 {
             let left = self.processes();
             if left.is_empty() {
-                return;
+                break;
             }
             left.iter().for_each(|process| kill(process.pid));
             std::thread::sleep(Duration::from_millis(20));
         }
+        // Killed supervisors left them, and no server will come to this state directory again.
+        for group in groups_of(&self.state_dir()) {
+            let _gone = fs::remove_dir(group);
+        }
     }
+}
+
+/// The control groups of the runs in a state directory.
+pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
+    let runs = fs::read_dir(state_dir.join("runs")).into_iter().flatten().flatten();
+    let names: Vec<_> = runs.map(|run| run.file_name()).collect();
+    let top = Path::new("/sys/fs/cgroup");
+    let below = fs::read_dir(top).into_iter().flatten().flatten().map(|entry| entry.path());
+    let hierarchies: Vec<_> = below.chain([top.to_owned()]).collect();
+    let groups =
+        names.iter().flat_map(|run| hierarchies.iter().map(move |h| h.join("elastane").join(run)));
+    groups.filter(|group| group.is_dir()).collect()
 }
 
 /// Waits for what [`Sandbox::begin`] began.

@@ -5,6 +5,7 @@ use control::{
     Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
     SecretTo, SecretUse, Security, User, WorkloadSpec,
 };
+use engine::Exit;
 
 use crate::secrets::credential;
 use crate::world::{World, nodes, training, with};
@@ -150,4 +151,23 @@ async fn what_would_be_an_option_of_another_program_is_refused() {
     let ports = vec![Port { container: 80, host: None }; 2];
     let why = w.handle.submit(1, around(Container { ports, ..Container::default() })).await;
     assert!(why.unwrap_err().to_string().contains("twice"));
+}
+
+#[tokio::test]
+async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let limits = Limits { cpu_millis_max: Some(2500), memory_bytes_max: Some(1 << 40) };
+    let spec = around(Container { limits, ..Container::default() });
+    w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::OutOfMemory);
+    let failed = w.phase("t", Phase::Failed).await;
+    let said = w.events(failed.id).await;
+    let told: Vec<_> =
+        said.iter().filter_map(|event| Some((event.code.as_deref()?, &*event.message))).collect();
+    let not_kept = ("E206", "it may use more than its limit of 2.5 cores: this is a test");
+    let killed = "out of memory: killed because it had more than its limit of 1TiB; submit it again with \
+                  a larger one (--memory-limit, --cpu-memory-limit)";
+    assert_eq!(told, [not_kept, ("E205", killed)], "of memory it keeps them");
+    assert_eq!(failed.pods[0].last_exit.as_deref(), Some(killed));
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use control::Clock;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, LogRange, Measured, Observation, RunKey,
-    RunSpec, RunState,
+    Capabilities, Enforcement, Engine, Error, Exit, LimitsKept, LogRange, Measured, Observation,
+    RunKey, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -187,7 +187,11 @@ fn io(what: &str) -> Error {
 #[async_trait]
 impl Engine for FakeEngine {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { runtime: "fake".to_owned(), enforces_memory_fraction: Enforcement::None }
+        Capabilities {
+            runtime: "fake".to_owned(),
+            enforces_memory_fraction: Enforcement::None,
+            keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
+        }
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Runs that lost their supervisor, with a sweep that fails as a stuck driver makes it fail.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     let (events, mut seen) = mpsc::unbounded_channel();
     let images = ImageTable::new(Path::new("/no/such/program"));
     let mut shared = Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new(), events);
-    shared.sweep = stubborn;
+    shared.kill_marked = stubborn;
     let shared = Arc::new(shared);
 
     adopt_all(&shared).expect("readable");

@@ -15,6 +15,9 @@ use tempfile::TempDir;
 /// The program that supervises.
 pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_elastane-test-supervisor");
 
+/// Most of a run's output that is kept.
+pub(crate) const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+
 /// The fixture. Runs that a failed test leaves are killed when it is dropped.
 pub(crate) struct Bench {
     folder: TempDir,
@@ -56,6 +59,7 @@ fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
         supervisor: supervisor.to_owned(),
         images,
         umask: Some(0o027),
+        output_bytes_max: OUTPUT_BYTES_MAX,
     };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }

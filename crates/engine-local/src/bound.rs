@@ -1,0 +1,78 @@
+//! The bound of a run's output on disk. Owns: giving back the space of what is oldest, and where the rest
+//! begins. Refuses to know: who reads.
+//!
+//! The output stays one file in which every byte keeps its number, so whoever prints, follows or comes
+//! back goes on where they were; what is given back becomes a hole at its beginning.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
+
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+
+use crate::supervise::complain;
+
+/// How often it is looked how much there is.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// What is given back is a multiple of this: no usual file system has larger blocks.
+const PIECE_BYTES: u64 = 64 << 10;
+
+/// Keeps an output to its bound.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    log: File,
+    bytes_max: u64,
+    /// So much of it is given back.
+    gone: u64,
+}
+
+impl Bound {
+    /// `log` can be written.
+    pub(crate) fn new(log: File, bytes_max: u64) -> Self {
+        Self { log, bytes_max, gone: 0 }
+    }
+
+    /// Gives back what is too much. False: the file system cannot.
+    pub(crate) fn keep(&mut self) -> bool {
+        let given = self.log.metadata().and_then(|log| {
+            let until = log.len().saturating_sub(self.bytes_max) / PIECE_BYTES * PIECE_BYTES;
+            if until > self.gone {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&self.log, hole, self.gone, until - self.gone)?;
+                self.gone = until;
+            }
+            Ok(())
+        });
+        if let Err(error) = &given {
+            complain(&format!("the output is bounded by the disk only: {error}"));
+        }
+        given.is_ok()
+    }
+}
+
+/// Where what is kept begins, from here on. Moves the file's own position.
+pub(crate) fn first_kept(log: impl AsFd, from: u64) -> io::Result<u64> {
+    match seek(log, SeekFrom::Data(from)) {
+        Ok(first) => Ok(first),
+        // Nothing is there yet, or the file system knows no holes.
+        Err(Errno::NXIO | Errno::INVAL) => Ok(from),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads what is kept, from here on: where that began, and how many bytes it is; none at the end.
+pub(crate) fn read_kept(log: &File, from: u64, piece: &mut [u8]) -> io::Result<(u64, usize)> {
+    let mut from = first_kept(log, from)?;
+    loop {
+        let count = log.read_at(piece, from)?;
+        // It may have been given back while it was read.
+        let first = first_kept(log, from)?;
+        if first == from {
+            return Ok((from, count));
+        }
+        from = first;
+    }
+}
