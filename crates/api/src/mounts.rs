@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::iter;
+use std::path::PathBuf;
 
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
@@ -104,10 +105,7 @@ async fn may_see(
 ) -> Result<(), Fault> {
     let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
     let asked = path.clone();
-    let (control, looked) = (state.control.clone(), asked.clone());
-    // A file system may be long in answering; nobody else waits for it.
-    let real = tokio::task::spawn_blocking(move || control.node_access().real(&looked));
-    let found = real.await.map_err(Fault::internal)?.map(|real| *path = real);
+    let found = real(state, asked.clone()).await?.map(|real| *path = real);
     let open = found.is_ok() && state.control.node_access().is_open(path);
     if open || asker.administrator || asker.had(mount) || is_given(state, uses, mount) {
         return found.map_err(|why| Fault::field("spec.storage.hostPath", why));
@@ -118,6 +116,14 @@ async fn may_see(
          everyone; name a data source that an administrator made of it as it is now, or have the server \
          started with --host-paths {asked}"
     )))
+}
+
+/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
+/// else waits for it.
+pub(crate) async fn real(state: &State, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
+    let control = state.control.clone();
+    let real = tokio::task::spawn_blocking(move || control.node_access().real(&path));
+    real.await.map_err(Fault::internal)
 }
 
 /// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server

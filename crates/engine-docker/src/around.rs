@@ -2,14 +2,13 @@
 //! container, and the refusal of what containers cannot have. Pure.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use bollard::models::{
     ContainerCreateBody, HostConfig, Mount as DockerMount, MountBindOptions,
     MountBindOptionsPropagationEnum as Shown, MountTmpfsOptions, MountType, MountVolumeOptions,
     MountVolumeOptionsDriverConfig, PortBinding,
 };
-use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace};
+use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace, TASKS_MAX};
 use uuid::Uuid;
 
 use crate::container::{OWN_DIR, OWNER_LABEL, POD_ID_LABEL};
@@ -96,6 +95,7 @@ pub(crate) fn furnish(body: &mut ContainerCreateBody, spec: &RunSpec, owner: &st
     host.mounts.get_or_insert_default().extend(made);
     host.nano_cpus = limits.cpu_millis_max.map(|millis| signed(millis.saturating_mul(1_000_000)));
     host.memory = limits.memory_bytes_max.map(signed);
+    host.pids_limit = Some(signed(TASKS_MAX));
     // No more with swap than without.
     host.memory_swap = host.memory;
     if *shared_memory_large {
@@ -206,21 +206,9 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
             }),
             ..DockerMount::default()
         },
-        // Without a name it goes with the container. Files and copies are put into theirs before the start.
-        MountSource::Scratch { .. } | MountSource::Files { .. } | MountSource::Git(_) => {
+        // Without a name it goes with the container. Copies are put into theirs before the start.
+        MountSource::Scratch { .. } | MountSource::Git(_) => {
             DockerMount { read_only: None, ..of_volume(None, plain(None)) }
         }
     }
-}
-
-/// Files to write before the start: path, permissions and contents.
-pub(crate) fn files(spec: &RunSpec) -> impl Iterator<Item = (PathBuf, u32, &str)> {
-    spec.container.mounts.iter().flat_map(|mount| {
-        let (contents, mode) = match &mount.from {
-            MountSource::Files { contents, mode } => (Some(contents), *mode),
-            _ => (None, 0),
-        };
-        let inside = |(path, text)| (mount.to.join(path), mode, String::as_str(text));
-        contents.into_iter().flatten().map(inside).collect::<Vec<_>>()
-    })
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use engine::{Error, RunSpec, SecretPlace};
 
-use crate::around;
 use crate::container::{OWN_DIR, address};
 use crate::user::Who;
 
@@ -31,9 +30,6 @@ pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Ve
         if let SecretPlace::File { path, mode } = &secret.to {
             others.add(path, FILE, *mode, who.ids(), secret.value.as_bytes())?;
         }
-    }
-    for (path, mode, text) in around::files(spec) {
-        others.add(&path, FILE, mode, root, text.as_bytes())?;
     }
     let all =
         [(OWN_DIR, own), ("/", others)].into_iter().filter(|(_, archive)| !archive.0.is_empty());

@@ -154,7 +154,7 @@ async fn launch(
         _ => None,
     };
     if let Some(why) = refused {
-        // Kept: it is how a later server learns what became of the run.
+        // Kept: where the daemon refused, it is how a later server learns what became of the run.
         shared.books.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(());
     }

@@ -6,8 +6,6 @@ mod registry;
 #[path = "bench/watched.rs"]
 mod watched;
 
-use std::collections::BTreeMap;
-
 use bench::Bench;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
@@ -179,10 +177,10 @@ async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
 async fn a_container_has_its_files_user_limits_and_mounts() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut spec = bench.script(
-        "id -u; cat /etc/deep/key; cat $ELASTANE_SECRETS_DIR/etc/deep/key; cat /conf/a/b; \
+        "id -u; cat /etc/deep/key; cat $ELASTANE_SECRETS_DIR/etc/deep/key; \
          touch /elastane/checkpoint/x /scratch/y && echo written; stat -f -c %T /scratch; \
          touch /ro/z 2> /dev/null || echo read only; cat /ro/given; df /dev/shm | grep -c 65536; \
-         echo $TOKEN",
+         echo $TOKEN; cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2> /dev/null",
     );
     let host = tempfile::tempdir().expect("a folder");
     std::fs::write(host.path().join("given"), "given\n").expect("written");
@@ -193,10 +191,8 @@ async fn a_container_has_its_files_user_limits_and_mounts() {
         Secret { to: token, value: "t0".to_owned() },
     ];
     let mount = |to: &str, read_only, from| Mount { to: to.into(), from, read_only };
-    let contents = BTreeMap::from([("a/b".into(), "file\n".to_owned())]);
     let path = host.path().to_owned();
     spec.container.mounts = vec![
-        mount("/conf", true, MountSource::Files { contents, mode: 0o444 }),
         mount(
             "/scratch",
             false,
@@ -206,7 +202,7 @@ async fn a_container_has_its_files_user_limits_and_mounts() {
     ];
     spec.container.user.uid = Some(1234);
     let said = printed(&bench, spec).await;
-    let want = "1234\nhush\nhush\nfile\nwritten\ntmpfs\nread only\ngiven\n1\nt0\n";
+    let want = "1234\nhush\nhush\nwritten\ntmpfs\nread only\ngiven\n1\nt0\n16384\n";
     assert_eq!(said, want);
 }
 

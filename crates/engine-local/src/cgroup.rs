@@ -12,15 +12,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::Limits;
+use engine::{Limits, TASKS_MAX};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use place::Place;
 
-/// Most processes and threads of a run. No training comes near it, and a fork bomb leaves the machine,
-/// which has at least twice as many ids, to the others.
-pub(crate) const TASKS_MAX: u64 = 16_384;
 /// What a limit of CPU time is counted over, in microseconds: the kernel's own default.
 const CPU_PERIOD_US: u64 = 100_000;
 /// Least CPU time in a period that the kernel takes.

@@ -111,9 +111,6 @@ fn mount(mount: &Mount) -> Result<(), Error> {
             let why = format!("{own} a folder could be {to}; its working directory is its own");
             refused("storage.emptyDirVolume", &why)
         }
-        MountSource::Files { .. } => {
-            refused("storage.configMapVolume", &format!("{own} files could be {to}"))
-        }
         MountSource::Git(_) => Ok(()),
     }
 }

@@ -2,7 +2,6 @@
 //! and rights. Owns: the data. Each engine says in [`crate::Engine::check`] what of it it cannot do;
 //! none leaves anything out in silence.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
+
+/// Most processes and threads of a run. No training comes near it, and a fork bomb leaves the machine,
+/// which has at least twice as many ids, to the others.
+pub const TASKS_MAX: u64 = 16_384;
 
 /// What a run needs around it. The default asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,13 +84,6 @@ pub enum MountSource {
         bytes_max: Option<u64>,
         /// Whether it lies in memory.
         in_memory: bool,
-    },
-    /// Files with these contents, by their paths in the mount.
-    Files {
-        /// The contents.
-        contents: BTreeMap<PathBuf, String>,
-        /// Their permissions.
-        mode: u32,
     },
     /// A copy of a Git repository, made when the run starts.
     Git(Repository),

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 pub use container::{
     Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy,
-    RegistryLogin, Repository, Seccomp, Security, User,
+    RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};

@@ -1,8 +1,6 @@
 //! What pods need around them, as it is stored. Owns: how its JSON looks on disk, for good: a field may
 //! be added with a default, never renamed. No password is ever in it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 /// What a pod needs around it.
@@ -128,13 +126,6 @@ pub enum MountSourceBody {
         bytes_max: Option<u64>,
         /// Whether it lies in memory.
         in_memory: bool,
-    },
-    /// Files.
-    Files {
-        /// Contents by path.
-        contents: BTreeMap<String, String>,
-        /// Permissions.
-        mode: u32,
     },
     /// A copy of a repository.
     Git {

@@ -10,7 +10,7 @@ mod reseal;
 mod secrets;
 mod usage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use api_types::{
     Asset, AssetCreationMeta, AssetKind, AssetMeta, AssetUpdateMeta, TENANT_ID,
@@ -27,6 +27,7 @@ use utoipa::ToSchema;
 
 use crate::State;
 use crate::edge::{Caller, Fault};
+use crate::mounts;
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids, NamedScope};
 
@@ -91,12 +92,18 @@ pub(crate) struct Given {
 
 impl Given {
     /// By `caller`, now.
-    pub(crate) fn by<S: AssetSpec>(caller: &Caller, state: &State, spec: &S) -> Self {
+    pub(crate) async fn by<S: AssetSpec>(
+        caller: &Caller,
+        state: &State,
+        spec: &S,
+    ) -> Result<Self, Fault> {
         let by_administrator = caller.administers();
-        let named = spec.path_on_machine().filter(|_| by_administrator).map(Path::new);
-        // One that is not there yet is given by saving the asset once it is.
-        let real_path = named.and_then(|path| state.control.node_access().real(path).ok());
-        Self { by_administrator, real_path }
+        let real_path = match spec.path_on_machine().filter(|_| by_administrator) {
+            // One that is not there yet is given by saving the asset once it is.
+            Some(path) => mounts::real(state, path.into()).await?.ok(),
+            None => None,
+        };
+        Ok(Self { by_administrator, real_path })
     }
 }
 
@@ -105,7 +112,7 @@ impl<S: AssetSpec> Family for Stored<S> {
 }
 
 /// A new asset, checked: its scope, its name, and what is kept.
-pub(crate) fn creation<S: AssetSpec>(
+pub(crate) async fn creation<S: AssetSpec>(
     state: &State,
     caller: &Caller,
     meta: AssetCreationMeta,
@@ -127,7 +134,7 @@ pub(crate) fn creation<S: AssetSpec>(
     check_description(meta.description.as_deref())?;
     check(&spec)?;
     let (description, supports) = (meta.description, meta.workload_supported_types);
-    let given = Given::by(caller, state, &spec);
+    let given = Given::by(caller, state, &spec).await?;
     let (keys, secrets) = (Vec::new(), None);
     let body = Stored { description, supports, updates: 0, given, spec, keys, secrets };
     Ok((scope, meta.name, body))

@@ -135,7 +135,5 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
                 ..GitInstance::default()
             });
         }
-        // Nothing asks for it yet.
-        MountSource::Files { .. } => {}
     }
 }

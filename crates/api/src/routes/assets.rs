@@ -150,7 +150,7 @@ async fn create<S: AssetSpec>(
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
 ) -> Result<Created<Asset<S>>, Fault> {
-    let (scope, name, body) = assets::creation(&state, &caller, request.meta, request.spec)?;
+    let (scope, name, body) = assets::creation(&state, &caller, request.meta, request.spec).await?;
     let made = state.make(&caller, scope, &name, &body).await?;
     Ok(Created(assets::shown(&state, &state.control.view(), made, None)))
 }
@@ -261,7 +261,7 @@ async fn update<S: AssetSpec>(
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
     assets::check(&request.spec)?;
-    let given = assets::Given::by(&caller, &state, &request.spec);
+    let given = assets::Given::by(&caller, &state, &request.spec).await?;
     let edit = move |name: &mut String, body: &mut Stored<S>| {
         body.change(given.clone(), name, request.meta.clone(), request.spec.clone());
         Ok(())

@@ -90,7 +90,8 @@ async fn create<S: Credential>(
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
 ) -> Result<Created<Asset<S>>, Fault> {
-    let (scope, name, mut body) = assets::creation(&state, &caller, request.meta, request.spec)?;
+    let (scope, name, mut body) =
+        assets::creation(&state, &caller, request.meta, request.spec).await?;
     let id = Uuid::now_v7();
     body.seal(&state.vault, id)?;
     let made = state.make_as(&caller, id, scope, &name, &body).await?;

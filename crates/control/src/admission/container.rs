@@ -78,7 +78,6 @@ fn mount(mount: &Mount) -> Result<(), Error> {
         MountSource::Volume { .. } => "storage.pvc",
         MountSource::Nfs { .. } => "storage.nfs",
         MountSource::Scratch { .. } => "storage.emptyDirVolume",
-        MountSource::Files { .. } => "storage.configMapVolume",
         MountSource::Git(_) => "storage.git",
     };
     path(field, &mount.to)?;
@@ -101,11 +100,6 @@ fn mount(mount: &Mount) -> Result<(), Error> {
         }
         MountSource::Scratch { bytes_max, .. } => refuse(*bytes_max == Some(0), field, || {
             "a size of 0 holds nothing; leave it out".to_owned()
-        }),
-        MountSource::Files { contents, .. } => contents.keys().try_for_each(|file| {
-            let plain = |part| matches!(part, Component::Normal(_));
-            let inside = !file.as_os_str().is_empty() && file.components().all(plain);
-            refuse(!inside, field, || format!("`{}` leads out of its folder", file.display()))
         }),
         MountSource::Git(repository) => {
             repository_address(field, &repository.address)?;

@@ -1,6 +1,5 @@
 //! What pods need around them, between the engine's types and the storage types, both ways.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use engine::{
@@ -94,10 +93,6 @@ fn mount_body(mount: &Mount) -> MountBody {
         MountSource::Scratch { bytes_max, in_memory } => {
             MountSourceBody::Scratch { bytes_max: *bytes_max, in_memory: *in_memory }
         }
-        MountSource::Files { contents, mode } => {
-            let contents = contents.iter().map(|(path, words)| (text(path), words.clone()));
-            MountSourceBody::Files { contents: contents.collect(), mode: *mode }
-        }
         // The login is a secret of the pod, which keeps a reference to it.
         MountSource::Git(Repository { address, branch, revision, login: _ }) => {
             MountSourceBody::Git {
@@ -119,11 +114,6 @@ fn mount(body: MountBody) -> Result<Mount, Error> {
         MountSourceBody::Nfs { server, path } => MountSource::Nfs { server, path },
         MountSourceBody::Scratch { bytes_max, in_memory } => {
             MountSource::Scratch { bytes_max, in_memory }
-        }
-        MountSourceBody::Files { contents, mode } => {
-            let contents: BTreeMap<PathBuf, String> =
-                contents.into_iter().map(|(path, words)| (path.into(), words)).collect();
-            MountSource::Files { contents, mode }
         }
         MountSourceBody::Git { repository, branch, revision } => {
             MountSource::Git(Repository { address: repository, branch, revision, login: None })

@@ -23,14 +23,12 @@ fn git(branch: Option<&str>) -> MountSource {
 /// Something of everything.
 fn everything() -> Container {
     let propagation = Propagation::HostToContainer;
-    let contents = [("a/b".into(), "text".to_owned())].into();
     Container {
         mounts: vec![
             mount("/host", MountSource::HostPath { path: "/etc".into(), propagation }),
             mount("/vol", MountSource::Volume { name: "p1-data".into(), ephemeral: true }),
             mount("/nfs", MountSource::Nfs { server: "nas".into(), path: "/export".into() }),
             mount("/tmp2", MountSource::Scratch { bytes_max: Some(9), in_memory: true }),
-            mount("/conf", MountSource::Files { contents, mode: 0o640 }),
             mount("/code", git(Some("main"))),
         ],
         ports: vec![Port { container: 80, host: Some(8080) }, Port { container: 81, host: None }],
