@@ -458,8 +458,8 @@ mod tests {
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
             "storage":{"s3":[{"bucket":"s"}]}}"#;
         let want = [
+            "spec.exposedUrls",
             "spec.relatedUrls",
-            "spec.tty",
             "spec.compute.gpuPortionLimit",
             "spec.storage.s3",
             "spec.environmentVariables[0].podFieldRef",
