@@ -78,8 +78,8 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, clock, unseal, .. } = options;
-        let completion = Completion { unseal };
+        let Options { nodes, engine, store, policy, clock, unseal, node_access, .. } = options;
+        let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
         let observations = engine.observations().ok_or_else(|| Error::Internal {

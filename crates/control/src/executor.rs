@@ -18,7 +18,7 @@ use crate::state::Action;
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;
 /// How often deleting a volume is tried. The runs that had it are going, which takes them their grace.
-const REMOVE_VOLUME_TRIES: u32 = 12;
+const REMOVE_VOLUME_TRIES: u32 = 10;
 /// Tasks that have ended are forgotten when so many are kept.
 const CHAINS_SWEPT_AT: usize = 256;
 
@@ -90,7 +90,7 @@ impl Executor {
             match action {
                 Action::Start(wanted) => {
                     let key = wanted.spec.key;
-                    let end = match completion.complete(*wanted) {
+                    let end = match completion.complete(*wanted).await {
                         Ok(spec) => start(&*engine, spec, &open).await,
                         Err(why) => Some(Exit::CannotRun(why)),
                     };

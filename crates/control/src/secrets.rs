@@ -1,12 +1,14 @@
 //! The last steps before a run starts. Owns: from what a credential keeps to what a run, or whoever
-//! pulls and copies for it, gets. Refuses to know: how values are sealed, and what credentials there
-//! are.
+//! pulls and copies for it, gets; and that nothing of the server's own is mounted. Refuses to know: how
+//! values are sealed, and what credentials there are.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use engine::{Login, MountSource, RegistryLogin, RunSpec, Secret, SecretPlace};
 
+use crate::NodeAccess;
 use crate::options::Unseal;
 use crate::spec::SecretTo;
 use crate::state::{Sealed, Start};
@@ -18,12 +20,22 @@ const USER_OF_A_KEY: &str = "$oauthtoken";
 #[derive(Clone)]
 pub(crate) struct Completion {
     pub(crate) unseal: Unseal,
+    pub(crate) node_access: Arc<NodeAccess>,
 }
 
 impl Completion {
     /// The run with its secrets, or why it cannot have them.
-    pub(crate) fn complete(&self, start: Start) -> Result<RunSpec, String> {
+    pub(crate) async fn complete(&self, start: Start) -> Result<RunSpec, String> {
         let Start { mut spec, sealed } = start;
+        for mount in &spec.container.mounts {
+            if let MountSource::HostPath { path, .. } = &mount.from {
+                // The server may keep more for itself than when this was submitted. A file system may be
+                // long in answering.
+                let (access, path) = (self.node_access.clone(), path.clone());
+                let look = tokio::task::spawn_blocking(move || access.real(&path).map(drop));
+                look.await.map_err(|error| error.to_string())??;
+            }
+        }
         for one in sealed {
             self.values(one, &mut spec)?;
         }

@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bollard::Docker;
 use bollard::query_parameters::UploadToContainerOptionsBuilder;
@@ -21,6 +22,8 @@ use crate::files::{BLOCK, Entry, FILE, FOLDER, PATH_BYTES_MAX};
 use crate::user::Who;
 use crate::{container, failed};
 
+/// A daemon that has not unpacked a copy by then never will.
+const UNPACKED_WITHIN: Duration = Duration::from_secs(3600);
 /// Bytes of a file in one piece, and pieces that a slow daemon may be behind.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
@@ -85,6 +88,8 @@ impl Copies {
     /// everybody there may write to them.
     pub(crate) async fn put(&self, docker: &Docker, spec: &RunSpec, who: Who) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
+        // The daemon answers when all of it is unpacked.
+        let docker = docker.clone().with_timeout(UNPACKED_WITHIN);
         for (at, (to, _)) in spec.container.repositories().enumerate() {
             let (pieces, mut archive) = mpsc::channel(PIECES_AHEAD);
             let pack = Pack { owner: who.ids(), open: who.is_a_name(), pieces };

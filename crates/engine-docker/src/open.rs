@@ -1,6 +1,6 @@
 //! Opening the engine. Owns: what its parts share, and taking over what an earlier server left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) copies: PathBuf,
     /// Runs whose image is being pulled, or whose repositories are copied; dropping the sender ends that.
     pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
+    /// Runs that could not be looked at and are asked for again.
+    pub(crate) asking: Mutex<BTreeSet<RunKey>>,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
     pub(crate) gpus: std::sync::OnceLock<Option<gpu::Sampler>>,
     /// None once the engine is dropped.
@@ -80,6 +82,7 @@ impl DockerEngine {
             networks: Turns::default(),
             copies: state_dir.join("copies"),
             fetching: Mutex::default(),
+            asking: Mutex::default(),
             gpus: std::sync::OnceLock::new(),
             tasks: Mutex::new(Some(JoinSet::new())),
         });

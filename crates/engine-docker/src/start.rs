@@ -2,6 +2,7 @@
 //! crash between any two: image, copies of repositories, network, container, files, start.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
@@ -19,6 +20,9 @@ use crate::{chain, failed, files, image, network, program, status, watch};
 
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
+
+/// Between two tries to remove what must not be left.
+const REMOVE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts a run; the caller has its turn. An image that is not here is pulled first, and repositories are
 /// copied; the caller does not wait for that.
@@ -93,6 +97,11 @@ async fn fetch(
         Err(error) => Err(error),
     };
     if let Err(error) = launched {
+        // Nobody stops it after this: told as ended while it lives, it would be started a second time.
+        while let Err(left) = shared.remove_container(key).await {
+            tracing::warn!("{}; trying again", chain(&left));
+            tokio::time::sleep(REMOVE_PAUSE).await;
+        }
         clear(shared, spec).await;
         ended(match error {
             Error::Invalid(why) => Exit::CannotRun(why),

@@ -1,7 +1,8 @@
 //! Keeping up with containers. Owns: following the daemon's events, catching up when it was away, and
 //! what follows from a look at a container.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
@@ -86,17 +87,25 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
 async fn keep_up(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let Err(error) = refresh(shared, key).await else { return Ok(()) };
     shared.ask_anew().await?;
+    if !asking(shared).insert(key) {
+        return Ok(());
+    }
     tracing::warn!("{}; asking again", chain(&error));
     let own = Arc::clone(shared);
     shared.spawn(async move {
         loop {
             tokio::time::sleep(LOOK_PAUSE).await;
             if refresh(&own, key).await.is_ok() {
+                asking(&own).remove(&key);
                 return;
             }
         }
     });
     Ok(())
+}
+
+fn asking(shared: &Shared) -> MutexGuard<'_, BTreeSet<RunKey>> {
+    shared.asking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Looks at a run's container and tells what is news. One that was there and is not is lost.

@@ -38,6 +38,8 @@ impl Bound {
     /// Gives back what is too much. False: the file system cannot.
     pub(crate) fn keep(&mut self) -> bool {
         let given = self.log.metadata().and_then(|log| {
+            // Who empties its own output begins anew.
+            self.gone = self.gone.min(log.len());
             let until = log.len().saturating_sub(self.bytes_max) / PIECE_BYTES * PIECE_BYTES;
             if until > self.gone {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -46,10 +48,14 @@ impl Bound {
             }
             Ok(())
         });
-        if let Err(error) = &given {
+        let Err(error) = given else { return true };
+        let never = [Errno::OPNOTSUPP, Errno::NOSYS].map(Errno::raw_os_error);
+        if error.raw_os_error().is_some_and(|code| never.contains(&code)) {
             complain(&format!("the output is bounded by the disk only: {error}"));
+            return false;
         }
-        given.is_ok()
+        // Another time it may go well.
+        true
     }
 }
 

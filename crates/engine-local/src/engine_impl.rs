@@ -293,6 +293,10 @@ fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
             }
         }
     }
+    // What its supervisor could not remove; its name goes with the folder.
+    if dir.group().is_some_and(|group| !group.end()) {
+        tracing::warn!("the control group of the ended run {key} cannot be removed");
+    }
     shared.paths.discard(dir.path()).map_err(failed)?;
     shared.forget(key);
     Ok(())

@@ -188,7 +188,7 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     for (key, dir) in run_dirs(&shared.paths.runs())? {
         match survey(&dir) {
             Ok(Found::Ended(state)) => {
-                // Of a supervisor that was killed between telling the end and removing it.
+                // What its supervisor could not remove.
                 if groups.contains(&key) && dir.group().is_some_and(|group| !group.end()) {
                     tracing::warn!("the control group of the ended run {key} cannot be removed");
                 }

@@ -172,7 +172,7 @@ fn start(
         key: spec.key.clone(),
         env,
         working_dir: process.working_dir.clone(),
-        group: confine(process).map_err(Fault::OfMachine)?,
+        group: confine(process)?,
     };
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if let Some(mask) = process.umask {
@@ -188,7 +188,7 @@ fn start(
 }
 
 /// Makes the control group of a run. Only one that has limits to keep is worth a failed start.
-fn confine(process: &ProcessSpec) -> io::Result<Option<Group>> {
+fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
     let Some(group) = &process.group else { return Ok(None) };
     match group.make(&process.limits) {
         Ok(()) => Ok(Some(group.clone())),
@@ -196,7 +196,11 @@ fn confine(process: &ProcessSpec) -> io::Result<Option<Group>> {
             complain(&format!("the run has no control group: {error}"));
             Ok(None)
         }
-        Err(error) => Err(error),
+        // More than the groups around it have, or than the kernel can count.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Fault::OfRun(format!(
+            "its limits of CPU and memory cannot be kept on this machine: {error}; ask for less"
+        ))),
+        Err(error) => Err(Fault::OfMachine(error)),
     }
 }
 

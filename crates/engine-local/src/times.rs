@@ -62,6 +62,10 @@ impl Notes {
         if log.len() == self.bytes {
             return Ok(());
         }
+        if log.len() < self.bytes {
+            // It was emptied: what was taken down is of bytes that are no more.
+            self.times.set_len(0)?;
+        }
         let pair = [written(&log)?.0.to_le_bytes(), log.len().to_le_bytes()].concat();
         let before = self.times.metadata()?.len();
         if let Err(error) = self.times.write_all(&pair) {
