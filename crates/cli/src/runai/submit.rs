@@ -10,7 +10,7 @@ use super::context::Context;
 use super::inherit::Inherited;
 use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
-use super::{inherit, request, visit, what_if};
+use super::{inherit, request, terminal, visit, what_if};
 use crate::exit::{self, Error};
 use crate::plain::Plain;
 
@@ -18,10 +18,14 @@ use crate::plain::Plain;
 const NUMBER_TRIES_MAX: usize = 20;
 
 pub(super) async fn run(
-    submit: Submit,
+    mut submit: Submit,
     context: &Context,
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
+    // What is piped in has an end, which a terminal there would never be told of.
+    if matches!(submit.deed, Deed::Attach { .. }) && !terminal::is_here() {
+        submit.spec.tie.tty = false;
+    }
     let out = &mut Plain(&mut *raw);
     let (spec, inherits) = (&submit.spec, &submit.inherits);
     // The first dialect knows no workload without an image (reference A.2).

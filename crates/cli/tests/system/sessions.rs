@@ -158,7 +158,7 @@ fn what_is_submitted_here_is_at_this_terminal() {
         assert!(person.is_as_before());
     }
     let piped = "echo hello | runai submit a3 -i ubuntu --attach --command -- sh -c \
-                 'read line; echo it is $line' 2>&1";
+                 'read line; cat; echo it is $line' 2>&1";
     let output = sandbox.shell(piped);
     assert_eq!(output.code, Some(0), "{}", output.text);
     assert!(output.text.contains("it is hello"), "{}", output.text);

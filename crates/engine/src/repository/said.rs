@@ -16,7 +16,7 @@ const NO_LOGIN: &str = "it wants a login: make a credential of type password and
 const NO_SUCH: &str = "there is no such branch, tag or commit; `git ls-remote` and the address show \
                        which there are";
 /// What tells a fault apart, whether it may pass, and what to do.
-const KNOWN: [(&str, bool, &str); 16] = [
+const KNOWN: [(&str, bool, &str); 17] = [
     ("Authentication failed", false, "check user and password of its credential"),
     ("could not read Username", false, NO_LOGIN),
     ("could not read Password", false, NO_LOGIN),
@@ -27,6 +27,7 @@ const KNOWN: [(&str, bool, &str); 16] = [
     ("invalid reference", false, NO_SUCH),
     ("is not a tree", false, NO_SUCH),
     ("support shallow", false, "its server gives no part of it"),
+    ("unable to connect", true, "check its address, and that its server runs"),
     ("No space left on device", true, "make room on the machine of the server"),
     ("remote helper", false, "install all of git on the machine of the server"),
     ("transport '", false, "an address that begins with https://, http:// or git:// is needed"),
@@ -65,6 +66,11 @@ impl Said {
         self.line.clear();
         if line.is_empty() {
             return;
+        }
+        // The reason is on the next line.
+        if let Some(fault) = self.faults.last_mut().filter(|fault| fault.ends_with(':')) {
+            fault.push(' ');
+            fault.push_str(&line);
         }
         let fault = ["fatal: ", "error: "].iter().find_map(|word| line.strip_prefix(word));
         if let Some(fault) = fault.filter(|_| self.faults.len() < FAULTS_MAX) {
@@ -131,6 +137,9 @@ mod tests {
                     device\nfatal: fetch-pack: invalid index-pack output\n";
         let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
         assert!(why.starts_with("write error: No space left on device; make room"), "{why}");
+        let text = "fatal: unable to connect to h:\nh[0: 10.0.0.1]: errno=Connection refused\n\n";
+        let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
+        assert!(why.contains("errno=Connection refused; check its address"), "{why}");
         let text = "fatal: unable to access 'http://x/': Could not resolve host: x\n";
         let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
         assert_eq!(why, "unable to access 'http://x/': Could not resolve host: x");
