@@ -79,10 +79,10 @@ async fn one(
                 return if until == Until::Deleted { Ok(()) } else { end.unwrap_or_else(gone) };
             }
             Err(error) if is_lost(&error, lost) => {
-                if lost.is_none() {
+                if lost.is_none() && is_away(&error) {
                     tell(&format!("{error}; waiting for the server"));
-                    lost = Some(Instant::now());
                 }
+                lost.get_or_insert_with(Instant::now);
                 pause = LOOK_MAX;
             }
             Err(error) => return Err(error),
