@@ -164,30 +164,58 @@ impl ListQuery {
         (self.offset, self.limit, self.descending)
     }
 
-    /// The rows that match, in order.
+    /// The rows that match, in the order that was asked for, else in their own.
     pub(crate) fn matching<'a, T: Row>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
     ) -> Result<Vec<&'a T>, Fault> {
+        Ok(self.ordered(self.found(rows, now)?, usize::MAX, now, |_| ()))
+    }
+
+    /// The page of many rows, which come in no order: `own` is what they have, and what those have that
+    /// are alike in what was asked for. Only what the page needs is put in order.
+    pub(crate) fn page_of<'a, T: Row, K: Ord>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+        own: impl Fn(&'a T) -> K,
+    ) -> Result<(Vec<&'a T>, Option<u64>), Fault> {
+        let end = usize::try_from(self.offset.saturating_add(self.limit)).unwrap_or(usize::MAX);
+        Ok(self.page(self.ordered(self.found(rows, now)?, end, now, own)))
+    }
+
+    fn found<'a, T: Row>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+    ) -> Result<Vec<&'a T>, Fault> {
         let tests = self.conditions.iter().map(|c| c.test::<T>()).collect::<Result<Vec<_>, _>>()?;
-        let sort_by = self.sort_by.as_deref();
-        if let Some(field) = sort_by {
+        if let Some(field) = &self.sort_by {
             type_of::<T>("sortBy", field)?;
         }
         let wanted = |row: &&T| {
             tests.iter().all(|test| test.holds(&row.field(test.field, now)))
-                && self.search.as_ref().is_none_or(|text| found(*row, text, now))
+                && self.search.as_ref().is_none_or(|text| has(*row, text, now))
         };
-        let mut rows: Vec<&T> = rows.filter(wanted).collect();
-        match sort_by {
-            Some(field) if self.descending => {
-                rows.sort_by_cached_key(|row| Reverse(row.field(field, now)));
+        Ok(rows.filter(wanted).collect())
+    }
+
+    /// The first `end` in order, then the others.
+    fn ordered<'a, T: Row, K: Ord>(
+        &self,
+        rows: Vec<&'a T>,
+        end: usize,
+        now: Instant,
+        own: impl Fn(&'a T) -> K,
+    ) -> Vec<&'a T> {
+        match self.sort_by.as_deref() {
+            Some(by) if self.descending => {
+                first(rows, end, |row| (Reverse(row.field(by, now)), own(row)))
             }
-            Some(field) => rows.sort_by_cached_key(|row| row.field(field, now)),
-            None => {}
+            Some(by) => first(rows, end, |row| (row.field(by, now), own(row))),
+            None => first(rows, end, own),
         }
-        Ok(rows)
     }
 
     /// How many rows match.
@@ -196,7 +224,7 @@ impl ListQuery {
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
     ) -> Result<Json<CountResponse>, Fault> {
-        Ok(Json(CountResponse { count: self.matching(rows, now)?.len() as u64 }))
+        Ok(Json(CountResponse { count: self.found(rows, now)?.len() as u64 }))
     }
 
     /// The page, from rows that begin with it, and the offset of the next one if there is one.
@@ -218,7 +246,21 @@ impl ListQuery {
     }
 }
 
-fn found<T: Row>(row: &T, text: &str, now: Instant) -> bool {
+/// The first `end` by their keys, in order, then the others. Those of one key stay as they were.
+fn first<'a, T, K: Ord>(rows: Vec<&'a T>, end: usize, key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
+    let keys = rows.into_iter().enumerate().map(|(place, row)| (key(row), place, row));
+    let mut keys: Vec<_> = keys.collect();
+    let order =
+        |one: &(K, usize, &T), other: &(K, usize, &T)| (&one.0, one.1).cmp(&(&other.0, other.1));
+    if end < keys.len() {
+        keys.select_nth_unstable_by(end, order);
+    }
+    let end = end.min(keys.len());
+    keys[..end].sort_unstable_by(order);
+    keys.into_iter().map(|(.., row)| row).collect()
+}
+
+fn has<T: Row>(row: &T, text: &str, now: Instant) -> bool {
     T::SEARCHED.iter().any(|field| match row.field(field, now) {
         Scalar::Text(value) => value.to_lowercase().contains(text),
         _ => false,

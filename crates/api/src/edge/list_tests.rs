@@ -101,3 +101,23 @@ fn wrong_queries_say_what_is_allowed() {
     let many = ["name!=x"; 11].join(",");
     assert!(run(&format!("filterBy={many}")).unwrap_err().contains("more than 10 conditions"));
 }
+
+#[test]
+fn a_page_of_rows_in_no_order_is_cut_from_all_in_order() {
+    let names = ["c", "a", "d", "b", "a", "c"].into_iter().zip(0..);
+    let things: Vec<Thing> = names.map(|(name, place)| Thing(name, place, None)).collect();
+    for sorted in ["", "&sortBy=name", "&sortBy=name&sortOrder=desc"] {
+        for (offset, limit) in (0..8).flat_map(|offset| (1..8).map(move |limit| (offset, limit))) {
+            let text = format!("offset={offset}&limit={limit}{sorted}");
+            let pairs: Vec<_> = text.split('&').filter_map(|pair| pair.split_once('=')).collect();
+            let owned: Vec<_> = pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+            let query = ListQuery::parse(&owned).unwrap();
+            let want = query.page(query.matching(things.iter(), Instant(0)).unwrap());
+            let got = query.page_of(things.iter().rev(), Instant(0), |thing| thing.1).unwrap();
+            let plain = |(rows, next): (Vec<&Thing>, _)| {
+                (rows.into_iter().map(|thing| (thing.0, thing.1)).collect::<Vec<_>>(), next)
+            };
+            assert_eq!(plain(got), plain(want), "{text}");
+        }
+    }
+}

@@ -101,16 +101,24 @@ async fn listed<'a>(
     }
 }
 
-/// Those of them that the caller may see, in order of creation.
+/// Those of them that the caller may see, in no order.
+fn seen<'a>(
+    workloads: &'a Workloads,
+    view: &View,
+    caller: &Caller,
+) -> impl Iterator<Item = &'a Arc<WorkloadView>> {
+    let sight = caller.sight(Resource::Workloads, view);
+    workloads.values().filter(move |workload| sight.has(workload.project_id))
+}
+
+/// The same in order of creation.
 fn in_order<'a>(
     workloads: &'a Workloads,
     view: &View,
     caller: &Caller,
 ) -> Vec<&'a Arc<WorkloadView>> {
-    let sight = caller.sight(Resource::Workloads, view);
-    let seen = |workload: &&Arc<WorkloadView>| sight.has(workload.project_id);
-    let mut all: Vec<_> = workloads.values().filter(seen).collect();
-    all.sort_by_key(|workload| workload.seq);
+    let mut all: Vec<_> = seen(workloads, view, caller).collect();
+    all.sort_unstable_by_key(|workload| workload.seq);
     all
 }
 
@@ -121,9 +129,8 @@ async fn list(
 ) -> Result<Json<WorkloadsPage>, Fault> {
     let (view, context) = (state.control.view(), state.context());
     let workloads = listed(&state, &view, &query).await?;
-    let all = in_order(&workloads, &view, &caller).into_iter().map(AsRef::as_ref);
-    let rows = query.matching(all, context.now)?;
-    let (page, next) = query.page(rows);
+    let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
+    let (page, next) = query.page_of(all, context.now, |workload| workload.seq)?;
     let one = |row| convert::workload(row, &view, &context);
     Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
 }
@@ -148,8 +155,7 @@ async fn count(
 ) -> Result<Json<CountResponse>, Fault> {
     let view = state.control.view();
     let workloads = listed(&state, &view, &query).await?;
-    let all = in_order(&workloads, &view, &caller).into_iter().map(AsRef::as_ref);
-    query.count(all, state.now())
+    query.count(seen(&workloads, &view, &caller).map(AsRef::as_ref), state.now())
 }
 
 /// The living workload with this id.
