@@ -118,10 +118,10 @@ pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, CreationRequest, DistributedCreationRequest,
     DistributedFramework, EmptyDirInstance, EnvironmentVariable, EnvironmentVariableSecret,
-    GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
-    MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
-    PvcInstance, RestartPolicy, SecretVolume, Security, Storage, TrainingCreationRequest,
-    WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
+    ExposedUrl, GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret,
+    Later, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType,
+    Preemptibility, PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
+    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

@@ -99,8 +99,8 @@ macro_rules! with_later {
 mod container;
 
 pub use container::{
-    EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret, NfsInstance,
-    Port, PortServiceType, PvcInstance, Security, Storage,
+    EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret,
+    NfsInstance, Port, PortServiceType, PvcInstance, Security, Storage,
 };
 
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
@@ -250,6 +250,8 @@ with_later! {
         pub image_pull_secrets: Vec<ImagePullSecret>,
         /// Ports that are reached from outside.
         pub ports: Vec<Port>,
+        /// Ports that are opened in a browser, each at an address of its own.
+        pub exposed_urls: Vec<ExposedUrl>,
         /// User and rights.
         pub security: Security,
         /// Whether there is a temporary home directory, `/home/runai-home`.
@@ -269,7 +271,6 @@ with_later! {
         /// Our own: assets whose values count where there is none here.
         pub assets: AssetIds,
         ---
-        exposed_urls: "exposedUrls",
         related_urls: "relatedUrls",
     }
 }
@@ -453,12 +454,10 @@ mod tests {
 
     #[test]
     fn known_fields_without_effect_are_named() {
-        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"exposedUrls":[{}],
-            "compute":{"gpuPortionLimit":1},
+        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"exposedUrls":[{}],"compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
             "storage":{"s3":[{"bucket":"s"}]}}"#;
         let want = [
-            "spec.exposedUrls",
             "spec.relatedUrls",
             "spec.compute.gpuPortionLimit",
             "spec.storage.s3",

@@ -45,7 +45,7 @@ const OF_THE_ORIGIN: [HeaderName; 6] = [
     HeaderName::from_static("nel"),
     HeaderName::from_static("report-to"),
 ];
-/// What a replica is told of the request; nobody else can say it. Of the addresses it came from the
+/// What whoever answers is told of the request; nobody else can say it. Of the addresses it came from the
 /// last is this server's word, those before are as they were sent.
 const USER: HeaderName = HeaderName::from_static("x-forwarded-user");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -67,13 +67,22 @@ pub(crate) async fn forward(
 ) -> Response {
     serving::strip(request.headers_mut());
     let caller = take_caller(&server, &origin, request.headers_mut());
-    let refused = match answer(&server, &origin, &place, caller.as_ref(), request).await {
-        Ok(answer) => return answer,
-        Err(fault) => fault,
-    };
+    match answer(&server, &origin, &place, caller.as_ref(), request).await {
+        Ok(answer) => answer,
+        Err(fault) => refuse(&server, &origin, caller.as_ref(), fault),
+    }
+}
+
+/// The answer to who is refused. That it may not is written down.
+pub(crate) fn refuse(
+    server: &Server,
+    origin: &Origin,
+    caller: Option<&Caller>,
+    refused: Fault,
+) -> Response {
     if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let who = caller.as_ref().map_or(("", false), |one| (&*one.subject, one.by_program));
-        server.note_refusal(&origin, who, refused.status, &refused.message);
+        let who = caller.map_or(("", false), |one| (&*one.subject, one.by_program));
+        server.note_refusal(origin, who, refused.status, &refused.message);
     }
     match refused.status {
         StatusCode::UNAUTHORIZED => ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response(),
@@ -94,7 +103,10 @@ async fn answer(
     };
     let inference = find(server, named("project"), named("name"), caller)?;
     admit(&server.control.view(), &inference, origin, caller)?;
-    tell(server, request.headers_mut(), &inference, origin, caller);
+    let prefix = path(&inference.project_name, &inference.spec.name);
+    // All inferences would share them.
+    request.headers_mut().remove(COOKIE);
+    tell(server, request.headers_mut(), Some(prefix.trim_end_matches('/')), origin, caller);
     *request.uri_mut() = below(request.uri())?;
     let connection = request.extensions_mut().remove::<Place>();
     let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
@@ -111,7 +123,11 @@ async fn answer(
 
 /// Who asks. A token of this server is for this server: the replica never sees it, be it worth
 /// anything or not.
-fn take_caller(server: &Server, origin: &Origin, headers: &mut HeaderMap) -> Option<Caller> {
+pub(crate) fn take_caller(
+    server: &Server,
+    origin: &Origin,
+    headers: &mut HeaderMap,
+) -> Option<Caller> {
     let token = bearer(headers).filter(|token| server.authority.has_signed(token))?;
     let caller = server.check(token, origin.clone()).ok();
     headers.remove(AUTHORIZATION);
@@ -152,14 +168,23 @@ fn admit(
         let why = "this inference answers requests from its own machine only";
         return Err(Fault::forbidden(why));
     }
-    match (&serving.audience, caller) {
+    is_meant(&serving.audience, caller, said_at(view, inference))
+}
+
+/// Lets those pass that were meant by who said it at that moment.
+pub(crate) fn is_meant(
+    audience: &Audience,
+    caller: Option<&Caller>,
+    said_at: Instant,
+) -> Result<(), Fault> {
+    match (audience, caller) {
         (Audience::Everyone, _) | (Audience::Authenticated, Some(_)) => Ok(()),
         (_, None) => Err(needs_a_token()),
         (Audience::Users(users), Some(caller)) => {
             let who = &caller.subject;
             let why = if !users.contains(who) {
                 "is not one of its authorizedUsers"
-            } else if said_at(view, inference) < caller.since {
+            } else if said_at < caller.since {
                 "came after its authorizedUsers were named, who were others"
             } else {
                 return Ok(());
@@ -177,7 +202,11 @@ fn said_at(view: &View, inference: &WorkloadView) -> Instant {
 
 /// Returns when a connection that went over to another protocol has to end. It keeps its place until
 /// then.
-async fn no_longer_allowed(server: Arc<Server>, caller: Option<Caller>, _place: Option<Place>) {
+pub(crate) async fn no_longer_allowed(
+    server: Arc<Server>,
+    caller: Option<Caller>,
+    _place: Option<Place>,
+) {
     let shutdown = server.shutdown.clone();
     let revoked = async move {
         match caller {
@@ -191,16 +220,15 @@ async fn no_longer_allowed(server: Arc<Server>, caller: Option<Caller>, _place: 
     }
 }
 
-/// Tells the replica who asks and where the request came from.
-fn tell(
+/// Tells whoever answers who asks and where the request came from.
+pub(crate) fn tell(
     server: &Server,
     headers: &mut HeaderMap,
-    inference: &WorkloadView,
+    prefix: Option<&str>,
     origin: &Origin,
     caller: Option<&Caller>,
 ) {
     take_away(headers);
-    let prefix = path(&inference.project_name, &inference.spec.name);
     let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
     let from = match before {
         Some(before) => format!("{before}, {}", origin.address),
@@ -212,7 +240,7 @@ fn tell(
         (USER, caller.and_then(|caller| HeaderValue::from_str(&caller.subject).ok())),
         (FORWARDED_FOR, HeaderValue::from_str(&from).ok()),
         (FORWARDED_HOST, host),
-        (FORWARDED_PREFIX, HeaderValue::from_str(prefix.trim_end_matches('/')).ok()),
+        (FORWARDED_PREFIX, prefix.and_then(|prefix| HeaderValue::from_str(prefix).ok())),
         (FORWARDED_PROTO, Some(HeaderValue::from_static(proto))),
     ];
     for (name, value) in values {
@@ -223,14 +251,13 @@ fn tell(
 }
 
 /// Takes away what only this server says, also in other spellings: many programs read `_` as `-`.
-/// And cookies: all inferences would share them.
 fn take_away(headers: &mut HeaderMap) {
     let is_ours = |name: &&HeaderName| {
         let read_as = name.as_str().replace('_', "-");
         **name != FORWARDED_FOR && read_as.starts_with("x-forwarded-")
     };
     let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
-    for name in ours.into_iter().chain([FORWARDED, COOKIE]) {
+    for name in ours.into_iter().chain([FORWARDED]) {
         headers.remove(name);
     }
 }

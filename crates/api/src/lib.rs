@@ -27,6 +27,7 @@ mod scopes;
 mod serve;
 mod templates;
 mod tls;
+mod urls;
 mod usage;
 mod visits;
 mod what_if;
@@ -78,6 +79,8 @@ pub struct State {
     pub serving: Arc<serving::Service>,
     /// Where this server is reached, such as `http://127.0.0.1:7171`.
     pub url: String,
+    /// The domain below which each port of a workload that is opened in a browser has a host.
+    pub workloads_domain: String,
     /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
 }
@@ -147,13 +150,18 @@ impl State {
         self.clock.now()
     }
 
+    /// Where the addresses of ports of workloads are.
+    pub(crate) fn origins(&self) -> urls::Origins {
+        urls::Origins { server: self.url.clone(), domain: self.workloads_domain.clone() }
+    }
+
     pub(crate) fn context(&self) -> convert::Context {
         let (cluster, view) = (self.control.cluster(), self.control.view());
         let named = view.objects.shelf(<convert::ClusterName as objects::Family>::KIND);
         let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
         convert::Context {
             cluster_id: cluster.uuid.to_string(),
-            url: self.url.clone(),
+            origins: self.origins(),
             cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: self.now(),
         }

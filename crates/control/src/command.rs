@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::serving::{Revision, Serving};
+use crate::serving::{ExposedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
@@ -112,6 +112,8 @@ pub struct WorkloadSpec {
     pub together: Option<Together>,
     /// How it serves requests; none if it does not.
     pub serving: Option<Serving>,
+    /// Its ports that are opened in a browser.
+    pub urls: Vec<ExposedUrl>,
     /// Whose revision it is; none for what people submit.
     pub revision: Option<Revision>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.

@@ -74,7 +74,9 @@ pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
-pub use serving::{Audience, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target};
+pub use serving::{
+    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target,
+};
 pub use spec::{
     CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,
     TopologyUse,

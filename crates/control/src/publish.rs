@@ -152,8 +152,7 @@ impl State {
             if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
         let mut revisions =
             if outbox.everything { BTreeMap::new() } else { before.revisions.clone() };
-        let mut inferences =
-            if outbox.everything { Arc::default() } else { before.inferences.clone() };
+        let mut by_name = if outbox.everything { Arc::default() } else { before.by_name.clone() };
         // What is seen of a revision is seen of its inference too.
         let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
         let changed: BTreeSet<Uuid> = changed.flat_map(|id| [*id, self.head_of(*id)]).collect();
@@ -166,12 +165,12 @@ impl State {
                     };
                     let fresh = Arc::new(self.workload_view(workload));
                     let before = shelf.insert(*id, fresh.clone());
-                    call_inference(&mut inferences, before.as_deref(), Some(&fresh));
+                    call(&mut by_name, before.as_deref(), Some(&fresh));
                 }
                 None => {
                     let before = workloads.remove(id);
                     revisions.remove(id);
-                    call_inference(&mut inferences, before.as_deref(), None);
+                    call(&mut by_name, before.as_deref(), None);
                 }
             }
         }
@@ -185,7 +184,7 @@ impl State {
             projects,
             workloads,
             revisions,
-            inferences,
+            by_name,
             objects: self.objects.clone(),
             nodes: nodes.collect(),
             pools: self.pool_views(before),
@@ -448,26 +447,27 @@ impl State {
     }
 }
 
-/// Keeps the names of inferences as they are shown.
-fn call_inference(
-    inferences: &mut Arc<BTreeMap<(String, String), Uuid>>,
+/// Keeps the names by which requests come to workloads as they are shown.
+fn call(
+    by_name: &mut Arc<BTreeMap<(String, String), Uuid>>,
     before: Option<&WorkloadView>,
     now: Option<&WorkloadView>,
 ) {
     let name = |view: &WorkloadView| {
         let named = (view.project_name.clone(), view.spec.name.clone());
-        view.spec.has_revisions().then_some((named, view.id))
+        let comes = view.spec.has_revisions() || !view.spec.urls.is_empty();
+        comes.then_some((named, view.id))
     };
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {
-        let inferences = Arc::make_mut(inferences);
+        let by_name = Arc::make_mut(by_name);
         // Another may have come to its name meanwhile.
         if let Some((name, id)) = before
-            && inferences.get(&name) == Some(&id)
+            && by_name.get(&name) == Some(&id)
         {
-            inferences.remove(&name);
+            by_name.remove(&name);
         }
-        inferences.extend(now);
+        by_name.extend(now);
     }
 }
 

@@ -110,6 +110,19 @@ pub enum Audience {
     Users(BTreeSet<String>),
 }
 
+/// A port of a workload that is opened in a browser, at an address of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExposedUrl {
+    /// The port.
+    pub port: u16,
+    /// Who may open it.
+    pub audience: Audience,
+    /// What it is called.
+    pub name: Option<String>,
+    /// The type and the name of the tool behind it, kept and returned.
+    pub tool: (Option<String>, Option<String>),
+}
+
 /// How a replica shows that it is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {

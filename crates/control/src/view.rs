@@ -20,8 +20,9 @@ pub struct View {
     pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
     pub revisions: BTreeMap<Uuid, Arc<WorkloadView>>,
-    /// Inferences by the name of their project and their own: every request to one is by these.
-    pub inferences: Arc<BTreeMap<(String, String), Uuid>>,
+    /// Inferences, and workloads with ports that are opened in a browser, by the name of their project
+    /// and their own: every request to one is by these.
+    pub by_name: Arc<BTreeMap<(String, String), Uuid>>,
     /// What the scheduler does not need: users, rules, assets, ….
     pub objects: crate::Objects,
     /// Nodes in their order.
@@ -36,7 +37,13 @@ impl View {
     /// The inference of this name in the project of that name.
     #[must_use]
     pub fn inference(&self, project: &str, name: &str) -> Option<&Arc<WorkloadView>> {
-        let id = self.inferences.get(&(project.to_owned(), name.to_owned()))?;
+        self.named(project, name).filter(|workload| workload.spec.has_revisions())
+    }
+
+    /// The workload of this name in the project of that name, if requests come to it by name.
+    #[must_use]
+    pub fn named(&self, project: &str, name: &str) -> Option<&Arc<WorkloadView>> {
+        let id = self.by_name.get(&(project.to_owned(), name.to_owned()))?;
         self.workloads.get(id)
     }
 }

@@ -26,8 +26,8 @@ pub enum NoReplica {
     /// Too many wait already.
     #[error("{WAITING_MAX} requests wait for a replica already; try again later")]
     Full,
-    /// Too many requests to all inferences are under way.
-    #[error("{REQUESTS_MAX} requests to inferences are under way already; try again later")]
+    /// Too many requests to all workloads are under way.
+    #[error("{REQUESTS_MAX} requests to workloads are under way already; try again later")]
     Crowded,
     /// None got ready in time.
     #[error("no replica was ready within {waited_s} s")]

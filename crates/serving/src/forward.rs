@@ -20,7 +20,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::endpoint::{Endpoint, NoReplica, Ticket};
 
@@ -33,7 +33,7 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// Connections to a replica that are kept for the next request.
 const IDLE_MAX: usize = 64;
-/// Most requests of all inferences at a time, from their arrival to the end of their answers or of
+/// Most requests to all workloads at a time, from their arrival to the end of their answers or of
 /// what they went over to.
 pub const REQUESTS_MAX: usize = 4096;
 /// How often another replica is tried when one cannot be reached.
@@ -106,9 +106,8 @@ impl Proxy {
         most: Duration,
         until: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response<Body>, Error> {
-        let place = self.places.clone().try_acquire_owned().map_err(|_| NoReplica::Crowded)?;
-        let goes_over = request.headers().contains_key(header::UPGRADE);
-        let client_side = goes_over.then(|| hyper::upgrade::on(&mut request));
+        let place = self.place()?;
+        let client_side = client_side(&mut request);
         let (head, body) = request.into_parts();
         let lender = Lender::new(body);
         let mut ticket = endpoint.admit(most).await?;
@@ -137,6 +136,12 @@ impl Proxy {
         Ok(answer(response, client_side, ticket, until))
     }
 
+    /// A place among all requests.
+    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let place = self.places.clone().try_acquire_owned();
+        Ok(place.map_err(|_| NoReplica::Crowded)?)
+    }
+
     /// Whether a replica answers a GET of this path with 200 to 399.
     pub(crate) async fn is_well(&self, address: SocketAddr, path: &str) -> bool {
         let Ok(path) = path.parse::<Uri>() else { return false };
@@ -149,8 +154,14 @@ impl Proxy {
     }
 }
 
+/// What a request goes over to, if it wants to.
+pub(crate) fn client_side(request: &mut Request<Body>) -> Option<OnUpgrade> {
+    let goes_over = request.headers().contains_key(header::UPGRADE);
+    goes_over.then(|| hyper::upgrade::on(request))
+}
+
 /// The error with its causes.
-fn in_words(error: &dyn std::error::Error) -> String {
+pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
@@ -207,11 +218,25 @@ fn strip_all(headers: &mut HeaderMap) {
     }
 }
 
-/// The answer, as it comes. The ticket lasts until its end.
-fn answer(
+/// What lasts until the end of an answer.
+pub(crate) trait Hold: Send + Unpin + 'static {
+    /// It was answered whole.
+    fn answered(&mut self) {}
+}
+
+impl Hold for OwnedSemaphorePermit {}
+
+impl Hold for Ticket {
+    fn answered(&mut self) {
+        Ticket::answered(self);
+    }
+}
+
+/// The answer, as it comes. What is held lasts until its end.
+pub(crate) fn answer(
     mut response: Response<Incoming>,
     client_side: Option<OnUpgrade>,
-    ticket: Ticket,
+    held: impl Hold,
     until: impl Future<Output = ()> + Send + 'static,
 ) -> Response<Body> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -227,13 +252,13 @@ fn answer(
                     () = connect(client_side, replica_side) => {}
                     () = until => tracing::debug!("an upgraded connection was ended"),
                 }
-                drop(ticket);
+                drop(held);
             });
         }
         return response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
     }
     strip_all(response.headers_mut());
-    response.map(|body| Held { body, ticket }.boxed_unsync())
+    response.map(|body| Held { body, held }.boxed_unsync())
 }
 
 /// Passes on what either side says, until both are done.
@@ -246,13 +271,13 @@ async fn connect(client: OnUpgrade, replica: OnUpgrade) {
     }
 }
 
-/// An answer's body, and the ticket that ends with it.
-struct Held {
+/// An answer's body, and what ends with it.
+struct Held<H: Hold> {
     body: Incoming,
-    ticket: Ticket,
+    held: H,
 }
 
-impl http_body::Body for Held {
+impl<H: Hold> http_body::Body for Held<H> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -262,7 +287,7 @@ impl http_body::Body for Held {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if matches!(frame, Poll::Ready(None)) {
-            self.ticket.answered();
+            self.held.answered();
         }
         frame.map_err(Into::into)
     }
@@ -276,11 +301,11 @@ impl http_body::Body for Held {
     }
 }
 
-impl Drop for Held {
+impl<H: Hold> Drop for Held<H> {
     fn drop(&mut self) {
         // Of a body of known length the end is not asked for.
         if self.body.is_end_stream() {
-            self.ticket.answered();
+            self.held.answered();
         }
     }
 }

@@ -13,6 +13,7 @@ mod endpoint;
 mod forward;
 mod keeper;
 mod meter;
+mod pass;
 mod probe;
 mod roll;
 mod scale;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use control::Traffic;
 use control::view::WorkloadView;
 use http::{Request, Response};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -59,6 +60,20 @@ impl Service {
         let most = inference.spec.serving.as_ref().map_or(0, |serving| serving.request_ms_max);
         let endpoint = self.endpoint(inference.id);
         self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
+    }
+
+    /// Has a request answered over a connection to a pod, which is for it alone. The rest is as of
+    /// [`forward`](Self::forward).
+    ///
+    /// # Errors
+    /// There was no answer, or there are too many requests.
+    pub async fn pass(
+        &self,
+        connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        request: Request<Body>,
+        until: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Response<Body>, Error> {
+        self.proxy.pass(connection, request, until).await
     }
 
     /// Looks after the inferences until the dispatcher is gone.

@@ -76,6 +76,27 @@ pub struct ProbeBody {
     pub failures: u32,
 }
 
+/// A port that is opened in a browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UrlBody {
+    /// The port.
+    pub port: u16,
+    /// Who may open it: `everyone`, `authenticated` or `users`.
+    pub audience: String,
+    /// Which users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<String>,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Type of the tool behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_type: Option<String>,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+}
+
 /// Whose revision a workload is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionBody {

@@ -28,6 +28,9 @@ pub struct WorkloadSpecBody {
     /// How it serves, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<crate::ServingBody>,
+    /// Ports that are opened in a browser.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<crate::UrlBody>,
     /// Whose revision it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<crate::RevisionBody>,

@@ -156,6 +156,29 @@ item! {
     }
 }
 
+item! {
+    /// A port that is opened in a browser.
+    pub struct ExposedUrl {
+        /// In the workload.
+        pub container: u32,
+        /// Its address, which is settled by names and port; left out, or that address.
+        pub url: String,
+        /// Who may open it. Left out, those who are listed, or if nobody is whoever reaches the
+        /// server.
+        pub authorization_type: crate::ServingPortAccessAuthorizationTypeEnum,
+        /// These users and service accounts, by name.
+        pub authorized_users: Vec<String>,
+        /// These groups.
+        pub authorized_groups: Vec<String>,
+        /// For display only.
+        pub tool_type: String,
+        /// For display only.
+        pub tool_name: String,
+        /// What it is called among those of the workload.
+        pub name: String,
+    }
+}
+
 /// How a port is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum PortServiceType {

@@ -6,9 +6,9 @@ use serde_json::Number;
 
 use super::{
     AssetIds, CleanPodPolicy, Compute, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
-    EnvironmentVariableSecret, GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy,
-    ImagePullSecret, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility,
-    PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
+    EnvironmentVariableSecret, ExposedUrl, GitInstance, GpuRequestType, HostPathInstance,
+    ImagePullPolicy, ImagePullSecret, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port,
+    Preemptibility, PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
 };
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
@@ -129,10 +129,14 @@ fn by_place<T: Mounted>(own: Vec<T>, mut below: Vec<T>) -> Vec<T> {
 }
 
 impl Inherit for Vec<Port> {
-    fn over(self, mut below: Self) -> Self {
-        below.retain(|below| !self.iter().any(|own| own.container == below.container));
-        below.extend(self);
-        below
+    fn over(self, below: Self) -> Self {
+        by(self, below, |port| port.container)
+    }
+}
+
+impl Inherit for Vec<ExposedUrl> {
+    fn over(self, below: Self) -> Self {
+        by(self, below, |url| url.container)
     }
 }
 
@@ -194,9 +198,13 @@ impl Inherit for AssetIds {
     }
 }
 
+fn by_name<T>(own: Vec<T>, below: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
+    by(own, below, |item| name(item).to_owned())
+}
+
 /// Inherited items, without those that there are own ones of, and the own ones.
-fn by_name<T>(own: Vec<T>, mut below: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
-    below.retain(|inherited| !own.iter().any(|item| name(item) == name(inherited)));
+fn by<T, K: PartialEq>(own: Vec<T>, mut below: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    below.retain(|inherited| !own.iter().any(|item| key(item) == key(inherited)));
     below.extend(own);
     below
 }

@@ -111,18 +111,21 @@ fn rights(security: Security) -> Result<control::Security, Fault> {
 fn ports(ports: &[Port]) -> Result<Vec<control::Port>, Fault> {
     let kept = ports.iter().enumerate().filter(|(_, port)| port.exclude != Some(true));
     let one = |(at, port): (usize, &Port)| {
-        let number = |name: &str, number: Option<u32>| {
-            let valid = |number| u16::try_from(number).ok().filter(|number| *number > 0);
-            number.map(|number| valid(number).ok_or(number)).transpose().map_err(|number| {
-                let why = format!("`{number}` is no port; 1 to 65535");
-                Fault::field(&format!("spec.ports[{at}].{name}"), why)
-            })
-        };
+        let number = |name: &str, number| self::port(&format!("spec.ports[{at}].{name}"), number);
         let container = number("container", port.container)?
             .ok_or_else(|| Fault::field(&format!("spec.ports[{at}].container"), "must be set"))?;
         Ok(control::Port { container, host: number("external", port.external)? })
     };
     kept.map(one).collect()
+}
+
+/// The number of a port.
+pub(super) fn port(field: &str, number: Option<u32>) -> Result<Option<u16>, Fault> {
+    let valid = |number| u16::try_from(number).ok().filter(|number| *number > 0);
+    number.map(|number| valid(number).ok_or(number)).transpose().map_err(|number| {
+        let why = format!("`{number}` is no port; 1 to 65535");
+        Fault::field(field, why)
+    })
 }
 
 fn mounts(spec: &WorkloadSpec) -> Result<Vec<Mount>, Fault> {

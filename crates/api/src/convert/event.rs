@@ -137,7 +137,7 @@ mod tests {
         let context = Context {
             cluster_id: "c".to_owned(),
             cluster_name: "local".to_owned(),
-            url: String::new(),
+            origins: crate::urls::Origins { server: String::new(), domain: String::new() },
             now: Instant(0),
         };
         history(&event, &context)

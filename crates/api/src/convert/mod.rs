@@ -20,6 +20,7 @@ mod share;
 mod submit;
 mod topology;
 mod typed;
+mod urls;
 mod workload;
 
 use axum::http::StatusCode;
@@ -44,6 +45,7 @@ pub(crate) use typed::{asked_for, typed};
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
 
 use crate::edge::Fault;
+use crate::urls::Origins;
 
 /// What a conversion to the wire needs beside the thing itself.
 #[derive(Debug, Clone)]
@@ -52,8 +54,8 @@ pub(crate) struct Context {
     pub(crate) cluster_id: String,
     /// Name of the cluster.
     pub(crate) cluster_name: String,
-    /// Where the server is reached.
-    pub(crate) url: String,
+    /// Where the server and workloads are reached.
+    pub(crate) origins: Origins,
     /// The server's clock.
     pub(crate) now: Instant,
 }

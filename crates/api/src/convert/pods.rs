@@ -64,6 +64,7 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
         ("backoffLimit", spec.backoff_limit.is_some()),
         ("restartPolicy", spec.restart_policy.is_some()),
         ("elastic", spec.elastic == Some(true)),
+        ("exposedUrls", spec.exposed_urls.is_some()),
         (
             "autoDeletionTimeAfterCompletionSeconds",
             spec.auto_deletion_time_after_completion_seconds.is_some(),
@@ -247,7 +248,7 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
     }
     let whole = of_the_whole!(
         priority_class "priorityClass", preemptibility "preemptibility",
-        backoff_limit "backoffLimit", labels "labels", annotations "annotations",
+        backoff_limit "backoffLimit", exposed_urls "exposedUrls", labels "labels", annotations "annotations",
         category "category", elastic "elastic", command_line "commandLine", assets "assets",
         completions "completions", parallelism "parallelism",
         distributed_framework "distributedFramework", num_workers "numWorkers",

@@ -49,7 +49,12 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, Fault> {
         request_ms_max: ms(time_s(request, timing.request_timeout_seconds, 1..=DELAY_S_MAX)?
             .unwrap_or(REQUEST_S_DEFAULT)),
         local_only: port.cluster_local_access_only.unwrap_or(false),
-        audience: audience(&port)?,
+        audience: audience(
+            "spec.servingPort",
+            port.authorization_type.unwrap_or(Authorization::Public),
+            port.authorized_users.clone().unwrap_or_default(),
+            port.authorized_groups.as_ref().is_some_and(|groups| !groups.is_empty()),
+        )?,
         probe: probe(spec.probes.clone().unwrap_or_default(), container_port)?,
         scaling: self::scaling(&scaling, window_s(spec)?)?,
     })
@@ -217,14 +222,17 @@ fn window_s(spec: &Wire) -> Result<u32, Fault> {
     })
 }
 
-fn audience(port: &ServingPort) -> Result<Audience, Fault> {
-    let field = |name: &str| format!("spec.servingPort.{name}");
-    let users = port.authorized_users.clone().unwrap_or_default();
-    let groups = port.authorized_groups.as_ref().is_some_and(|groups| !groups.is_empty());
-    let kind = port.authorization_type.unwrap_or(Authorization::Public);
+/// Who may send requests, by the fields at this place: the users listed, and whether there are groups.
+pub(super) fn audience(
+    at: &str,
+    kind: Authorization,
+    users: Vec<String>,
+    groups: bool,
+) -> Result<Audience, Fault> {
+    let field = |name: &str| format!("{at}.{name}");
     let by_list = !matches!(kind, Authorization::Public | Authorization::AuthenticatedUsers);
     if groups || kind == Authorization::AuthorizedGroups {
-        let what = "spec.servingPort.authorizedGroups (there are no groups of users)";
+        let what = field("authorizedGroups (there are no groups of users)");
         return Err(Fault::not_yet(what));
     }
     if !by_list && !users.is_empty() {
@@ -287,6 +295,17 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {
     })
 }
 
+/// The fields by which an audience could have been asked for.
+pub(super) fn told_audience(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
+    match audience {
+        Audience::Everyone => (Authorization::Public, None),
+        Audience::Authenticated => (Authorization::AuthenticatedUsers, None),
+        Audience::Users(users) => {
+            (Authorization::AuthorizedUsers, Some(users.iter().cloned().collect()))
+        }
+    }
+}
+
 /// The fields by which this could have been asked for, over those of the pods.
 pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
     let Some(serving) = &spec.serving else { return of_pods };
@@ -307,13 +326,7 @@ pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
             http_get: Some(ProbeHandlerHttpGet { path: Some(path), ..Default::default() }),
         }),
     };
-    let (authorization, users) = match &serving.audience {
-        Audience::Everyone => (Authorization::Public, None),
-        Audience::Authenticated => (Authorization::AuthenticatedUsers, None),
-        Audience::Users(users) => {
-            (Authorization::AuthorizedUsers, Some(users.iter().cloned().collect()))
-        }
-    };
+    let (authorization, users) = told_audience(&serving.audience);
     Wire {
         // These are not for an inference to choose.
         backoff_limit: None,

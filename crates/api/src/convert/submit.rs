@@ -18,6 +18,7 @@ use super::defaults::with_defaults;
 use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
+use super::urls::urls;
 use crate::edge::{Caller, Fault};
 
 /// Who asks, and from where.
@@ -86,6 +87,7 @@ pub(crate) fn command(
         more,
         together,
         serving,
+        urls: urls(&spec)?,
         revision: None,
         elastic: spec.elastic.unwrap_or(false),
         priority: class.value,
@@ -121,7 +123,6 @@ pub(crate) fn not_here(field: &str, what: &str) -> Fault {
              environmentVariables[].secret"
         }
         "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
-        "exposedUrls" => "no address is made for a workload; use ports, or an inference",
         "userCredential" => "credentials belong to scopes; use secret",
         _ => return Fault::not_yet(field),
     };
@@ -213,6 +214,7 @@ pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;
     container(spec)?;
+    urls(spec)?;
     place(spec)?;
     cpu_millis(&compute)?;
     memory_bytes(&compute)?;

@@ -65,6 +65,7 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         auto_deletion_time_after_completion_seconds: spec.delete_after_ms.map(|ms| ms / 1000),
         terminate_after_preemption: spec.delete_when_preempted.then_some(true),
         command_line: spec.command_line.clone(),
+        exposed_urls: super::urls::told(&spec.urls),
         assets: crate::assets::ids_of(&spec.uses),
         completions: set.at_once.map(|_| set.pods),
         parallelism: set.at_once,

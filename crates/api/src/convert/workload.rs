@@ -135,7 +135,10 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
             spec.node_pools.clone()
         },
         current_node_pools: view.pool.iter().cloned().collect(),
-        urls: serving_url(view, context).into_iter().collect(),
+        urls: match serving_url(view, context) {
+            Some(url) => vec![url],
+            None => crate::urls::addresses(view, &context.origins),
+        },
         images: images(spec),
         distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
         environment_variables: shown.pod.env.clone(),
@@ -230,7 +233,7 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
 pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<String> {
     view.spec.serving.as_ref()?;
     let path = crate::gateway::path(&view.project_name, &view.spec.name);
-    Some(format!("{}{path}", context.url))
+    Some(format!("{}{path}", context.origins.server))
 }
 
 /// Why it is in its phase, in words: what it waits for, or how it ended.

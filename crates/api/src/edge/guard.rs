@@ -117,9 +117,7 @@ pub(crate) async fn check_host(
     next: Next,
 ) -> Result<Response, Fault> {
     let Some(hosts) = &state.hosts else { return Ok(next.run(request).await) };
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().host()).unwrap_or_default();
-    let name = without_port(host);
+    let name = host_of(&request);
     if is_loopback(name) || hosts.iter().any(|own| own.eq_ignore_ascii_case(name)) {
         return Ok(next.run(request).await);
     }
@@ -128,6 +126,12 @@ pub(crate) async fn check_host(
          the server with --listen on that name"
     );
     Err(Fault::new(StatusCode::FORBIDDEN, why))
+}
+
+/// The host a request was addressed to, without its port.
+pub(crate) fn host_of(request: &Request) -> &str {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    without_port(host.or_else(|| request.uri().host()).unwrap_or_default())
 }
 
 fn without_port(host: &str) -> &str {

@@ -19,9 +19,9 @@ pub(crate) use body::{
     Body, nearest, parse as parse_json, read as read_body, read_part, take_part,
 };
 pub(crate) use csv::csv_line;
-pub(crate) use fault::Fault;
+pub(crate) use fault::{Fault, Said};
 pub(crate) use given::{Deleted, Given, OrderedPage, Page, Takes, takes};
-pub(crate) use guard::{Caller, authenticate, bearer, check_host, limit_time, panicked};
+pub(crate) use guard::{Caller, authenticate, bearer, check_host, host_of, limit_time, panicked};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, date, flag, parameters, unknown_word};
 pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};

@@ -44,7 +44,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::access::{Access, Where, authorise};
 use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
 use crate::openapi::{self, Route, delete as del, get, post, put};
-use crate::{Server, State, gateway};
+use crate::{Server, State, gateway, urls};
 
 type Shared = Arc<Server>;
 
@@ -78,6 +78,7 @@ pub fn router(state: State) -> Router {
         .merge(inferences)
         .fallback(wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
+        .layer(from_fn_with_state(Arc::clone(&state), urls::divert))
         .layer(from_fn(note_origin))
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(state)

@@ -15,9 +15,9 @@ use crate::access::{Where, resource_of};
 use crate::assets::{compose, take_secrets};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
-use crate::mounts;
 use crate::openapi::{Route, delete as del, get, post};
 use crate::policy::Policies;
+use crate::{mounts, urls};
 
 pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 
@@ -138,6 +138,7 @@ pub(super) async fn comes_to(
     if let Some(master) = &request.master_spec {
         mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
+    urls::check(state, project_id, &request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec

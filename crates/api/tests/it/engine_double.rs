@@ -224,9 +224,17 @@ impl Engine for EngineDouble {
         self.exec(key, ExecSpec { terminal, ..ExecSpec::default() }).await
     }
 
-    /// Port 80 repeats what comes.
+    /// Port 80 repeats what comes; at port 8888 is what replicas answer.
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
         self.spec(key)?;
+        let alive = !matches!(self.0.lock().unwrap().runs[&key].1, RunState::Exited { .. });
+        let pages = self.0.lock().unwrap().replica.clone().filter(|_| alive && port == 8888);
+        if let Some(pages) = pages {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            tokio::spawn(api::serve(listener, None, pages, Shutdown::default()));
+            return Ok(Box::new(tokio::net::TcpStream::connect(address).await.unwrap()));
+        }
         if port != 80 {
             return Err(Error::Invalid(format!("no process of this pod listens on port {port}")));
         }

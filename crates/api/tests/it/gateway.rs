@@ -8,7 +8,7 @@ use axum::routing::any;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::people;
 use crate::server::{Server, read};
@@ -31,7 +31,7 @@ fn echo() -> Router {
     })
 }
 
-async fn go_over(mut request: Request<Body>) -> impl IntoResponse {
+pub(crate) async fn go_over(mut request: Request<Body>) -> impl IntoResponse {
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let (mut reader, mut writer) = tokio::io::split(TokioIo::new(upgraded.await.unwrap()));
@@ -213,10 +213,7 @@ async fn gone_over(port: u16, token: &str) -> TcpStream {
 #[tokio::test]
 async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server() {
     let server = serving().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (router, stop) = (server.router.clone(), server.shutdown.clone());
-    tokio::spawn(api::serve(listener, None, router, stop));
+    let port = server.listens().await;
     let (id, _, token) = people::program(&server, "bot").await;
     let mut of_bot = gone_over(port, &token).await;
     let mut of_all = gone_over(port, "").await;

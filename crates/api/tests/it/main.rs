@@ -37,6 +37,7 @@ mod templates;
 mod tenant;
 mod tls;
 mod topologies;
+mod urls;
 mod usage;
 mod visits;
 mod walk;

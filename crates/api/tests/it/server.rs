@@ -85,6 +85,7 @@ impl Server {
             vault,
             clock,
             hosts: Some(vec!["gpu-box".into()]),
+            workloads_domain: "localhost".into(),
             client_program: Some(dir.path().join("runai")),
             shutdown: shutdown.clone(),
         });
@@ -122,6 +123,14 @@ impl Server {
         let (status, made) = self.post("/api/v1/workloads/trainings", self.job(name, &spec)).await;
         assert_eq!(status, StatusCode::ACCEPTED, "{made}");
         made["workloadId"].as_str().unwrap().to_owned()
+    }
+
+    /// The port it listens on from now on.
+    pub(crate) async fn listens(&self) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(api::serve(listener, None, self.router.clone(), self.shutdown.clone()));
+        port
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Response<Body> {

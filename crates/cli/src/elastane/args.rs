@@ -114,6 +114,9 @@ pub(crate) struct Up {
     /// Folders of this machine that every workload may mount; others need an administrator
     #[arg(long, value_name = "DIR,DIR")]
     pub(crate) host_paths: Option<String>,
+    /// Domain below which each port that is opened in a browser has a host [default: localhost]
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) workloads_domain: Option<String>,
     /// Let everyone's workloads have rights over this machine, not only administrators'
     #[arg(long)]
     pub(crate) allow_privileged: bool,

@@ -19,7 +19,7 @@ use crate::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 26] = [
+pub(super) const KEYS: [&str; 27] = [
     "allow_privileged",
     "audit_kept",
     "cluster_name",
@@ -46,11 +46,14 @@ pub(super) const KEYS: [&str; 26] = [
     "tls_key",
     "usage_half_life",
     "usage_window",
+    "workloads_domain",
 ];
 /// Those that are true or false; the others are texts.
 const SWITCHES: [&str; 3] = ["allow_privileged", "insecure_listen", "oidc_create_users"];
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
+/// Longest domain of workloads, of the 253 characters of a name.
+const DOMAIN_CHARS_MAX: usize = 189;
 /// An unknown key is taken for a misspelt one up to this distance.
 const SIMILARITY_MIN: f64 = 0.6;
 
@@ -118,6 +121,8 @@ pub(crate) struct Config {
     pub(crate) secret_files: Vec<PathBuf>,
     /// Whether everyone's workloads may have rights over the machine.
     pub(crate) allow_privileged: bool,
+    /// The domain below which ports of workloads have their hosts.
+    pub(crate) workloads_domain: String,
 }
 
 /// Which machines there are.
@@ -204,7 +209,22 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
             .map(|given| boolean(&given))
             .transpose()?
             .unwrap_or(false),
+        workloads_domain: find("workloads_domain")
+            .map_or_else(|| Ok("localhost".to_owned()), |given| domain(&given))?,
     })
+}
+
+/// The name of a domain, in small letters. There is room for a label before it.
+fn domain(given: &Given) -> Result<String, Error> {
+    let domain = given.text.to_ascii_lowercase();
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label.chars().all(allowed);
+    let is_address = domain.parse::<std::net::IpAddr>().is_ok();
+    if domain.len() <= DOMAIN_CHARS_MAX && domain.split('.').all(is_label) && !is_address {
+        return Ok(domain);
+    }
+    let text = units::shown(&given.text);
+    Err(given.fault(format!("`{text}` is no domain; write one such as apps.example.org")))
 }
 
 /// Folders by their absolute paths, with commas between them.
@@ -257,6 +277,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("tls_key", "--tls-key", text(&flags.tls_key)),
         ("usage_half_life", "--usage-half-life", text(&flags.usage_half_life)),
         ("usage_window", "--usage-window", text(&flags.usage_window)),
+        ("workloads_domain", "--workloads-domain", text(&flags.workloads_domain)),
     ];
     let given = |(key, flag, text): (&'static str, &str, Option<String>)| {
         text.map(|text| (key, Given { text, origin: flag.to_owned() }))

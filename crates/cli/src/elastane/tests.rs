@@ -45,6 +45,7 @@ fn without_a_word_everything_has_a_value() {
         host_paths: Vec::new(),
         secret_files: Vec::new(),
         allow_privileged: false,
+        workloads_domain: "localhost".to_owned(),
     };
     assert_eq!(config, want);
 }
@@ -159,6 +160,20 @@ fn logs_are_kept_for_a_day_or_more() {
     {
         let error = with(&audit(text), &[]).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn workloads_have_a_domain_that_is_one() {
+    let domain = |text: &str| Up { workloads_domain: Some(text.into()), ..Up::default() };
+    let config = with(&domain("Apps.example.org"), &[]).unwrap();
+    assert_eq!(config.workloads_domain, "apps.example.org");
+    for text in ["", "a..b", "a b", "a.example.org:80", "*.example.org", "127.0.0.1"] {
+        let error = with(&domain(text), &[]).expect_err(text).to_string();
+        assert!(
+            error.starts_with(&format!("--workloads-domain: `{text}` is no domain")),
+            "{error}"
+        );
     }
 }
 
@@ -326,6 +341,8 @@ fn help_of_up() {
               --audit-kept <SPAN>              How long the audit log is kept [default: 400d]
               --host-paths <DIR,DIR>           Folders of this machine that every workload may mount; others
                                                need an administrator
+              --workloads-domain <DOMAIN>      Domain below which each port that is opened in a browser has
+                                               a host [default: localhost]
               --allow-privileged               Let everyone's workloads have rights over this machine, not
                                                only administrators'
           -h, --help                           Print help

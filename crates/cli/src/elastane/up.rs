@@ -172,6 +172,7 @@ async fn open(
         vault,
         clock,
         hosts: config.listen.ip().is_loopback().then(Vec::new),
+        workloads_domain: config.workloads_domain.clone(),
         client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };

@@ -58,6 +58,7 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         environment_variables: some(of.environment.iter().map(variable)),
         storage: storage(of),
         ports: some(of.around.ports.iter().cloned()),
+        exposed_urls: some(of.around.urls.iter().cloned()),
         security: Some(&of.around.security)
             .filter(|security| **security != wire::Security::default())
             .cloned(),

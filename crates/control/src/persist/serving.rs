@@ -1,20 +1,16 @@
 //! Serving between the types of this crate and the storage types, both ways.
 
-use store::{ProbeBody, RevisionBody, ScalingBody, ServingBody};
+use store::{ProbeBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
 
 use crate::Error;
-use crate::serving::{Audience, Metric, Probe, Revision, Scaling, Serving, Target};
+use crate::serving::{Audience, ExposedUrl, Metric, Probe, Revision, Scaling, Serving, Target};
 
 words!(Metric, metric_word, metric, "metric":
     Concurrency = "concurrency", Throughput = "throughput", Latency = "latency");
 
 pub(super) fn body(serving: &Serving) -> ServingBody {
     let Serving { scaling, probe, .. } = serving;
-    let (audience, users) = match &serving.audience {
-        Audience::Everyone => ("everyone", Vec::new()),
-        Audience::Authenticated => ("authenticated", Vec::new()),
-        Audience::Users(users) => ("users", users.iter().cloned().collect()),
-    };
+    let (audience, users) = audience_body(&serving.audience);
     ServingBody {
         container_port: serving.container_port,
         scaling: ScalingBody {
@@ -33,7 +29,7 @@ pub(super) fn body(serving: &Serving) -> ServingBody {
         start_ms_max: serving.start_ms_max,
         request_ms_max: serving.request_ms_max,
         local_only: serving.local_only,
-        audience: audience.to_owned(),
+        audience,
         users,
         probe: ProbeBody {
             path: probe.path.clone(),
@@ -69,12 +65,7 @@ pub(super) fn from_body(body: ServingBody) -> Result<Serving, Error> {
         start_ms_max: body.start_ms_max,
         request_ms_max: body.request_ms_max,
         local_only: body.local_only,
-        audience: match body.audience.as_str() {
-            "everyone" => Audience::Everyone,
-            "authenticated" => Audience::Authenticated,
-            // Anything else is closed to all but the users named.
-            _ => Audience::Users(body.users.into_iter().collect()),
-        },
+        audience: audience(&body.audience, body.users),
         probe: Probe {
             path: probe.path,
             first_ms: probe.first_ms,
@@ -84,6 +75,35 @@ pub(super) fn from_body(body: ServingBody) -> Result<Serving, Error> {
             failures: probe.failures,
         },
     })
+}
+
+fn audience_body(audience: &Audience) -> (String, Vec<String>) {
+    let (word, users) = match audience {
+        Audience::Everyone => ("everyone", Vec::new()),
+        Audience::Authenticated => ("authenticated", Vec::new()),
+        Audience::Users(users) => ("users", users.iter().cloned().collect()),
+    };
+    (word.to_owned(), users)
+}
+
+fn audience(word: &str, users: Vec<String>) -> Audience {
+    match word {
+        "everyone" => Audience::Everyone,
+        "authenticated" => Audience::Authenticated,
+        // Anything else is closed to all but the users named.
+        _ => Audience::Users(users.into_iter().collect()),
+    }
+}
+
+pub(super) fn url_body(url: &ExposedUrl) -> UrlBody {
+    let ExposedUrl { port, audience, name, tool: (tool_type, tool_name) } = url.clone();
+    let (audience, users) = audience_body(&audience);
+    UrlBody { port, audience, users, name, tool_type, tool_name }
+}
+
+pub(super) fn url_from_body(body: UrlBody) -> ExposedUrl {
+    let UrlBody { port, audience: word, users, name, tool_type, tool_name } = body;
+    ExposedUrl { port, audience: audience(&word, users), name, tool: (tool_type, tool_name) }
 }
 
 pub(super) const fn revision_body(revision: Revision) -> RevisionBody {

@@ -93,6 +93,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         node_pools: Vec::new(),
         node_types: Vec::new(),
         topology: None,
+        urls: Vec::new(),
         manifest: None,
     }
 }

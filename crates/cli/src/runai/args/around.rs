@@ -2,8 +2,8 @@
 //! Owns the form of their values.
 
 use api_types::{
-    ClaimInfo, EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, NfsInstance, Port,
-    PortServiceType, PvcAccessModes, PvcInstance,
+    ClaimInfo, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance, ImagePullPolicy,
+    NfsInstance, Port, PortServiceType, PvcAccessModes, PvcInstance,
 };
 use clap::{Args, ValueEnum};
 
@@ -71,6 +71,10 @@ pub(crate) struct V1 {
     /// Port that is reached from outside
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
     pub(crate) port: Vec<Port>,
+    /// How those ports are reached; ingress is in a browser
+    #[arg(short, long, value_enum, ignore_case = true, requires = "port")]
+    #[arg(hide_possible_values = true, value_name = "nodeport|loadbalancer|clusterip|ingress")]
+    pub(crate) service_type: Option<ServiceType>,
     /// Capability beside the usual ones, such as SYS_PTRACE
     #[arg(long, value_name = "CAPABILITY")]
     pub(crate) add_capability: Vec<String>,
@@ -114,7 +118,11 @@ pub(crate) struct V2 {
     pub(crate) empty_dir_volume: Vec<EmptyDirInstance>,
     /// Port that is reached from outside
     #[arg(long, value_name = "container=PORT,external=PORT", value_parser = port_v2)]
-    pub(crate) port: Vec<Port>,
+    pub(crate) port: Vec<Opened>,
+    /// Port that is opened in a browser, by everyone or by users and groups
+    #[arg(long, value_parser = external_url)]
+    #[arg(value_name = "container=PORT,name=NAME,authusers=A:B,authgroups=A:B")]
+    pub(crate) external_url: Vec<ExposedUrl>,
     /// User it runs as, a number
     #[arg(long, value_name = "UID")]
     pub(crate) run_as_uid: Option<u32>,
@@ -139,6 +147,30 @@ pub(crate) struct V2 {
     /// Give it all rights over the machine
     #[arg(long)]
     pub(crate) privileged: bool,
+}
+
+/// How ports are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(crate) enum ServiceType {
+    /// At the machine.
+    NodePort,
+    /// At the machine.
+    LoadBalancer,
+    /// At the machine.
+    ClusterIp,
+    /// In a browser.
+    #[value(alias = "external-url")]
+    Ingress,
+}
+
+/// A port that is reached from outside.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Opened {
+    /// At the machine.
+    Port(Port),
+    /// In a browser.
+    Url(ExposedUrl),
 }
 
 /// When an image is pulled.
@@ -339,26 +371,53 @@ fn port_v1(text: &str) -> Result<Port, String> {
     Ok(Port { container, external, ..Port::default() })
 }
 
-fn port_v2(text: &str) -> Result<Port, String> {
+fn port_v2(text: &str) -> Result<Opened, String> {
     let fields = Fields::read(text, &["container", "external", "service-type", "name"])?;
-    let service_type = match fields.get("service-type").map(|kind| kind.to_lowercase()).as_deref() {
+    let container = Some(port(&fields.needed("container")?)?.into());
+    let external = fields.get("external").as_deref().map(port).transpose()?.map(u32::from);
+    let name = fields.get("name");
+    let kind = fields.get("service-type");
+    let kind = kind.map(|kind| ServiceType::from_str(&kind, true).map_err(|_| kind)).transpose();
+    let kind = kind.map_err(|other| {
+        let allowed = "allowed are nodeport, loadbalancer, clusterip and external-url";
+        format!("service-type `{other}`; {allowed}")
+    })?;
+    opened(Port { container, external, name, ..Port::default() }, kind)
+}
+
+/// A port with the type it is reached by.
+///
+/// # Errors
+/// It has a number outside, which an address has not.
+pub(crate) fn opened(port: Port, kind: Option<ServiceType>) -> Result<Opened, String> {
+    let service_type = match kind {
         None => None,
-        Some("nodeport") => Some(PortServiceType::NodePort),
-        Some("loadbalancer") => Some(PortServiceType::LoadBalancer),
-        Some("clusterip") => Some(PortServiceType::ClusterIP),
-        Some("external-url") => {
-            return Err("no address is made for external-url; write nodeport".to_owned());
-        }
-        Some(other) => {
-            let allowed = "allowed are nodeport, loadbalancer and clusterip";
-            return Err(format!("service-type `{other}`; {allowed}"));
+        Some(ServiceType::NodePort) => Some(PortServiceType::NodePort),
+        Some(ServiceType::LoadBalancer) => Some(PortServiceType::LoadBalancer),
+        Some(ServiceType::ClusterIp) => Some(PortServiceType::ClusterIP),
+        Some(ServiceType::Ingress) => {
+            let Port { container, external, name, .. } = port;
+            if external.is_some_and(|external| Some(external) != container) {
+                let why = "what is opened in a browser has no port outside; give the one inside";
+                return Err(why.to_owned());
+            }
+            return Ok(Opened::Url(ExposedUrl { container, name, ..ExposedUrl::default() }));
         }
     };
-    Ok(Port {
+    Ok(Opened::Port(Port { service_type, ..port }))
+}
+
+fn external_url(text: &str) -> Result<ExposedUrl, String> {
+    let fields = Fields::read(text, &["container", "url", "name", "authusers", "authgroups"])?;
+    let list = |key: &str| {
+        fields.get(key).map(|all| all.split(':').map(str::to_owned).collect::<Vec<_>>())
+    };
+    Ok(ExposedUrl {
         container: Some(port(&fields.needed("container")?)?.into()),
-        external: fields.get("external").as_deref().map(port).transpose()?.map(u32::from),
+        url: fields.get("url"),
         name: fields.get("name"),
-        service_type,
-        ..Port::default()
+        authorized_users: list("authusers"),
+        authorized_groups: list("authgroups"),
+        ..ExposedUrl::default()
     })
 }

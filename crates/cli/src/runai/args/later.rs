@@ -37,7 +37,6 @@ const V1: &[Later] = &[
     switch("run-as-user", USER),
     value("address", PORT),
     value("s3", MOUNT),
-    value("service-type", PORT),
     value("user", USER),
 ];
 const V2: &[Later] = &[
@@ -48,7 +47,6 @@ const V2: &[Later] = &[
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
     value("env-pod-field-ref", "a pod has no fields but those in its environment"),
     value("exclude-node", "nodes have no label with their name; use --node-type or --node-pools"),
-    value("external-url", PORT),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
     value("s3", MOUNT),
@@ -109,11 +107,7 @@ fn below(command: Command, path: &[&str]) -> Command {
         }
         let arg = arg.action(ArgAction::Append).allow_hyphen_values(true);
         let arg = arg.value_parser(ValueParser::os_string());
-        match later.name {
-            "user" => arg.short('u'),
-            "service-type" => arg.short('s'),
-            _ => arg,
-        }
+        if later.name == "user" { arg.short('u') } else { arg }
     }))
 }
 

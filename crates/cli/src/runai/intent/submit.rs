@@ -1,7 +1,7 @@
 //! What is to be submitted, whichever dialect it was said in. What was not said stays open: a
 //! template or the server decides it.
 
-use api_types::{ImagePullPolicy, Port, Security, Storage};
+use api_types::{ExposedUrl, ImagePullPolicy, Port, Security, Storage};
 
 use super::{Dialect, Framework, Noun, Target, Tie};
 use crate::runai::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
@@ -202,6 +202,8 @@ pub(crate) struct Around {
     pub(crate) storage: Storage,
     /// Ports that are reached from outside.
     pub(crate) ports: Vec<Port>,
+    /// Ports that are opened in a browser.
+    pub(crate) urls: Vec<ExposedUrl>,
     /// User and rights.
     pub(crate) security: Security,
     /// Most thousandths of a core.

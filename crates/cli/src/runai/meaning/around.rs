@@ -2,10 +2,10 @@
 
 use api_types::{HostPathInstance, ImagePullPolicy, NfsInstance, PvcInstance, Security, Storage};
 
-use crate::runai::args::around::{Common, V1, V2};
+use crate::runai::args::around::{Common, Opened, V1, V2, opened};
 use crate::runai::intent::Around;
 
-pub(super) fn v1(typed: V1) -> Around {
+pub(super) fn v1(typed: V1) -> Result<Around, String> {
     let mut around = common(typed.common);
     for volume in typed.volume {
         let (path, mount_path) = (Some(volume.from), Some(volume.to));
@@ -30,7 +30,9 @@ pub(super) fn v1(typed: V1) -> Around {
         }
     }
     around.storage.pvc = some([typed.pvc, typed.pvc_exists, typed.pvc_new].concat());
-    around.ports = typed.port;
+    for port in typed.port {
+        around.open(opened(port, typed.service_type).map_err(|why| format!("--port: {why}"))?);
+    }
     around.cpu_millis_max = typed.cpu_limit;
     around.memory_max = typed.memory_limit;
     around.delete_after_s = typed.ttl_after_finish;
@@ -41,7 +43,16 @@ pub(super) fn v1(typed: V1) -> Around {
     if typed.always_pull_image {
         around.pull = Some(ImagePullPolicy::Always);
     }
-    around
+    Ok(around)
+}
+
+impl Around {
+    fn open(&mut self, what: Opened) {
+        match what {
+            Opened::Port(port) => self.ports.push(port),
+            Opened::Url(url) => self.urls.push(url),
+        }
+    }
 }
 
 pub(super) fn v2(typed: V2) -> Around {
@@ -51,7 +62,8 @@ pub(super) fn v2(typed: V2) -> Around {
     storage.nfs = some(typed.nfs);
     storage.host_path = some(typed.host_path);
     storage.empty_dir_volume = some(typed.empty_dir_volume);
-    around.ports = typed.port;
+    typed.port.into_iter().for_each(|port| around.open(port));
+    around.urls.extend(typed.external_url);
     around.cpu_millis_max = typed.cpu_core_limit;
     around.memory_max = typed.cpu_memory_limit;
     around.security = Security {

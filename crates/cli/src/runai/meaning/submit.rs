@@ -87,7 +87,7 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
         labels: typed.label,
         annotations: typed.annotation,
         place: place(typed.place),
-        around: around::v1(typed.around),
+        around: around::v1(typed.around)?,
         ..Spec::default()
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };

@@ -61,6 +61,10 @@ fn both_dialects_ask_for_the_same() {
             "training submit j -i x --allow-privilege-escalation=false --image-pull-policy Always \
              --large-shm",
         ),
+        (
+            "submit j -i x -s ingress --port 8888",
+            "training submit j -i x --port container=8888,service-type=external-url",
+        ),
         ("submit-mpi j -i x --processes 2 -g 1", "mpi submit j -i x --workers 2 -g 1"),
         (
             "submit-dist mpi j -i x -g 1 --slots-per-worker 2 --command -- mpirun a",
@@ -89,6 +93,16 @@ fn a_training_says_what_is_around_it() {
          --existing-pvc claimname=c,path=/c,ro --secret-volume name=s,path=/s --create-home-dir",
         &expect![[
             r#"{"spec":{"createHomeDir":true,"image":"x","security":{"runAsUid":7},"storage":{"emptyDirVolume":[{"medium":"Memory","path":"/e","sizeLimit":"1G"}],"pvc":[{"claimName":"c","existingPvc":true,"path":"/c","readOnly":true}],"secretVolume":[{"mountPath":"/s","secret":"s"}]}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_workspace_says_what_is_opened_in_a_browser() {
+    check(
+        "runai workspace submit j -i x --external-url container=8888,name=lab,authusers=a:b",
+        &expect![[
+            r#"{"spec":{"exposedUrls":[{"authorizedUsers":["a","b"],"container":8888,"name":"lab"}],"image":"x"}}"#
         ]],
     );
 }

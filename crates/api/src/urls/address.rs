@@ -1,0 +1,178 @@
+//! Which host is whose: `<workload>--<project>--<port>.<domain>`, both ways. Owns: that no two ports
+//! have one host, and that no host of a workload is one of the server's. Refuses to know: who may come.
+
+use api_types::{CreationRequest, ExposedUrl};
+use control::ExposedUrl as Url;
+use control::view::WorkloadView;
+
+use crate::State;
+use crate::edge::Fault;
+
+/// Stands between the parts of a label. No part has it inside.
+const BETWEEN: &str = "--";
+/// Longest label of a name (RFC 1035).
+const LABEL_CHARS_MAX: usize = 63;
+/// How labels begin that stand for other letters (RFC 5890): a browser would read them.
+const FOREIGN: &str = "xn";
+
+/// Whose a host is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The server's, as far as that is known here.
+    Server,
+    /// Of a port of a workload, if there is one of these names.
+    Workload { project: String, name: String, port: u16 },
+    /// Nobody's, among those of workloads.
+    Nobody,
+}
+
+/// Whose this host is, without its port, below the domain of workloads.
+pub(super) fn whose(host: &str, domain: &str) -> Whose {
+    let host = host.to_ascii_lowercase();
+    let host = host.strip_suffix('.').unwrap_or(&host);
+    let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
+    let Some(label) = below.filter(|label| label.contains(BETWEEN)) else { return Whose::Server };
+    let parts: Vec<&str> = label.split(BETWEEN).collect();
+    let [name, project, port] = parts[..] else { return Whose::Nobody };
+    let written_so = |number: &u16| number.to_string() == port;
+    match port.parse().ok().filter(written_so) {
+        Some(port) => Whose::Workload { project: project.into(), name: name.into(), port },
+        None => Whose::Nobody,
+    }
+}
+
+/// The label of a port; why there can be none, by the field.
+fn label(project: &str, name: &str, port: u16) -> Result<String, Fault> {
+    for (field, of) in [("name", name), ("projectId", project)] {
+        if of.contains(BETWEEN) {
+            let why = format!("`{of}` has `{BETWEEN}` in it, which no host of exposedUrls may");
+            return Err(Fault::field(field, format!("{why}; choose another name")));
+        }
+    }
+    let label = [name, project, &port.to_string()].join(BETWEEN);
+    let (chars, most) = (label.len(), LABEL_CHARS_MAX);
+    if chars > most {
+        let why =
+            format!("the host {label} of exposedUrls has {chars} characters, of {most} allowed");
+        return Err(Fault::field("name", format!("{why}; choose a shorter name")));
+    }
+    if name == FOREIGN {
+        let why = format!("no host may begin with {FOREIGN}{BETWEEN}; choose another name");
+        return Err(Fault::field("name", why));
+    }
+    Ok(label)
+}
+
+/// Where all addresses are: what the server is reached by, and the domain.
+#[derive(Debug, Clone)]
+pub(crate) struct Origins {
+    /// Where the server is reached, such as `http://127.0.0.1:7171`.
+    pub(crate) server: String,
+    /// The domain of workloads.
+    pub(crate) domain: String,
+}
+
+impl Origins {
+    /// The address of a port, without a path.
+    fn of(&self, project: &str, name: &str, port: u16) -> Result<String, Fault> {
+        let label = label(project, name, port)?;
+        let (scheme, place) = self.server.split_once("://").unwrap_or(("http", &self.server));
+        // The port of an address such as `[::1]:7070` is behind the last colon.
+        let own_port = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        let own_port = own_port.map(|(_, port)| format!(":{port}")).unwrap_or_default();
+        Ok(format!("{scheme}://{label}.{}{own_port}", self.domain))
+    }
+
+    /// The address of a port of a workload, if it has one: a project may have been renamed since.
+    pub(super) fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
+        self.of(&workload.project_name, &workload.spec.name, port).ok()
+    }
+}
+
+/// The addresses of a workload.
+pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
+    let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
+    workload.spec.urls.iter().filter_map(address).collect()
+}
+
+/// Refuses addresses that there cannot be. Ports are right by now.
+pub(crate) fn check(state: &State, project: u64, request: &CreationRequest) -> Result<(), Fault> {
+    let urls = request.spec.iter().flat_map(|spec| spec.exposed_urls.iter().flatten());
+    let kept = urls.enumerate().filter(|(_, url)| url.exclude != Some(true));
+    let view = state.control.view();
+    let Some(project) = view.projects.get(&project) else { return Ok(()) };
+    for (at, ExposedUrl { container, url, .. }) in kept {
+        let Some(port) = container.and_then(|port| u16::try_from(port).ok()) else { continue };
+        let own = state.origins().of(&project.unit.name, &request.name, port)?;
+        let same = |given: &String| given.trim_end_matches('/').eq_ignore_ascii_case(&own);
+        if let Some(other) = url.as_ref().filter(|given| !given.is_empty() && !same(given)) {
+            let why = format!("`{}` is not its address, which is {own}/", units::shown(other));
+            return Err(Fault::field(
+                &format!("spec.exposedUrls[{at}].url"),
+                format!("{why}; leave it out"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whose_of(host: &str) -> String {
+        match whose(host, "apps.example.org") {
+            Whose::Workload { project, name, port } => format!("{project}/{name}:{port}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_host_is_one_ports_or_nobodys_or_the_servers() {
+        for (host, whose) in [
+            ("a--p--80.apps.example.org", "p/a:80"),
+            ("A--P--80.Apps.Example.org.", "p/a:80"),
+            ("a-b--p-1--65535.apps.example.org", "p-1/a-b:65535"),
+            ("a--p--0800.apps.example.org", "Nobody"),
+            ("a--p--+80.apps.example.org", "Nobody"),
+            ("a--p--65536.apps.example.org", "Nobody"),
+            ("a--p--q--80.apps.example.org", "Nobody"),
+            ("a--80.apps.example.org", "Nobody"),
+            ("x.a--p--80.apps.example.org", "p/x.a:80"),
+            ("gpu.apps.example.org", "Server"),
+            ("apps.example.org", "Server"),
+            ("a--p--80.example.org", "Server"),
+            ("a--p--80apps.example.org", "Server"),
+            ("127.0.0.1", "Server"),
+            ("", "Server"),
+        ] {
+            assert_eq!(whose_of(host), whose, "{host}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_host_of_its_own_is_refused_by_its_field() {
+        let long = "a".repeat(50);
+        for (project, name, why) in [
+            ("p", "a--b", "name: `a--b` has `--` in it"),
+            ("p--q", "a", "projectId: `p--q` has `--` in it"),
+            ("p-234567", long.as_str(), "name: the host aaa"),
+            ("p", "xn", "name: no host may begin with xn--"),
+        ] {
+            let fault = label(project, name, 80).expect_err(name);
+            assert!(fault.message.starts_with(why), "{}", fault.message);
+        }
+        assert_eq!(label("p-23456", &long, 80).expect("fits").len(), 63);
+    }
+
+    #[test]
+    fn addresses_have_the_scheme_and_the_port_of_the_server() {
+        let of = |server: &str| {
+            let (server, domain) = (server.to_owned(), "localhost".to_owned());
+            Origins { server, domain }.of("p", "a", 80).expect("right")
+        };
+        assert_eq!(of("http://127.0.0.1:7171"), "http://a--p--80.localhost:7171");
+        assert_eq!(of("https://[::1]:443"), "https://a--p--80.localhost:443");
+        assert_eq!(of("http://elastane.test"), "http://a--p--80.localhost");
+    }
+}

@@ -1,0 +1,286 @@
+//! Ports of workloads in a browser: which have an address, who comes there, and what passes.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode, Uri};
+use axum::response::IntoResponse;
+use axum::routing::any;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::gateway::go_over;
+use crate::people::{self, program, text};
+use crate::server::{Server, bytes};
+
+const ALL: &str = "/api/v1/workloads/workspaces";
+const LAB: &str = "lab--team-a--8888.localhost:7070";
+
+/// A page that says what it was asked, and what a page may say of its own host.
+fn pages() -> Router {
+    Router::new().route("/ws", any(go_over)).fallback(async |uri: Uri, headers: HeaderMap| {
+        let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
+        let mut told: Value = headers.iter().map(|(name, v)| (name.to_string(), text(v))).collect();
+        told["uri"] = json!(uri.to_string());
+        ([("set-cookie", "own=1; Path=/"), ("x-own", "1")], axum::Json(told)).into_response()
+    })
+}
+
+/// A workspace in a project, with these ports in a browser, that runs.
+async fn workspace(server: &Server, project: &str, name: &str, urls: Value) -> String {
+    let spec = json!({"image": "i", "exposedUrls": urls});
+    let mut job = server.job(name, &spec);
+    job["projectId"] = json!(project);
+    let (status, made) = server.post(ALL, job).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let id = text(&made, "workloadId");
+    server.phase(&id, "Running").await;
+    id
+}
+
+/// A server with a lab that these may open.
+async fn with_lab(mut audience: Value) -> (Server, String) {
+    let server = Server::with_teams().await;
+    server.engine.serve(pages());
+    audience["container"] = json!(8888);
+    let id = workspace(&server, "1", "lab", json!([audience])).await;
+    (server, id)
+}
+
+async fn ask(server: &Server, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let request = Request::builder().uri(path).header("host", host);
+    let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
+    let answer = server.send(request.body(Body::empty()).unwrap()).await;
+    let (status, head) = (answer.status().as_u16(), answer.headers().clone());
+    Answer { status, head, body: String::from_utf8(bytes(answer).await.to_vec()).unwrap() }
+}
+
+struct Answer {
+    status: u16,
+    head: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.head[name].to_str().unwrap()
+    }
+
+    fn told(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.body);
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_and_answered_passes_unchanged() {
+    let (server, _) = with_lab(json!({})).await;
+    let sent = [
+        ("cookie", "own=1; x=y"),
+        ("authorization", "token sk-1"),
+        ("x-forwarded-user", "mallory"),
+        ("x-own", "2"),
+    ];
+    let answer = ask(&server, LAB, "/a%20b//c?d=%2F&e", &sent).await;
+    let told = answer.told();
+    let want = [
+        ("uri", "/a%20b//c?d=%2F&e"),
+        ("host", LAB),
+        ("cookie", "own=1; x=y"),
+        ("authorization", "token sk-1"),
+        ("x-own", "2"),
+        ("x-forwarded-host", LAB),
+        ("x-forwarded-proto", "http"),
+    ];
+    for (name, value) in want {
+        assert_eq!(told[name], value, "{name}: {told}");
+    }
+    assert_eq!(
+        (&told["x-forwarded-user"], &told["x-forwarded-prefix"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!((answer.header("set-cookie"), answer.header("x-own")), ("own=1; Path=/", "1"));
+}
+
+#[tokio::test]
+async fn hosts_of_workloads_and_of_the_server_are_apart() {
+    let (server, _) = with_lab(json!({})).await;
+    workspace(&server, "2", "lab", json!([{"container": 8888}])).await;
+    workspace(&server, "1", "shut", json!([])).await;
+    // Whatever the path is, it is the workload's.
+    for path in ["/api/v1/workloads", "/serve/a/b/", "/elastane/v1/docs", "/healthz", "/"] {
+        assert_eq!(ask(&server, LAB, path, &[]).await.told()["uri"], path);
+    }
+    let other = "lab--team-b--8888.localhost:7070";
+    assert_eq!(ask(&server, other, "/", &[]).await.told()["host"], other);
+    for (host, path, status) in [
+        ("lab--team-a--80.localhost", "/", 404),
+        ("shut--team-a--8888.localhost", "/healthz", 404),
+        ("nobody--team-a--8888.localhost", "/healthz", 404),
+        ("a--b.localhost", "/healthz", 404),
+        ("lab.localhost", "/healthz", 403),
+        ("lab--team-a--8888.example.org", "/", 403),
+        ("localhost", "/healthz", 200),
+        ("localhost", "/lab--team-a--8888/", 404),
+    ] {
+        let answer = ask(&server, host, path, &[]).await;
+        assert_eq!(answer.status, status, "{host} {path}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn addresses_are_shown_and_are_no_others() {
+    let (server, id) = with_lab(json!({"name": "lab", "toolType": "jupyter-notebook"})).await;
+    let own = "http://lab--team-a--8888.localhost/";
+    assert_eq!(server.get(&format!("/api/v1/workloads/{id}")).await["urls"], json!([own]));
+    let typed = server.get(&format!("{ALL}/{id}")).await;
+    let url = json!({"container": 8888, "name": "lab", "toolType": "jupyter-notebook",
+                     "authorizationType": "public"});
+    assert_eq!(typed["spec"]["exposedUrls"], json!([url]));
+    let given = json!([{"container": 80, "url": "http://given--team-a--80.localhost"}]);
+    workspace(&server, "1", "given", given).await;
+}
+
+#[tokio::test]
+async fn what_can_have_no_address_is_refused() {
+    let server = Server::with_teams().await;
+    let long = "a".repeat(60);
+    for (name, urls, why) in [
+        ("a", json!([{}]), "spec.exposedUrls[0].container: must be set"),
+        ("a", json!([{"container": 0}]), "spec.exposedUrls[0].container: `0` is no port"),
+        ("a", json!([{"container": 70000}]), "spec.exposedUrls[0].container: `70000` is no port"),
+        ("a", json!([{"container": 1}, {"container": 1}]), "spec.exposedUrls[1].container: port 1"),
+        (
+            "a",
+            json!([{"container": 1, "name": "x"}, {"container": 2, "name": "x"}]),
+            "spec.exposedUrls[1].name: `x` is there twice",
+        ),
+        (
+            "a",
+            json!([{"container": 1, "url": "http://a"}]),
+            "spec.exposedUrls[0].url: `http://a` is not its address, which is http://a--team-a--1.",
+        ),
+        (
+            "a",
+            json!([{"container": 1, "authorizedGroups": ["g"]}]),
+            "spec.exposedUrls[0].authorizedGroups",
+        ),
+        (
+            "a",
+            json!([{"container": 1, "authorizationType": "public", "authorizedUsers": ["u"]}]),
+            "spec.exposedUrls[0].authorizedUsers: goes with",
+        ),
+        (
+            "a",
+            json!([{"container": 1, "authorizationType": "authorizedUsers"}]),
+            "spec.exposedUrls[0].authorizedUsers: must name somebody",
+        ),
+        ("a--b", json!([{"container": 1}]), "name: `a--b` has `--` in it"),
+        ("xn", json!([{"container": 1}]), "name: no host may begin with xn--"),
+        (&long, json!([{"container": 1}]), "name: the host aaaa"),
+    ] {
+        let job = server.job(name, &json!({"image": "i", "exposedUrls": urls}));
+        let (status, said) = server.post(ALL, job).await;
+        assert!(status.is_client_error(), "{urls}");
+        assert!(text(&said, "message").starts_with(why), "{said}");
+    }
+    let kept = json!([{"container": 1, "exclude": true}]);
+    let job = server.job("a--b", &json!({"image": "i", "exposedUrls": kept}));
+    assert_eq!(server.post(ALL, job).await.0, StatusCode::ACCEPTED, "none is asked for");
+}
+
+#[tokio::test]
+async fn those_come_who_may_and_their_tokens_stay_here() {
+    let (server, _) = with_lab(json!({"authorizedUsers": ["bot"]})).await;
+    let (_, _, bot) = program(&server, "bot").await;
+    let (_, eve) = people::user(&server, "eve@x.org").await;
+    for (token, status, why) in [
+        ("", 401, "lab of project team-a is not open to everyone"),
+        ("nonsense", 401, "lab of project team-a is not open to everyone"),
+        (&eve, 403, "eve@x.org is not one of its authorizedUsers"),
+        (&bot, 403, "bot came after its authorizedUsers were named"),
+    ] {
+        let bearer = format!("Bearer {token}");
+        let answer = ask(&server, LAB, "/", &[("authorization", &bearer)]).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert!(answer.body.contains(why), "{}", answer.body);
+    }
+    workspace(&server, "1", "l2", json!([{"container": 8888, "authorizedUsers": ["bot"]}])).await;
+    let bearer = format!("Bearer {bot}");
+    let sent = [("authorization", bearer.as_str())];
+    let told = ask(&server, "l2--team-a--8888.localhost", "/", &sent).await.told();
+    assert_eq!((&told["x-forwarded-user"], &told["authorization"]), (&json!("bot"), &Value::Null));
+    let refused = server
+        .until("/api/v1/audit/log?numberOfSamples=500", |log| {
+            log.to_string().contains("lab--team-a")
+        })
+        .await;
+    assert!(refused.to_string().contains("eve@x.org"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_workload_that_does_not_run_says_so() {
+    let (server, id) = with_lab(json!({})).await;
+    server.post(&format!("{ALL}/{id}/suspend"), Value::Null).await;
+    server.phase(&id, "Stopped").await;
+    let bearer = format!("Bearer {}", server.token);
+    for (sent, why) in [
+        (vec![], "nothing answers at this address now"),
+        (vec![("authorization", bearer.as_str())], "lab is Stopped"),
+    ] {
+        let answer = ask(&server, LAB, "/", &sent).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (503, "10"), "{}", answer.body);
+        assert!(answer.body.contains(why), "{}", answer.body);
+    }
+    let page = ask(&server, LAB, "/", &[("accept", "text/html,*/*")]).await;
+    assert_eq!((page.status, page.header("refresh")), (503, "5"));
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert!(page.body.contains("<p>nothing answers") && !page.body.contains("<script"));
+    server.post(&format!("{ALL}/{id}/resume"), Value::Null).await;
+    server.phase(&id, "Running").await;
+    ask(&server, LAB, "/", &[]).await.told();
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_listens_on_says_so() {
+    let server = Server::with_teams().await;
+    workspace(&server, "1", "lab", json!([{"container": 8888}])).await;
+    let bearer = format!("Bearer {}", server.token);
+    let answer = ask(&server, LAB, "/", &[("authorization", &bearer)]).await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("listens on port 8888"), "{}", answer.body);
+}
+
+/// A connection to the lab that speaks another protocol by now.
+async fn gone_over(port: u16, token: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let head = format!(
+        "GET /ws HTTP/1.1\r\nHost: {LAB}\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\
+         Authorization: Bearer {token}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(stream.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answer));
+    stream.write_all(b"x").await.unwrap();
+    assert_eq!(stream.read_u8().await.unwrap(), b'x');
+    stream
+}
+
+#[tokio::test]
+async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server() {
+    let (server, _) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
+    let port = server.listens().await;
+    let (id, _, token) = program(&server, "bot").await;
+    let mut of_bot = gone_over(port, &token).await;
+    let mut of_ada = gone_over(port, &server.token).await;
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
+    let mut rest = Vec::new();
+    assert_eq!(of_bot.read_to_end(&mut rest).await.unwrap_or(0), 0);
+    of_ada.write_all(b"y").await.unwrap();
+    assert_eq!(of_ada.read_u8().await.unwrap(), b'y', "others' go on");
+    server.shutdown.trigger();
+    assert_eq!(of_ada.read_to_end(&mut rest).await.unwrap_or(0), 0);
+}
