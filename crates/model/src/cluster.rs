@@ -19,8 +19,8 @@ use crate::pool::Pools;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
-    Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue, QueueId, Topology,
-    Workload, WorkloadId, WorkloadSpec,
+    DeviceShare, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue,
+    QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -464,17 +464,22 @@ impl Cluster {
     /// the beginning, in pod order.
     ///
     /// # Panics
-    /// When a node or a device was given out beyond its capacity: the one place where a wrong
-    /// plan is stopped before it can act.
+    /// When a node or a device was given out beyond its capacity, or while it is out of service: the
+    /// one place where a wrong plan is stopped before it can act.
     pub fn commit(&mut self) -> Vec<Change> {
         self.recording = false;
         self.log.clear();
         let mut first = std::mem::take(&mut self.originals);
         first.retain(|&pod, before| *before != self.pods[pod].occupancy);
-        for &pod in first.keys() {
+        for (&pod, before) in &first {
             let occupancy = &self.pods[pod].occupancy;
             for place in occupancy.current.iter().chain(&occupancy.next) {
                 let node = &self.nodes[place.node];
+                let known = || before.current.iter().chain(&before.next);
+                let had = |gpu| known().any(|had| had.node == place.node && had.uses(gpu));
+                let works = |at: &DeviceShare| node.gpus[at.index()].in_service || had(at.gpu);
+                let works = place.devices.iter().all(works);
+                assert!(works, "a GPU of node {} that is out of service was given out", node.name);
                 // CPU and memory may be short for what already ran when the machine shrank.
                 let sound =
                     node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Node, NodeId, NodeSpec, Taint};
+use crate::{Cluster, Node, NodeId, NodeSpec, Occupancy, PodId, Taint};
 
 impl Cluster {
     /// Adds a node.
@@ -45,6 +45,42 @@ impl Cluster {
         if schedulable {
             self.draining.remove(&node);
         }
+    }
+
+    /// Takes a GPU (or MIG instance) out of service, or back. Who is there stays, and is still charged;
+    /// nobody new comes, and it is no part of the capacity. Returns the pods that lose what was
+    /// reserved for them there.
+    pub fn set_in_service(&mut self, id: NodeId, gpu: u32, in_service: bool) -> Vec<PodId> {
+        let at = gpu as usize;
+        if self.nodes[id].gpus.get(at).is_none_or(|found| found.in_service == in_service) {
+            return Vec::new();
+        }
+        let losers = if in_service { Vec::new() } else { self.give_up_reserved(id, gpu) };
+        let row = &mut self.nodes[id];
+        self.pools.take(row.pool, row);
+        self.capacity -= row.capacity;
+        self.free_soon -= row.free(false);
+        self.free.remove(id, row);
+        row.set_in_service(at, in_service);
+        self.pools.add(row.pool, row);
+        self.capacity += row.capacity;
+        self.free_soon += row.free(false);
+        self.free.insert(id, row);
+        self.revise(id);
+        losers
+    }
+
+    fn give_up_reserved(&mut self, id: NodeId, gpu: u32) -> Vec<PodId> {
+        let reserved = |pod: &PodId| {
+            let next = self.pods[*pod].occupancy.next.as_ref();
+            next.is_some_and(|to| to.node == id && to.uses(gpu))
+        };
+        let losers: Vec<_> = self.nodes[id].pods.iter().copied().filter(reserved).collect();
+        for &pod in &losers {
+            let occupancy = Occupancy { next: None, ..self.pods[pod].occupancy.clone() };
+            self.set_occupancy(pod, occupancy);
+        }
+        losers
     }
 
     /// Has the pods of a node leave it, and no new ones come, until it is opened again.

@@ -61,11 +61,13 @@ pub struct Gpu {
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
     pub committed_millis: u64,
+    /// Whether pods may come: false while it is broken, or used by strangers. Who is there may stay.
+    pub in_service: bool,
 }
 
 impl Gpu {
     const fn new(memory_bytes: u64, mig: Option<MigInstance>) -> Self {
-        Self { memory_bytes, mig, used_millis: 0, committed_millis: 0 }
+        Self { memory_bytes, mig, used_millis: 0, committed_millis: 0, in_service: true }
     }
 
     /// The kind of MIG instance it is; none for a GPU.
@@ -80,6 +82,12 @@ impl Gpu {
         self.profile().map_or(GPU_MILLIS, MigProfile::millis)
     }
 
+    /// Thousandths of a GPU that can be given out as long as it is in service.
+    #[must_use]
+    pub fn offered_millis(&self) -> u64 {
+        if self.in_service { self.capacity_millis() } else { 0 }
+    }
+
     /// Whether it is a GPU of which nothing is given out.
     #[must_use]
     pub fn is_whole(&self, now: bool) -> bool {
@@ -89,6 +97,12 @@ impl Gpu {
     /// Thousandths that can be given out: at once (`now`), or when what is being released is gone.
     #[must_use]
     pub fn free_millis(&self, now: bool) -> u64 {
+        if self.in_service { self.unused_millis(now) } else { 0 }
+    }
+
+    /// The same for who is there already, and may stay when it is out of service.
+    #[must_use]
+    pub fn unused_millis(&self, now: bool) -> u64 {
         // While a rollback is half done a device can be over-committed for a moment.
         let all = self.capacity_millis();
         let soon = all.saturating_sub(self.committed_millis);
@@ -129,6 +143,8 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// Whether new pods may come: false when cordoned or lost.
     pub schedulable: bool,
+    /// Whether some of its devices are out of service.
+    pub(crate) impaired: bool,
     /// Devices that are wholly free at once, and when what is being released is gone.
     pub(crate) whole_free_now: u32,
     pub(crate) whole_free_soon: u32,
@@ -146,7 +162,7 @@ impl Node {
             }
         }
         let capacity = Resources {
-            gpu_millis: gpus.iter().map(Gpu::capacity_millis).sum(),
+            gpu_millis: offered_millis(&gpus),
             cpu_millis: spec.cpu_millis,
             memory_bytes: spec.memory_bytes,
         };
@@ -165,6 +181,7 @@ impl Node {
             pool,
             taints: spec.taints,
             schedulable: true,
+            impaired: false,
             whole_free_now: count,
             whole_free_soon: count,
         }
@@ -175,8 +192,25 @@ impl Node {
     #[must_use]
     pub fn free(&self, now: bool) -> Resources {
         // What already runs may be more than the machine has, if it shrank.
-        let soon = self.capacity.saturating_sub(self.committed);
-        if now { soon.min(self.capacity.saturating_sub(self.used)) } else { soon }
+        let left = |held: Resources, of: fn(&Gpu) -> u64| {
+            let held = held - self.held_out_of_service(of);
+            self.capacity.saturating_sub(held)
+        };
+        let soon = left(self.committed, |gpu| gpu.committed_millis);
+        if now { soon.min(left(self.used, |gpu| gpu.used_millis)) } else { soon }
+    }
+
+    /// What is held of devices that are no longer part of the capacity.
+    fn held_out_of_service(&self, of: fn(&Gpu) -> u64) -> Resources {
+        let out = self.gpus.iter().filter(|gpu| self.impaired && !gpu.in_service);
+        Resources { gpu_millis: out.map(of).sum(), ..Resources::ZERO }
+    }
+
+    /// Takes a device out of service or back, and its part of the capacity with it.
+    pub(crate) fn set_in_service(&mut self, gpu: usize, in_service: bool) {
+        self.change_gpu(gpu, |gpu| gpu.in_service = in_service);
+        self.impaired = self.gpus.iter().any(|gpu| !gpu.in_service);
+        self.capacity.gpu_millis = offered_millis(&self.gpus);
     }
 
     /// Whether one more pod may come, as far as their number is limited.
@@ -253,6 +287,11 @@ impl Node {
 
 /// How many of these are whole while nothing is given out.
 pub(crate) fn whole_count(gpus: &[Gpu]) -> u32 {
-    let whole = gpus.iter().filter(|gpu| gpu.mig.is_none()).count();
+    let whole = gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.in_service).count();
     u32::try_from(whole).unwrap_or(u32::MAX)
+}
+
+/// What can be given out of these while nothing is.
+pub(crate) fn offered_millis(gpus: &[Gpu]) -> u64 {
+    gpus.iter().map(Gpu::offered_millis).sum()
 }

@@ -51,10 +51,17 @@ impl GpuRequest {
         })
     }
 
-    /// Thousandths needed of this device, all of it free; none when it does not fit there. MIG
-    /// instances are for those who ask for them, and other devices for those who do not.
+    /// Thousandths needed of this device, all of it free; none when it does not fit there, or the
+    /// device is out of service. MIG instances are for those who ask for them, and other devices for
+    /// those who do not.
     #[must_use]
     pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
+        self.needs_of_sound(gpu).filter(|_| gpu.in_service)
+    }
+
+    /// The same, had the device nothing the matter with it.
+    #[must_use]
+    pub fn needs_of_sound(self, gpu: &Gpu) -> Option<u64> {
         match (self, gpu.profile()) {
             (Self::Mig(wanted), Some(here)) => wanted.has(here).then(|| here.millis()),
             (Self::Mig(_), None) | (_, Some(_)) => None,

@@ -22,6 +22,8 @@ impl Cluster {
             for gpu in &mut node.gpus {
                 (gpu.used_millis, gpu.committed_millis) = (0, 0);
             }
+            node.capacity.gpu_millis = crate::node::offered_millis(&node.gpus);
+            node.impaired = node.gpus.iter().any(|gpu| !gpu.in_service);
             let count = crate::node::whole_count(&node.gpus);
             (node.whole_free_now, node.whole_free_soon) = (count, count);
         }

@@ -178,6 +178,12 @@ impl Placement {
     pub fn gpu_millis(&self) -> u64 {
         self.devices.iter().map(|share| share.millis).sum()
     }
+
+    /// Whether a device of its node is part of it.
+    #[must_use]
+    pub fn uses(&self, gpu: u32) -> bool {
+        self.devices.iter().any(|share| share.gpu == gpu)
+    }
 }
 
 /// Where a pod is and where it will be.

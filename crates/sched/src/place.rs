@@ -201,6 +201,13 @@ fn fitting_devices<'a>(
     fitting
 }
 
+/// The devices of its place that a pod keeps when it has at most so many: those in service first.
+pub(crate) fn kept(node: &Node, place: &model::Placement, gpus: usize) -> Devices {
+    let in_service = |share: &&DeviceShare| node.gpus[share.gpu as usize].in_service;
+    let (sound, others): (Vec<_>, Vec<_>) = place.devices.iter().partition(in_service);
+    sound.into_iter().chain(others).take(gpus).copied().collect()
+}
+
 /// The place an elastic pod has after it is resized to `gpus` whole devices on its node: it
 /// keeps devices it has; more come from what is free at once.
 pub(crate) fn resized(
@@ -209,8 +216,7 @@ pub(crate) fn resized(
     gpus: usize,
 ) -> Option<model::Placement> {
     let node = &cluster.nodes()[place.node];
-    let mut devices = place.devices.clone();
-    devices.truncate(gpus);
+    let mut devices = kept(node, place, gpus);
     for (gpu, device) in (0..).zip(&node.gpus) {
         if devices.len() == gpus {
             break;

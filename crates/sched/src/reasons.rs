@@ -113,6 +113,15 @@ pub enum Pending {
     },
     /// Its pods must be close together, and no domain of the topology has room for all of them.
     NoTopologyDomain(NoDomain),
+    /// GPUs that would do are broken, or used by strangers. Stands beside what the rest lacks.
+    GpusOutOfService {
+        /// GPUs of nodes it may go to that would do, if each had nothing the matter with it.
+        gpus: usize,
+        /// How many of them are out of service.
+        out: usize,
+        /// The first of them: its node, and its number there.
+        first: (String, u32),
+    },
     /// The project, or one above it, would hold more than its limit.
     OverLimit {
         /// Which queue.
@@ -330,6 +339,7 @@ impl Pending {
             Self::NoTopologyDomain(_) => Code { code: "P108", name: "NoTopologyDomain" },
             Self::NoMigInstanceFree { .. } => Code { code: "P109", name: "NoMigInstanceFree" },
             Self::KeptAwayByPods { .. } => Code { code: "P110", name: "KeptAwayByPods" },
+            Self::GpusOutOfService { .. } => Code { code: "P111", name: "GpusOutOfService" },
             Self::OverLimit { .. } => Code { code: "P201", name: "OverLimit" },
             Self::NonPreemptibleOverQuota { .. } => {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }

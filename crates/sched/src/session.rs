@@ -242,7 +242,7 @@ impl Session<'_> {
                 let node = &self.cluster.nodes()[here.node];
                 let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
                 let share =
-                    |at: &DeviceShare| node.gpus[at.gpu as usize].free_millis(false) >= at.millis;
+                    |at: &DeviceShare| node.gpus[at.gpu as usize].unused_millis(false) >= at.millis;
                 host.fits_in(node.free(false)) && here.devices.iter().all(share)
             });
             let Some(here) = free else {

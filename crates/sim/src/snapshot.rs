@@ -151,6 +151,8 @@ fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
         effect: taint.effect.into(),
     };
     node.taints = row.taints.iter().map(taint).collect();
+    let out = (0..).zip(&row.gpus).filter(|(_, gpu)| !gpu.in_service);
+    node.out_of_service = out.map(|(at, _)| at).collect();
     node.draining = cluster.draining().contains(&id);
     node.cordoned = !row.schedulable && !node.draining;
     node

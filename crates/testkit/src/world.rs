@@ -100,7 +100,8 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
+    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (strangers use it),
+    /// `lose-gpu NODE INDEX` (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
     /// `min-runtime PROJECT[@POOL] MS`,
     /// `topology NAME LABEL…` (coarse to fine; the first is called `net`),
@@ -134,6 +135,9 @@ impl World {
                     let node = self.node(words[1]);
                     self.cluster.remove_node(node);
                 }
+                "take-gpu" => self.gpu(words[1], words[2], false),
+                "lose-gpu" => self.lose_gpu(words[1], words[2]),
+                "return-gpu" => self.gpu(words[1], words[2], true),
                 "add-node" => self.add_node(words[1]),
                 "label" => self.label(words[1], &words[2..]),
                 "min-runtime" => self.min_runtime(words[1], words[2]),
@@ -269,6 +273,25 @@ impl World {
     fn node(&self, name: &str) -> model::NodeId {
         let mut nodes = self.cluster.nodes().iter();
         nodes.find(|(_, node)| node.name == name).expect("a node of this name").0
+    }
+
+    fn gpu(&mut self, node: &str, gpu: &str, in_service: bool) {
+        let node = self.node(node);
+        self.cluster.set_in_service(node, gpu.parse().expect("a number"), in_service);
+    }
+
+    fn lose_gpu(&mut self, name: &str, gpu: &str) {
+        self.gpu(name, gpu, false);
+        let (node, gpu) = (self.node(name), gpu.parse().expect("a number"));
+        for pod in self.cluster.nodes()[node].pods.clone() {
+            let place = self.cluster.pods()[pod].occupancy.current.as_ref();
+            if place.is_some_and(|place| place.node == node && place.uses(gpu)) {
+                self.cluster.release(pod);
+            }
+        }
+        if !self.slow {
+            self.vacate_all();
+        }
     }
 
     fn min_runtime(&mut self, project: &str, ms: &str) {

@@ -46,7 +46,10 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
     }
     let spec = &s.cluster.workloads()[id].spec;
     for set in next_sets(s, id) {
-        let of_set = no_room(s.cluster, id, set).into_iter();
+        let no_room = no_room(s.cluster, id, set);
+        let out = no_room.as_ref().filter(|reason| lacks_gpus(reason));
+        let out = out.and_then(|_| out_of_service(s.cluster, id, set));
+        let of_set = no_room.into_iter().chain(out);
         let of_set = of_set.chain(ruled_out(s.cluster, id, set));
         let of_set = of_set.chain(kept_away(s.cluster, id, set));
         let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
@@ -160,6 +163,38 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })
 }
 
+/// Whether it says that there are too few GPUs.
+const fn lacks_gpus(reason: &Pending) -> bool {
+    matches!(
+        reason,
+        Pending::NotEnoughGpus { .. }
+            | Pending::NoGpuShareFree { .. }
+            | Pending::NoMigInstanceFree { .. }
+    )
+}
+
+/// GPUs that it could have if they were in service.
+fn out_of_service(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
+    let workload = &cluster.workloads()[id];
+    let request = workload.spec.pod_sets[set].request.gpu;
+    let constraints = workload.pod_sets[set].constraints;
+    let pod = workload.pods_of(set).first();
+    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let nodes = cluster.nodes().iter();
+    let nodes = nodes.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
+    let devices = nodes.flat_map(|(_, node)| (0..).zip(&node.gpus).map(move |gpu| (node, gpu)));
+    let fits = |gpu: &Gpu| request.parts().any(|part| part.needs_of_sound(gpu).is_some());
+    let (mut gpus, mut out, mut first) = (0, 0, None);
+    for (node, (at, gpu)) in devices.filter(|(_, (_, gpu))| fits(gpu)) {
+        gpus += 1;
+        if !gpu.in_service {
+            out += 1;
+            first.get_or_insert_with(|| (node.name.clone(), at));
+        }
+    }
+    first.map(|first| Pending::GpusOutOfService { gpus, out, first })
+}
+
 /// Nodes that are out of the question, room aside.
 fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
@@ -226,7 +261,7 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
         return None;
     }
     let gpus_of = |node: &&Node| {
-        let large = |g: &&Gpu| request.gpu.needs_of(g).is_some();
+        let large = |g: &&Gpu| request.gpu.needs_of_sound(g).is_some();
         node.gpus.iter().filter(large).count()
     };
     let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
@@ -265,7 +300,10 @@ fn has_gpus(node: &Node, request: GpuRequest) -> bool {
 }
 
 fn has_gpus_when_empty(node: &Node, request: GpuRequest) -> bool {
-    place::fits_on(request, node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis())))
+    request.parts().all(|part| {
+        let fitting = node.gpus.iter().filter(|gpu| part.needs_of_sound(gpu).is_some());
+        fitting.count() >= part.devices() as usize
+    })
 }
 
 fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
@@ -292,7 +330,7 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
     };
     Pending::NoGpuShareFree {
         devices: request.devices(),
-        millis: gpus.filter_map(|gpu| request.needs_of(gpu)).min().unwrap_or(GPU_MILLIS),
+        millis: gpus.filter_map(|gpu| request.needs_of_sound(gpu)).min().unwrap_or(GPU_MILLIS),
         free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
     }
 }

@@ -97,6 +97,8 @@ pub enum Obstacle {
     Cpu,
     /// Too little memory even when empty, in bytes.
     Memory,
+    /// Too few GPUs or MIG instances in service.
+    InService,
     /// Too few whole GPUs free.
     FreeGpus,
     /// Too few MIG instances free.
@@ -264,14 +266,15 @@ fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u
     let short = |needed: u64, most: u64| (needed > most).then_some((needed, most));
     let tests = [
         (Obstacle::Gpus, too_few_gpus(node, ask.request.gpu)),
-        (Obstacle::MigInstances, too_few_instances(node, ask.request.gpu, Gpu::capacity_millis)),
+        (Obstacle::MigInstances, too_few_instances(node, ask.request.gpu, |_, _| true)),
         (Obstacle::GpuMemory, too_little_gpu_memory(node, ask.request.gpu)),
         (Obstacle::Cpu, short(ask.request.cpu_millis, node.capacity.cpu_millis)),
         (Obstacle::Memory, short(ask.request.memory_bytes, node.capacity.memory_bytes)),
+        (Obstacle::InService, too_few_in_service(node, ask.request.gpu)),
         (Obstacle::FreeGpus, too_few_free(node, ask.request.gpu)),
         (
             Obstacle::FreeMigInstances,
-            too_few_instances(node, ask.request.gpu, |gpu| gpu.free_millis(false)),
+            too_few_instances(node, ask.request.gpu, |gpu, need| need <= gpu.free_millis(false)),
         ),
         (Obstacle::FreeShare, too_small_share(node, ask.request.gpu)),
         (Obstacle::FreeCpu, short(ask.request.cpu_millis, node.free(false).cpu_millis)),
@@ -296,13 +299,13 @@ fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
 fn too_few_instances(
     node: &Node,
     request: GpuRequest,
-    free_millis: impl Fn(&Gpu) -> u64,
+    will_do: impl Fn(&Gpu, u64) -> bool,
 ) -> Option<(u64, u64)> {
     if !matches!(request, GpuRequest::Mig(_)) {
         return None;
     }
     request.parts().find_map(|part| {
-        let fits = |gpu: &&Gpu| part.needs_of(gpu).is_some_and(|need| need <= free_millis(gpu));
+        let fits = |gpu: &&Gpu| part.needs_of_sound(gpu).is_some_and(|need| will_do(gpu, need));
         let (needed, has) = (u64::from(part.devices()), node.gpus.iter().filter(fits).count());
         (needed > has as u64).then_some((needed, has as u64))
     })
@@ -317,6 +320,15 @@ fn too_little_gpu_memory(node: &Node, request: GpuRequest) -> Option<(u64, u64)>
     (least < bytes).then_some((bytes, least))
 }
 
+/// Of several profiles the first of which there are too few.
+fn too_few_in_service(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
+    request.parts().find_map(|part| {
+        let fitting = node.gpus.iter().filter(|gpu| part.needs_of(gpu).is_some());
+        let (needed, has) = (u64::from(part.devices()), fitting.count() as u64);
+        (has < needed).then_some((needed, has))
+    })
+}
+
 fn too_few_free(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     let GpuRequest::Whole(needed) = request else { return None };
     let free = node.whole_free(false);
@@ -329,7 +341,7 @@ fn too_small_share(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
         return None;
     }
     let shares = node.gpus.iter().filter_map(|gpu| {
-        let needed = request.needs_of(gpu)?;
+        let needed = request.needs_of_sound(gpu)?;
         let free = gpu.free_millis(false);
         Some((needed.saturating_sub(free), needed, free))
     });

@@ -73,6 +73,9 @@ impl fmt::Display for Pending {
             Self::KeptAwayByPods { nodes, affinity, anti_affinity, repelled } => {
                 kept_away_by_pods(f, *nodes, [*affinity, *anti_affinity, *repelled])
             }
+            Self::GpusOutOfService { gpus, out, first: (node, gpu) } => {
+                out_of_service(f, *gpus, *out, node, *gpu)
+            }
             Self::OverLimit { queue, kind, limit, allocated, requested } => write!(
                 f,
                 "{queue} may hold {} and holds {}; {} more would pass its limit",
@@ -87,12 +90,7 @@ impl fmt::Display for Pending {
                 let requested = of(queue.kind, *requested);
                 write!(f, "nothing is taken from others for {requested}: {queue}")
             }
-            Self::WaitingForRelease { node, holders } if holders.is_empty() => {
-                write!(f, "goes on at {node} as soon as its last run has stopped")
-            }
-            Self::WaitingForRelease { node, holders } => {
-                write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
-            }
+            Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
             }
@@ -144,6 +142,13 @@ fn no_gpu_share_free(
     }
 }
 
+fn waiting_for_release(f: &mut fmt::Formatter<'_>, node: &str, holders: &[String]) -> fmt::Result {
+    if holders.is_empty() {
+        return write!(f, "goes on at {node} as soon as its last run has stopped");
+    }
+    write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
+}
+
 fn gang_incomplete(f: &mut fmt::Formatter<'_>, pods_min: u32, pods: u32) -> fmt::Result {
     match pods_min {
         _ if pods < pods_min => {
@@ -185,6 +190,23 @@ fn kept_away_by_pods(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 3
     let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
     let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
     write!(f, "of {nodes} node(s) that it may go to {}", said.join(", "))
+}
+
+fn out_of_service(
+    f: &mut fmt::Formatter<'_>,
+    gpus: usize,
+    out: usize,
+    node: &str,
+    gpu: u32,
+) -> fmt::Result {
+    let (count, is) =
+        if out == 1 { ("1 GPU".to_owned(), "is") } else { (format!("{out} GPUs"), "are") };
+    let which = if out == 1 { "" } else { ", the first of them" };
+    write!(
+        f,
+        "{count} of {gpus} {is} out of service{which}: GPU {gpu} of {node}; `runai describe node \
+         {node}` says why"
+    )
 }
 
 fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5]) -> fmt::Result {

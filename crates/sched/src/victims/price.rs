@@ -133,7 +133,7 @@ pub(super) fn node(
     let pods = row.pods_max.saturating_sub(row.pods_committed);
     let in_the_way = u32::try_from(opponents.len()).unwrap_or(u32::MAX);
     let room = Room { free_millis, host: row.free(false), pods, opponents: in_the_way };
-    let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some());
+    let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
     let mut search =
         Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
@@ -163,7 +163,7 @@ struct Search<'a> {
     s: &'a Session<'a>,
     need: &'a Need,
     node: NodeId,
-    /// Whether some of its devices are MIG instances, so that not only amounts count.
+    /// Whether some of its devices are MIG instances, or out of service, so that not only amounts count.
     divided: bool,
     room: Room,
     /// The first to be asked first.
@@ -442,7 +442,8 @@ fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut 
     if place.node != node {
         return;
     }
-    let devices = place.devices.iter().skip(gpus);
+    let kept = place::kept(&s.cluster.nodes()[node], place, gpus);
+    let devices = place.devices.iter().filter(|share| !kept.contains(share));
     piece.devices.extend(devices.map(|share| (share.gpu as usize, share.millis)));
     if gpus == 0 {
         piece.host += s.cluster.amounts(pod, place);

@@ -1,12 +1,12 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{GpuRequest, PodId, Share, Workload, WorkloadId, WorkloadSpec};
+use model::{GpuRequest, Placement, PodId, Share, Workload, WorkloadId, WorkloadSpec};
 use smallvec::SmallVec;
 use units::Resources;
 
-use crate::order;
 use crate::session::Session;
+use crate::{order, place};
 
 /// One piece taken from a victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +115,8 @@ pub(crate) fn take(s: &mut Session<'_>, taking: Taking) {
         Taking::Shrink(pod, gpus) => {
             let occupancy = s.cluster.pods()[pod].occupancy.clone();
             if let Some(place) = occupancy.effective() {
-                let mut smaller = place.clone();
-                smaller.devices.truncate(gpus);
+                let devices = place::kept(&s.cluster.nodes()[place.node], place, gpus);
+                let smaller = Placement { node: place.node, devices };
                 s.settle(pod, Some(smaller), occupancy.current.is_some());
             }
         }

@@ -11,6 +11,7 @@ mod kai;
 mod mig;
 mod nodes_that_go;
 mod oracle;
+mod out_of_service;
 mod packing;
 mod pool_quota;
 mod pools;

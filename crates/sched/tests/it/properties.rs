@@ -19,6 +19,7 @@ enum Action {
     Drain(usize),
     Ungate { at: usize, pod: usize },
     LoseNode(usize),
+    Gpu { node: usize, gpu: usize, word: &'static str },
     Guarantee { project: usize, ms: u64 },
     Lose(usize),
     Wait(u32),
@@ -74,6 +75,8 @@ const SHAPES: [&str; 41] = [
     "--group r --required rack --set p --in r -g 1 --set q --in r -g 0.5 --set s -g 1",
 ];
 
+const GPU_WORDS: [&str; 4] = ["take-gpu", "lose-gpu", "return-gpu", "return-gpu"];
+
 const NODES: &str = "n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3";
 const LABELS: &str = "label n1 rack=1 node-pool=p; label n2 zone=a rack=1; \
                       label n3 zone=a rack=2 node-pool=p !dedicated";
@@ -100,6 +103,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..3_usize).prop_map(Action::Drain),
         1 => (0..100_usize, 0..4_usize).prop_map(|(at, pod)| Action::Ungate { at, pod }),
         1 => (0..3_usize).prop_map(Action::LoseNode),
+        2 => (0..3_usize, 0..4_usize, proptest::sample::select(&GPU_WORDS[..]))
+            .prop_map(|(node, gpu, word)| Action::Gpu { node, gpu, word }),
         1 => (0..3_usize, 0..9_u64)
             .prop_map(|(project, s)| Action::Guarantee { project, ms: s * 1000 }),
         1 => (0..100_usize).prop_map(Action::Lose),
@@ -139,6 +144,7 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         Action::Ungate { at, pod } => {
             pick(alive, *at).iter().for_each(|n| w.run(&format!("ungate {n} {pod}")));
         }
+        Action::Gpu { node, gpu, word } => w.run(&format!("{word} n{} {gpu}", node + 1)),
         Action::Drain(node) => w.run(&format!("drain n{}", node + 1)),
         Action::LoseNode(node) => {
             w.run(&format!(

@@ -7,9 +7,9 @@ use crate::rng::Rng;
 use crate::scenario::amount::{Count, CountLimit, Span};
 use crate::scenario::{
     Amounts, At, Evicted, Gone, GpuAsk, Group, Mig, Node, NodeAffinity, OneOrMany, Operator,
-    OverQuota, Placement, PodSet, Policy, Preference, Queue, QuotaChange, Releasing, Requirement,
-    Scenario, Schedule, Step, Strategy, Submit, Topology, TopologyConstraint, UsageWindow,
-    WindowKind, Workload, World,
+    OverQuota, Place, Placement, PodSet, Policy, Preference, Queue, QuotaChange, Releasing,
+    Requirement, Scenario, Schedule, Step, Strategy, Submit, Topology, TopologyConstraint,
+    UsageWindow, WindowKind, Workload, World,
 };
 use crate::world::{Job, Simulation};
 
@@ -311,7 +311,9 @@ pub(super) fn step(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step 
             (more.topology, more.gated, more.priority) = (None, false, Some(120));
             step.submit = Some(At::from(Submit(vec![At::from(more)])));
         }
-        _ => match rng.below(8) {
+        _ => match rng.below(10) {
+            6 => step.lose_gpu = Some(gpu(rng, simulation)),
+            7 => step.return_gpu = Some(gpu(rng, simulation)),
             0 if simulation.nodes.len() > 1 => step.lose_node = Some(node),
             1 => step.cordon = Some(node),
             2 => step.drain = Some(node),
@@ -331,6 +333,14 @@ pub(super) fn step(rng: &mut Rng, simulation: &Simulation, number: u32) -> Step 
         },
     }
     step
+}
+
+/// A GPU, or an instance of one.
+fn gpu(rng: &mut Rng, simulation: &Simulation) -> Place {
+    let nodes: Vec<_> = simulation.nodes.iter().collect();
+    let (name, id) = nodes[rng.below(nodes.len())];
+    let gpus = simulation.cluster().nodes()[*id].gpus.len();
+    Place { node: name.clone(), gpus: vec![some_u32(rng, gpus)] }
 }
 
 fn runs(cluster: &Cluster, job: &Job) -> bool {

@@ -11,7 +11,7 @@ use super::amount::{Count, Span};
 use super::list::OneOrMany;
 use super::policy::Action;
 use super::read::At;
-use super::types::{Amounts, Node, Weights, Workload};
+use super::types::{Amounts, Node, Place, Weights, Workload};
 
 /// One thing that happens, and what is expected then. At most one of the actions is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,12 @@ pub struct Step {
     /// Machines that are lost, with all that runs on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lose_node: Option<OneOrMany<String>>,
+    /// GPUs that are lost, with all that runs on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lose_gpu: Option<Place>,
+    /// GPUs that are in service again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_gpu: Option<Place>,
     /// What is expected now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<At<Expect>>,

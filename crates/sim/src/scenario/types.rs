@@ -137,6 +137,9 @@ pub struct Node {
     /// Taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// Indices of GPUs that are out of service: who is there stays, and nobody new comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_service: Vec<u32>,
     /// Whether new pods may not come.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cordoned: bool,
@@ -457,6 +460,7 @@ impl Node {
             pods_max: None,
             labels: BTreeMap::new(),
             taints: Vec::new(),
+            out_of_service: Vec::new(),
             cordoned: false,
             draining: false,
         }

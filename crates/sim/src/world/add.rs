@@ -11,7 +11,7 @@ use super::runs::{BACKOFF_LIMIT, Runs};
 use super::{GPUS_PER_NODE_MAX, Job, NODES_MAX, PODS_MAX, QUEUES_MAX, START, Simulation, convert};
 use crate::Error;
 use crate::near::hint;
-use crate::scenario::{At, Mig, Node, OneOrMany, Queue, QueueShare, TaskState, Workload};
+use crate::scenario::{At, Mig, Node, OneOrMany, Place, Queue, QueueShare, TaskState, Workload};
 
 /// The largest sum that is counted with.
 const SUM_MAX: u128 = 1 << 62;
@@ -93,7 +93,8 @@ impl Simulation {
                 self.cluster.drain(id);
             }
             self.lost.remove(&name);
-            self.nodes.insert(name, id);
+            self.nodes.insert(name.clone(), id);
+            self.set_in_service(&Place { node: name, gpus: wire.out_of_service.clone() }, false)?;
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use model::{Occupancy, WorkloadId};
+use model::{Occupancy, Placement, WorkloadId};
 
 use super::{Simulation, convert};
 use crate::Error;
-use crate::scenario::{At, Gone, OneOrMany, QuotaChange, State, Step};
+use crate::scenario::{At, Gone, OneOrMany, Place, QuotaChange, State, Step};
 
 /// Whether the scheduler has a say after an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +102,41 @@ impl Simulation {
         }
         for name in step.lose_node.iter().flat_map(OneOrMany::as_slice) {
             self.lose_node(name)?;
+        }
+        if let Some(gpus) = &step.lose_gpu {
+            self.lose_gpus(gpus)?;
+        }
+        if let Some(gpus) = &step.return_gpu {
+            self.set_in_service(gpus, true)?;
+        }
+        Ok(())
+    }
+
+    /// What runs on a lost GPU is stopped at once; its pods wait again.
+    fn lose_gpus(&mut self, gpus: &Place) -> Result<(), String> {
+        self.set_in_service(gpus, false)?;
+        let id = self.node(&gpus.node)?;
+        let lost =
+            |place: &Placement| place.node == id && gpus.gpus.iter().any(|&at| place.uses(at));
+        let there = self.cluster.nodes()[id].pods.iter().copied();
+        let stopped = there.filter(|&pod| {
+            let Occupancy { current, releasing, .. } = &self.cluster.pods()[pod].occupancy;
+            !releasing && current.as_ref().is_some_and(lost)
+        });
+        for pod in stopped.collect::<Vec<_>>() {
+            self.cluster.release(pod);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_in_service(&mut self, of: &Place, in_service: bool) -> Result<(), String> {
+        let id = self.node(&of.node)?;
+        let count = self.cluster.nodes()[id].gpus.len();
+        for &gpu in &of.gpus {
+            if gpu as usize >= count {
+                return Err(format!("node `{}` has no GPU {gpu}; it has {count}", of.node));
+            }
+            self.cluster.set_in_service(id, gpu, in_service);
         }
         Ok(())
     }
@@ -231,6 +266,8 @@ fn actions(step: &Step) -> Vec<&'static str> {
         ("drain", step.drain.is_some()),
         ("remove_node", step.remove_node.is_some()),
         ("lose_node", step.lose_node.is_some()),
+        ("lose_gpu", step.lose_gpu.is_some()),
+        ("return_gpu", step.return_gpu.is_some()),
     ];
     given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect()
 }

@@ -80,7 +80,7 @@ impl Simulation {
             let device = row.gpus.get(gpu as usize).ok_or_else(|| {
                 format!("node `{name}` has no GPU {gpu}; it has {has}, counted from 0")
             })?;
-            let millis = request.gpu.needs_of(device).ok_or_else(|| {
+            let millis = request.gpu.needs_of_sound(device).ok_or_else(|| {
                 match (device.profile(), request.gpu) {
                     (Some(profile), _) => {
                         format!("GPU {gpu} of node `{name}` is a MIG instance, {profile}")
@@ -134,7 +134,7 @@ impl Simulation {
     /// Whether there is room once everything that is being stopped is gone.
     fn check_future_room(&self, pod: PodId, place: &Placement) -> Result<(), String> {
         let node = &self.cluster.nodes()[place.node];
-        self.check_devices(place.node, place, |gpu| gpu.free_millis(false))?;
+        self.check_devices(place.node, place, |gpu| gpu.unused_millis(false))?;
         let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, place) };
         let fits = host.fits_in(node.free(false)) && node.takes_one_more(false);
         if fits { Ok(()) } else { Err(no_room(node)) }

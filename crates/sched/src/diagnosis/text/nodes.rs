@@ -89,6 +89,7 @@ impl Obstacle {
             Self::GpuMemory => "gpu_memory",
             Self::Cpu => "cpu",
             Self::Memory => "memory",
+            Self::InService => "in_service",
             Self::FreeGpus => "free_gpus",
             Self::FreeMigInstances => "free_mig_instances",
             Self::FreeShare => "free_share",
@@ -145,6 +146,7 @@ impl Failing {
             Obstacle::GpuMemory => ("GPU memory, even when empty", amounts(format_bytes)),
             Obstacle::Cpu => ("cores, even when empty", amounts(format_millis)),
             Obstacle::Memory => ("memory, even when empty", amounts(format_bytes)),
+            Obstacle::InService => ("GPUs in service", amounts(plain)),
             Obstacle::FreeGpus => ("free GPUs", amounts(plain)),
             Obstacle::FreeMigInstances => ("free MIG instances", amounts(plain)),
             Obstacle::FreeShare => ("of a GPU free", amounts(format_millis)),
@@ -153,6 +155,7 @@ impl Failing {
         };
         let few = match obstacle {
             Obstacle::Gpus
+            | Obstacle::InService
             | Obstacle::FreeGpus
             | Obstacle::MigInstances
             | Obstacle::FreeMigInstances

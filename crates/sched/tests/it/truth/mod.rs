@@ -36,7 +36,7 @@ fn numbers(w: &World, said: &QueueNumbers) -> Truth {
 fn none_is_large(w: &World, request: model::GpuRequest, demand: units::Resources) -> Truth {
     let large = |node: &&Node| {
         let fits = |part: model::GpuRequest| {
-            let fitting = node.gpus.iter().filter(|gpu| part.needs_of(gpu).is_some());
+            let fitting = node.gpus.iter().filter(|gpu| part.needs_of_sound(gpu).is_some());
             fitting.count() >= part.devices() as usize
         };
         request.parts().all(fits)
@@ -58,11 +58,19 @@ fn no_instance_free(w: &World, request: &model::MigRequest, nodes: usize, with: 
     let free = |node: &&Node| {
         request.iter().all(|(profile, count)| {
             let own = node.gpus.iter().filter(|gpu| gpu.profile() == Some(profile));
-            own.filter(|gpu| gpu.committed_millis == 0).count() >= count.into()
+            own.filter(|gpu| gpu.in_service && gpu.committed_millis == 0).count() >= count.into()
         })
     };
     // Taints and labels leave some out.
     so(open(&w.cluster).filter(free).count() < 3, "that none is free")
+}
+
+fn out_of_service(w: &World, gpus: usize, out: usize, (node, gpu): &(String, u32)) -> Truth {
+    let is_out = |row: &Node| !row.gpus[*gpu as usize].in_service;
+    let mut nodes = open(&w.cluster).filter(|row| row.name == *node);
+    so(nodes.next().is_some_and(is_out), "the first that is out of service")?;
+    let all = open(&w.cluster).flat_map(|node| &node.gpus).filter(|gpu| !gpu.in_service);
+    so(out <= gpus && out <= all.count(), "the number of those out of service")
 }
 
 /// A reason's claim.
@@ -101,6 +109,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         Pending::KeptAwayByPods { nodes, affinity, anti_affinity, repelled } => {
             kept_away(w, *nodes, affinity + anti_affinity + repelled)
         }
+        Pending::GpusOutOfService { gpus, out, first } => out_of_service(w, *gpus, *out, first),
         Pending::NoTopologyDomain(best) => so(best.room < best.pods, "that no domain has room"),
         Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {
             let row = queue(w, name);
@@ -126,9 +135,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             };
             so(holders.iter().all(releasing), "who is being stopped")
         }
-        Pending::Gated { gated, pods } => {
-            so(*gated > 0 && gated <= pods, "that pods are held back")
-        }
+        Pending::Gated { gated, pods } => so(*gated > 0 && gated <= pods, "that pods are held"),
         Pending::BackingOff { until } => so(*until > w.now, "that it has to wait"),
         Pending::BehindReservation { holder, waited_ms, gpu_millis, .. } => {
             behind(w, holder.id, *waited_ms, *gpu_millis)
