@@ -169,6 +169,8 @@ pub(crate) enum Command {
     UpdatePool { by: String, id: String, change: PoolChange },
     DeletePool { by: String, id: String },
     LabelNode { by: String, node: String, labels: BTreeMap<String, String> },
+    FailGpu { by: String, node: String, gpu: u32 },
+    HealGpu { by: String, node: String, gpu: u32 },
     StopEverything { by: String },
     CreateObject { by: String, new: NewObject },
     UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },
@@ -192,7 +194,9 @@ impl Command {
             | Self::DeletePool { id, .. }
             | Self::UpdateObject { id, .. }
             | Self::DeleteObject { id, .. } => Some(id.clone()),
-            Self::LabelNode { node, .. } => Some(node.clone()),
+            Self::LabelNode { node, .. }
+            | Self::FailGpu { node, .. }
+            | Self::HealGpu { node, .. } => Some(node.clone()),
             Self::CreateDepartment { .. }
             | Self::CreateProject { .. }
             | Self::Submit { .. }

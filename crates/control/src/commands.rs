@@ -88,6 +88,8 @@ impl State {
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
             Command::LabelNode { by, node, .. } => (by, "node.label", node.clone()),
+            Command::FailGpu { by, node, gpu } => (by, "gpu.fail", format!("{node}/{gpu}")),
+            Command::HealGpu { by, node, gpu } => (by, "gpu.heal", format!("{node}/{gpu}")),
             Command::StopEverything { by } => (by, "server.down", String::new()),
             Command::Record(record) => (&record.who, "record", record.target.clone()),
             Command::CreateObject { by, new } => {
@@ -126,6 +128,8 @@ impl State {
             Command::UpdatePool { by, id, change } => self.update_pool(by, &id, change),
             Command::DeletePool { by, id } => self.delete_pool(&by, &id),
             Command::LabelNode { by, node, labels } => self.label_node(by, &node, labels),
+            Command::FailGpu { by, node, gpu } => self.fail_gpu(by, &node, gpu),
+            Command::HealGpu { by, node, gpu } => self.heal_gpu(&by, &node, gpu),
             Command::CreateObject { by, new } if new.kind == TOPOLOGY => {
                 self.create_topology(by, new)
             }

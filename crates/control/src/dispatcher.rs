@@ -13,6 +13,7 @@ use units::Instant;
 use crate::command::Subject;
 use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
+use crate::health::Troubles;
 use crate::looking::{Look, SchedulingState};
 use crate::meter::IdleSince;
 use crate::options::{Clock, NodeSpec};
@@ -45,6 +46,8 @@ pub(crate) struct Inbox {
     pub(crate) looks: mpsc::Receiver<Look>,
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
+    /// What is the matter with GPUs.
+    pub(crate) gpus: watch::Receiver<Troubles>,
 }
 
 pub(crate) struct Dispatcher {
@@ -147,6 +150,7 @@ impl Dispatcher {
                 },
                 Some(seen) = self.faults.recv() => Happening::Seen(seen),
                 Ok(()) = self.inbox.idle.changed() => Happening::Due,
+                Ok(()) = self.inbox.gpus.changed() => Happening::Due,
                 () = timer => Happening::Due,
             };
             let batch = self.gather(first).await;
@@ -236,6 +240,7 @@ impl Dispatcher {
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
         self.state.restart_due();
         self.state.idle = self.inbox.idle.borrow().clone();
+        self.state.see_gpus(&self.inbox.gpus.borrow());
         self.state.enforce_limits();
         self.state.expire_due();
         self.policy.pools = self.state.placements(self.policy.placement);

@@ -52,6 +52,11 @@ impl Error {
         Self::Conflict { message: message.into() }
     }
 
+    pub(crate) fn no_node(name: &str) -> Self {
+        let hint = "see GET /api/v1/nodes".to_owned();
+        Self::NotFound { what: "node", name: name.to_owned(), hint }
+    }
+
     pub(crate) fn no_department(id: u64) -> Self {
         let hint = "see GET /api/v1/org-unit/departments".to_owned();
         Self::NotFound { what: "department", name: id.to_string(), hint }

@@ -365,6 +365,24 @@ impl Handle {
         self.object(Command::LabelNode { by, node, labels }).await.map(drop)
     }
 
+    /// Makes a simulated GPU fail, for trials and drills: what runs on it goes elsewhere.
+    ///
+    /// # Errors
+    /// There is no such GPU, or it is a real one.
+    pub async fn fail_gpu(&self, by: &str, node: &str, gpu: u32) -> Result<(), Error> {
+        let (by, node) = (by.to_owned(), node.to_owned());
+        self.ask(Command::FailGpu { by, node, gpu }).await.map(drop)
+    }
+
+    /// Makes a simulated GPU work again.
+    ///
+    /// # Errors
+    /// There is no such GPU, or it is a real one.
+    pub async fn heal_gpu(&self, by: &str, node: &str, gpu: u32) -> Result<(), Error> {
+        let (by, node) = (by.to_owned(), node.to_owned());
+        self.ask(Command::HealGpu { by, node, gpu }).await.map(drop)
+    }
+
     /// Reads the event log.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ mod executor;
 mod expiry;
 mod gang;
 mod handle;
+mod health;
 mod ledger;
 mod lifecycle;
 mod limits;
@@ -61,6 +62,7 @@ pub use engine::{
 };
 pub use error::Error;
 pub use handle::Handle;
+pub use health::Trouble;
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};

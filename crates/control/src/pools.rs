@@ -455,11 +455,7 @@ impl State {
         labels: BTreeMap<String, String>,
     ) -> Result<Subject, Error> {
         let found = self.nodes.values().find(|node| node.spec.name == name);
-        let node = found.ok_or_else(|| Error::NotFound {
-            what: "node",
-            name: name.to_owned(),
-            hint: "see GET /api/v1/nodes".to_owned(),
-        })?;
+        let node = found.ok_or_else(|| Error::no_node(name))?;
         for (key, value) in &labels {
             check_label(key, value)?;
         }

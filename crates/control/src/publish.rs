@@ -336,6 +336,7 @@ impl State {
             simulated: node.spec.simulated,
             gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
+            troubles: node.troubles.clone(),
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),

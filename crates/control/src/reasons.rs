@@ -14,5 +14,9 @@ pub(crate) const IDLE_LIMIT: Code = Code { code: "E204", name: "IdleLimit" };
 pub(crate) const OUT_OF_MEMORY: Code = Code { code: "E205", name: "OutOfMemory" };
 /// It runs, and a limit that it was given is not kept on this machine.
 pub(crate) const LIMIT_NOT_KEPT: Code = Code { code: "E206", name: "LimitNotKept" };
+/// A GPU does not work any more.
+pub(crate) const GPU_LOST: Code = Code { code: "E207", name: "GpuLost" };
+/// A GPU is used by processes that belong to no run.
+pub(crate) const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

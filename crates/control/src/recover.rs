@@ -10,6 +10,7 @@ use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
 use crate::ending::BACK_OFF_MS_MAX;
+use crate::health::Troubles;
 use crate::limits::Planned;
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
@@ -57,6 +58,7 @@ impl State {
             allocations: BTreeMap::new(),
             warned: BTreeMap::new(),
             idle: IdleSince::default(),
+            gpus_seen: Troubles::default(),
             limits: Planned::default(),
             expiring: BTreeSet::new(),
             wake_at: None,
@@ -107,7 +109,11 @@ impl State {
                 labels: in_model,
                 ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
             });
-            self.nodes.insert(id, Node { spec: spec.clone(), id, labels, pool });
+            let troubles = self.troubles_of(spec);
+            for gpu in troubles.keys() {
+                self.cluster.set_in_service(id, *gpu, false);
+            }
+            self.nodes.insert(id, Node { spec: spec.clone(), id, labels, pool, troubles });
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
+use crate::health::{Troubles, Watch};
 use crate::meter::{IdleSince, Look, Meter, Traffic};
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
@@ -24,6 +25,7 @@ const EVENTS_BEHIND_MAX: usize = 4096;
 pub struct Service {
     dispatcher: Dispatcher,
     meter: Meter,
+    watch: Watch,
 }
 
 impl std::fmt::Debug for Service {
@@ -61,11 +63,15 @@ impl Service {
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
         let (idle, idling) = watch::channel(IdleSince::default());
-        let inbox = Inbox { requests: incoming, looks: looking, idle: idling };
+        let (troubles, gpus) = watch::channel(Troubles::default());
+        let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
         let (clock, nodes) = (options.clock.clone(), options.nodes.clone());
+        let mut watch = Watch::new(options.engine.clone(), clock.clone(), &nodes, troubles);
+        // Before anything is placed.
+        watch.look().await;
         let meter = Meter::new(shared.clone(), clock, nodes, idle, options.kept);
         let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
-        Ok((Self { dispatcher, meter }, Handle::new(requests, looks, shared)))
+        Ok((Self { dispatcher, meter, watch }, Handle::new(requests, looks, shared)))
     }
 
     /// Serves until `shutdown` is done. No run is stopped by that.
@@ -73,21 +79,22 @@ impl Service {
     /// # Errors
     /// The engine's stream of observations has ended: nothing can be decided without it.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
-        let Self { dispatcher, meter } = self;
+        let Self { dispatcher, meter, watch } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
+        beside.spawn(watch.run());
         let mut lost = None;
         let shutdown = async {
             tokio::select! {
                 () = shutdown => {}
-                // It never ends by itself. A server that no longer measures and forgets is to be seen.
+                // None ends by itself. A server that no longer measures, forgets and watches is to be seen.
                 end = beside.join_next() => lost = Some(end),
             }
         };
         let mut ended = Box::pin(dispatcher.run(shutdown)).await;
         if let Some(end) = lost {
-            tracing::error!(?end, "measuring has ended");
-            let message = "the part of the server that measures has crashed, which is a fault of the \
+            tracing::error!(?end, "measuring or watching has ended");
+            let message = "the part of the server that measures or watches has crashed, which is a fault of the \
                            server: please report it with its log. Workloads go on; start the server again";
             ended = ended.and(Err(Error::Internal { message: message.to_owned() }));
         }

@@ -11,6 +11,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{ShareChange, WorkloadSpec};
+use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
@@ -169,6 +170,8 @@ pub(crate) struct Node {
     pub(crate) labels: BTreeMap<String, String>,
     /// Id of its pool.
     pub(crate) pool: String,
+    /// What is the matter with its GPUs, by their numbers: those are out of service.
+    pub(crate) troubles: BTreeMap<u32, Trouble>,
 }
 
 /// A run to start.
@@ -283,6 +286,8 @@ pub(crate) struct State {
     pub(crate) warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
     /// Since when workloads that may not be idle for ever have been, as far as it is measured.
     pub(crate) idle: IdleSince,
+    /// What is the matter with real GPUs. Not stored: it is looked at anew at each start.
+    pub(crate) gpus_seen: Troubles,
     /// When limits in time have something to do.
     pub(crate) limits: Planned,
     /// Workloads that have ended, by when they are to be deleted.
@@ -383,6 +388,16 @@ impl State {
 
     /// Records an event about a project.
     pub(crate) fn say_of_project(&mut self, id: u64, news: News) {
+        self.say_apart(Some(id), news);
+    }
+
+    /// Records an event about the machines.
+    pub(crate) fn say_of_cluster(&mut self, news: News) {
+        self.say_apart(None, news);
+    }
+
+    fn say_apart(&mut self, project_id: Option<u64>, news: News) {
+        let project = project_id.and_then(|id| self.projects.get(&id));
         let event = Event {
             seq: self.last_event_seq + 1,
             at: self.now,
@@ -391,13 +406,13 @@ impl State {
             workload_id: None,
             workload_name: String::new(),
             pod_name: None,
-            project_id: Some(id),
-            project_name: self.projects.get(&id).map(|p| p.unit.name.clone()).unwrap_or_default(),
-            code: None,
+            project_id,
+            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
+            code: news.code.map(ToOwned::to_owned),
             message: news.message,
         };
         self.last_event_seq += 1;
-        self.outbox.events.push((Arc::new(event), Some(id)));
+        self.outbox.events.push((Arc::new(event), project_id));
     }
 }
 

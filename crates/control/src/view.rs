@@ -7,6 +7,8 @@ use std::sync::Arc;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::Trouble;
+
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct View {
@@ -529,6 +531,9 @@ pub struct NodeView {
     pub gpu_memory_bytes: Vec<u64>,
     /// Thousandths in use per GPU.
     pub gpu_used_millis: Vec<u64>,
+    /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of the
+    /// capacity.
+    pub troubles: BTreeMap<u32, Trouble>,
     /// Capacity.
     pub capacity: Resources,
     /// In use.

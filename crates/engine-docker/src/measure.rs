@@ -1,15 +1,16 @@
 //! What containers use, as the daemon counts it, and the driver of the GPUs. Owns: which processes on a GPU
 //! are a container's. Refuses to know: what it is measured for.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::models::ContainerStatsResponse;
 use bollard::query_parameters::StatsOptionsBuilder;
-use engine::{GpuUse, Measured, RunKey, RunState, RunUse};
+use engine::{Error, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse, Stranger};
 use futures_util::{StreamExt as _, stream};
-use gpu::{Activity, Sampler};
+use gpu::{Activity, Health, Program, Sampler, Watcher};
 
 use crate::container;
 use crate::open::Shared;
@@ -63,6 +64,39 @@ fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
         (gpu, homes)
     };
     sampler.map(Sampler::sample).unwrap_or_default().into_iter().map(homes).collect()
+}
+
+/// How these GPUs are; none without a driver.
+pub(crate) async fn gpu_health(
+    shared: &Arc<Shared>,
+    uuids: Vec<String>,
+) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
+    let own = Arc::clone(shared);
+    let look = move || {
+        let watcher = own.watcher.get_or_init(|| Watcher::open().map(Mutex::new));
+        let watcher = watcher.as_ref()?;
+        Some(watcher.lock().unwrap_or_else(PoisonError::into_inner).look(&uuids))
+    };
+    let driver = |why: String| Error::Io {
+        what: "ask the driver how the GPUs are".into(),
+        source: io::Error::other(why),
+    };
+    let seen =
+        tokio::task::spawn_blocking(look).await.map_err(|fault| driver(fault.to_string()))?;
+    let Some(seen) = seen.transpose().map_err(driver)? else { return Ok(None) };
+    // Asked for after the GPUs were: a container that begins in between is none of strangers.
+    let busy = seen.values().any(|health| !health.processes.is_empty());
+    let own = if busy { shared.own_containers().await? } else { Vec::new() };
+    let own: BTreeSet<String> = own.into_iter().filter_map(|one| one.id).collect();
+    let is_ours = |pid| home(pid).is_some_and(|home| own.contains(&home));
+    let stranger = |(pid, program, memory_bytes): (u32, Program, u64)| {
+        (pid, Stranger { name: program.name, user: program.user, memory_bytes })
+    };
+    let health = |(uuid, seen): (String, Health)| {
+        let strangers = seen.strangers(is_ours).map(stranger).collect();
+        (uuid, GpuHealth { fault: seen.fault, strangers })
+    };
+    Ok(Some(seen.into_iter().map(health).collect()))
 }
 
 /// The container of a process.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use bollard::models::ContainerInspectResponse;
+use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
 use engine::{Error, Observation, RunKey, RunSpec, RunState, Turns};
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) asking: Mutex<BTreeSet<RunKey>>,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
     pub(crate) gpus: std::sync::OnceLock<Option<gpu::Sampler>>,
+    /// The same for whether they work, asked for when that is first looked at.
+    pub(crate) watcher: std::sync::OnceLock<Option<std::sync::Mutex<gpu::Watcher>>>,
     /// None once the engine is dropped.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
@@ -84,6 +86,7 @@ impl DockerEngine {
             fetching: Mutex::default(),
             asking: Mutex::default(),
             gpus: std::sync::OnceLock::new(),
+            watcher: std::sync::OnceLock::new(),
             tasks: Mutex::new(Some(JoinSet::new())),
         });
         for key in shared.containers().await? {
@@ -138,13 +141,18 @@ impl Shared {
         }
     }
 
-    /// The runs that have a container of this server.
-    pub(crate) async fn containers(&self) -> Result<Vec<RunKey>, Error> {
+    /// The containers of this server.
+    pub(crate) async fn own_containers(&self) -> Result<Vec<ContainerSummary>, Error> {
         let label = format!("{OWNER_LABEL}={}", self.owner);
         let filters = [("label", vec![label.as_str()])].into();
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
         let found = self.daemon.docker.list_containers(Some(options)).await;
-        let found = found.map_err(|fault| failed("list the containers", fault))?;
+        found.map_err(|fault| failed("list the containers", fault))
+    }
+
+    /// The runs that have a container of this server.
+    pub(crate) async fn containers(&self) -> Result<Vec<RunKey>, Error> {
+        let found = self.own_containers().await?;
         let key = |label: &String| label.parse().ok();
         Ok(found
             .iter()

@@ -1,6 +1,7 @@
 //! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat after a
 //! crash between any two.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
@@ -11,8 +12,8 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, LimitsKept, LogRange,
-    Measured, Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, LimitsKept,
+    LogRange, Measured, Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -107,6 +108,13 @@ impl Engine for DockerEngine {
 
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         Ok(Some(measure::measure(&self.shared).await))
+    }
+
+    async fn gpu_health(
+        &self,
+        uuids: Vec<String>,
+    ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
+        measure::gpu_health(&self.shared, uuids).await
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {

@@ -1,13 +1,14 @@
 //! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat
 //! after a crash between any two.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, LogRange, Measured, Observation,
-    RunKey, RunSpec, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, GpuHealth, LogRange, Measured,
+    Observation, RunKey, RunSpec, Session, TerminalSize,
 };
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -101,6 +102,16 @@ impl Engine for LocalEngine {
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         let shared = Arc::clone(&self.shared);
         blocking(move || Ok(Some(measure::measure(&shared)))).await
+    }
+
+    async fn gpu_health(
+        &self,
+        uuids: Vec<String>,
+    ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
+        let shared = Arc::clone(&self.shared);
+        let driver =
+            |why: String| io_error("ask the driver how the GPUs are".into(), io::Error::other(why));
+        blocking(move || measure::gpu_health(&shared, &uuids).map_err(driver)).await
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {

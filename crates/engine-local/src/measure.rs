@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::{Mutex, PoisonError};
 
-use engine::{GpuUse, Measured, RunKey, RunUse};
+use engine::{GpuHealth, GpuUse, Measured, RunKey, RunUse, Stranger};
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
@@ -38,6 +39,31 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
         memory_bytes: gpu.memory_bytes,
     };
     Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// How these GPUs are; none without a driver. Blocks as measuring does.
+pub(crate) fn gpu_health(
+    shared: &Shared,
+    uuids: &[String],
+) -> Result<Option<BTreeMap<String, GpuHealth>>, String> {
+    let watcher = shared.watcher.get_or_init(|| gpu::Watcher::open().map(Mutex::new));
+    let Some(watcher) = watcher else { return Ok(None) };
+    let seen = watcher.lock().unwrap_or_else(PoisonError::into_inner).look(uuids)?;
+    // Asked for after the GPUs were: a run that begins in between is none of strangers.
+    let families = families(&supervisors(shared).keys().copied().collect());
+    let ours: BTreeSet<u32> = families
+        .values()
+        .flat_map(|family| &family.pids)
+        .filter_map(|&pid| pid.try_into().ok())
+        .collect();
+    let stranger = |(pid, program, memory_bytes): (u32, gpu::Program, u64)| {
+        (pid, Stranger { name: program.name, user: program.user, memory_bytes })
+    };
+    let health = |(uuid, seen): (String, gpu::Health)| {
+        let strangers = seen.strangers(|pid| ours.contains(&pid)).map(stranger).collect();
+        (uuid, GpuHealth { fault: seen.fault, strangers })
+    };
+    Ok(Some(seen.into_iter().map(health).collect()))
 }
 
 /// What a family uses, as far as it can be seen without a control group: the time of those whose end nobody

@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) kill_marked: Sweep,
     /// The driver of the GPUs, if there is one; asked for when something is first measured.
     pub(crate) gpus: OnceLock<Option<gpu::Sampler>>,
+    /// The same for whether they work, asked for when that is first looked at.
+    pub(crate) watcher: OnceLock<Option<Mutex<gpu::Watcher>>>,
     events: mpsc::UnboundedSender<Observation>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     /// The verbs of one run take turns.
@@ -84,6 +86,7 @@ impl Shared {
             place: Place::none("nobody has looked for control groups"),
             kill_marked,
             gpus: OnceLock::new(),
+            watcher: OnceLock::new(),
             events,
             states: Mutex::default(),
             turns: Turns::default(),

@@ -310,6 +310,26 @@ pub struct GpuUse {
     pub memory_bytes: Option<u64>,
 }
 
+/// How a GPU is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GpuHealth {
+    /// Why it cannot be used; none if it can.
+    pub fault: Option<String>,
+    /// Processes of no run that compute on it and hold memory there, by process id.
+    pub strangers: BTreeMap<u32, Stranger>,
+}
+
+/// A process that is none of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// The name of its program. Its arguments are nobody's business.
+    pub name: String,
+    /// Its user.
+    pub user: String,
+    /// Memory of the GPU that it holds, in bytes.
+    pub memory_bytes: u64,
+}
+
 /// Why an engine could not do what it was asked.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -452,6 +472,17 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// What the machine shows cannot be read.
     async fn measure(&self) -> Result<Option<Measured>, Error> {
+        Ok(None)
+    }
+
+    /// How each of these GPUs is, by what the driver calls them; none from an engine that cannot see any.
+    ///
+    /// # Errors
+    /// The driver does not answer, or the machine does not show its processes.
+    async fn gpu_health(
+        &self,
+        _uuids: Vec<String>,
+    ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
         Ok(None)
     }
 

@@ -1,15 +1,17 @@
 //! Which GPUs and how much CPU and memory a machine has, found or simulated.
 //!
-//! Owns: discovery through NVML, the notation of simulated machines (`4x16GiB`, `2x2x16GiB`),
+//! Owns: discovery and health through NVML, the notation of simulated machines (`4x16GiB`, `2x2x16GiB`),
 //! and this machine's capacity. Refuses to know: who gets a GPU.
 
 mod activity;
 mod discover;
+mod health;
 mod host;
 mod simulate;
 
 pub use activity::{Activity, ProcessActivity, Sampler};
 pub use discover::discover;
+pub use health::{Health, Program, Watcher, program};
 pub use host::{Capacity, host_capacity, host_name};
 pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_nodes};
 

@@ -39,7 +39,7 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
         let index = usize::try_from(dice.roll(named.len().max(1) as u64)).unwrap();
         named.iter().nth(index).cloned()
     };
-    match dice.roll(13) {
+    match dice.roll(15) {
         0..5 => {
             let name = format!("w{count}");
             let spec = any_workload(dice, &name);
@@ -75,6 +75,14 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
             w.engine.stubborn(dice.roll(2) == 0);
             w.engine.deaf(dice.roll(3) == 0);
         }
+        13 => {
+            let (node, gpu) = any_gpu(dice);
+            w.handle.fail_gpu("admin", &node, gpu).await.unwrap();
+        }
+        14 => {
+            let (node, gpu) = any_gpu(dice);
+            w.handle.heal_gpu("admin", &node, gpu).await.unwrap();
+        }
         11 => {
             w.refuse_events(true).await;
             let refused = w.handle.submit(1, training("never", 1)).await;
@@ -86,6 +94,19 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
             w.engine.deaf(false);
             w.start().await;
         }
+    }
+}
+
+fn any_gpu(dice: &mut Dice) -> (String, u32) {
+    (format!("node-{}", 1 + dice.roll(2)), u32::try_from(dice.roll(2)).unwrap())
+}
+
+/// Nothing runs on a GPU that has failed.
+fn nobody_is_on_failed_gpus(view: &control::view::View, seed: u64) {
+    for node in &view.nodes {
+        let sound = |(at, used): (u32, &u64)| *used == 0 || !node.troubles.contains_key(&at);
+        let all = (0..).zip(&node.gpu_used_millis).all(sound);
+        assert!(all, "seed {seed}: {} {:?} {:?}", node.name, node.gpu_used_millis, node.troubles);
     }
 }
 
@@ -110,6 +131,7 @@ async fn history(seed: u64) {
         w.until(&format!("settled (seed {seed})"), settled).await;
     }
     let view = w.handle.view();
+    nobody_is_on_failed_gpus(&view, seed);
     let mut listed: Vec<_> = view.workloads.values().map(|w| w.spec.name.clone()).collect();
     listed.sort();
     assert_eq!(listed, named.into_iter().collect::<Vec<_>>(), "seed {seed}");

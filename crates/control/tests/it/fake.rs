@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use control::Clock;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, LimitsKept, LogRange, Measured, Observation,
-    RunKey, RunSpec, RunState,
+    Capabilities, Enforcement, Engine, Error, Exit, GpuHealth, LimitsKept, LogRange, Measured,
+    Observation, RunKey, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -31,6 +31,8 @@ struct Machine {
     removals_failing: u32,
     most_in_use: BTreeMap<(String, u32), u64>,
     measured: Option<Measured>,
+    gpus: BTreeMap<String, GpuHealth>,
+    gpu_looks: u64,
 }
 
 /// A scripted engine.
@@ -60,6 +62,16 @@ impl FakeEngine {
     /// What is used from now on.
     pub(crate) fn uses(&self, measured: Measured) {
         self.with(|m| m.measured = Some(measured));
+    }
+
+    /// How a GPU is from now on.
+    pub(crate) fn gpu_is(&self, uuid: &str, health: GpuHealth) {
+        self.with(|m| m.gpus.insert(uuid.to_owned(), health));
+    }
+
+    /// How often it was looked at how GPUs are.
+    pub(crate) fn gpu_looks(&self) -> u64 {
+        self.with(|m| m.gpu_looks)
     }
 
     pub(crate) fn fail_stops(&self, count: u32) {
@@ -298,6 +310,20 @@ impl Engine for FakeEngine {
         let (chunks, stream) = mpsc::channel(1);
         chunks.send(Ok(format!("output of {}", key.generation).into_bytes())).await.unwrap();
         Ok(stream)
+    }
+
+    async fn gpu_health(
+        &self,
+        uuids: Vec<String>,
+    ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
+        let of = |m: &mut Machine, uuid: String| {
+            let health = m.gpus.get(&uuid).cloned().unwrap_or_default();
+            (uuid, health)
+        };
+        Ok(Some(self.with(|m| {
+            m.gpu_looks += 1;
+            uuids.into_iter().map(|uuid| of(m, uuid)).collect()
+        })))
     }
 
     async fn measure(&self) -> Result<Option<Measured>, Error> {

@@ -7,6 +7,7 @@ mod container;
 mod expiry;
 mod fake;
 mod gang;
+mod health;
 mod inference;
 mod ledger;
 mod life;

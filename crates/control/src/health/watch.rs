@@ -1,0 +1,139 @@
+//! Looking at GPUs every few seconds. Owns: how often, and when what is seen is believed. Refuses to know:
+//! what follows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use engine::{Engine, GpuHealth};
+use tokio::sync::watch;
+use units::Instant;
+
+use super::{Trouble, Troubles};
+use crate::options::{Clock, NodeSpec};
+
+/// Time between two looks.
+const LOOK_EVERY_MS: u64 = 5_000;
+
+/// Looks at the real GPUs of this machine, and tells what is the matter with them.
+pub(crate) struct Watch {
+    engine: Arc<dyn Engine>,
+    clock: Arc<dyn Clock>,
+    /// What the driver calls them.
+    uuids: Vec<String>,
+    judge: Judge,
+    told: watch::Sender<Troubles>,
+    /// When it looks next.
+    next: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        clock: Arc<dyn Clock>,
+        nodes: &[NodeSpec],
+        told: watch::Sender<Troubles>,
+    ) -> Self {
+        let real = nodes.iter().filter(|node| !node.simulated).flat_map(|node| &node.gpus);
+        let uuids = real.map(|gpu| gpu.uuid.clone()).collect();
+        let next = clock.now();
+        Self { engine, clock, uuids, judge: Judge::default(), told, next }
+    }
+
+    /// One look. What was known stays as it is where the driver does not answer.
+    pub(crate) async fn look(&mut self) {
+        self.next = self.clock.now().plus_ms(LOOK_EVERY_MS);
+        if self.uuids.is_empty() {
+            return;
+        }
+        match self.engine.gpu_health(self.uuids.clone()).await {
+            Ok(Some(seen)) => {
+                let fresh = Arc::new(self.judge.judge(seen));
+                self.told.send_if_modified(|told| {
+                    let news = *told != fresh;
+                    *told = fresh;
+                    news
+                });
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "it is not known how the GPUs are"),
+        }
+    }
+
+    /// Never ends by itself.
+    pub(crate) async fn run(mut self) -> Infallible {
+        loop {
+            self.clock.sleep_until(self.next).await;
+            self.look().await;
+        }
+    }
+}
+
+/// What is made of looks. A stranger has to be seen twice, since processes take a moment to end; but not
+/// at the first look, after which work is placed.
+#[derive(Default)]
+struct Judge {
+    /// The strangers of the last look.
+    before: Option<BTreeSet<(String, u32)>>,
+}
+
+impl Judge {
+    fn judge(&mut self, seen: BTreeMap<String, GpuHealth>) -> BTreeMap<String, Trouble> {
+        let before = self.before.take();
+        let mut now = BTreeSet::new();
+        let mut troubles = BTreeMap::new();
+        for (uuid, GpuHealth { fault, mut strangers }) in seen {
+            now.extend(strangers.keys().map(|pid| (uuid.clone(), *pid)));
+            if let Some(before) = &before {
+                strangers.retain(|pid, _| before.contains(&(uuid.clone(), *pid)));
+            }
+            match fault {
+                Some(why) => troubles.insert(uuid, Trouble::Lost(why)),
+                None if strangers.is_empty() => None,
+                None => troubles.insert(uuid, Trouble::Taken(strangers)),
+            };
+        }
+        self.before = Some(now);
+        troubles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Stranger;
+
+    use super::*;
+
+    fn gpu(fault: Option<&str>, pids: &[u32]) -> BTreeMap<String, GpuHealth> {
+        let stranger =
+            Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 1 << 30 };
+        let strangers = pids.iter().map(|pid| (*pid, stranger.clone())).collect();
+        [("GPU-1".to_owned(), GpuHealth { fault: fault.map(str::to_owned), strangers })].into()
+    }
+
+    /// What is told after each look.
+    fn told(looks: &[(Option<&str>, &[u32])]) -> Vec<String> {
+        let mut judge = Judge::default();
+        let text = |(fault, pids): &(Option<&str>, &[u32])| {
+            let told = judge.judge(gpu(*fault, pids));
+            told.get("GPU-1").map(ToString::to_string).unwrap_or_default()
+        };
+        looks.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_stranger_is_believed_when_it_was_seen_twice_or_at_the_start() {
+        let taken = |pid: u32| format!("used by strangers: python of eve (process {pid}, 1GiB)");
+        let looks: &[(_, &[u32])] =
+            &[(None, &[]), (None, &[7]), (None, &[7]), (None, &[8]), (None, &[])];
+        assert_eq!(told(looks), ["", "", &taken(7), "", ""], "another one is another");
+        assert_eq!(told(&[(None, &[7]), (None, &[])]), [taken(7), String::new()]);
+    }
+
+    #[test]
+    fn a_loss_is_believed_at_once_and_matters_more_than_strangers() {
+        let looks: &[(_, &[u32])] = &[(None, &[]), (Some("off the bus"), &[7]), (None, &[7])];
+        assert_eq!(told(looks)[..2], ["", "lost: off the bus"]);
+        assert!(told(looks)[2].starts_with("used by strangers"));
+    }
+}

@@ -1,0 +1,232 @@
+//! Whether GPUs work, and who computes on them, as the driver tells it. Owns: which of its answers mean
+//! that a device is lost. Refuses to know: whose processes they are, and what follows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use nvml_wrapper::bitmasks::event::EventTypes;
+use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::enums::event::XidError;
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, EventSet, Nvml};
+
+/// Errors of the driver's log (Xid) after which a GPU computes no more before it is reset: memory that
+/// cannot be corrected (48, 64, 95), off the bus (79), its own processor hangs (119, 120) or stopped (140).
+/// Others are mostly faults of programs. Source: NVIDIA, "XID Errors".
+const XIDS_FATAL: [u64; 7] = [48, 64, 79, 95, 119, 120, 140];
+
+/// The PID namespace in which Linux starts: there the driver and `/proc` mean the same processes.
+const PID_NAMESPACE_FIRST: &str = "pid:[4026531836]";
+
+/// How a GPU is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Why it cannot be used; none if it can.
+    pub fault: Option<String>,
+    /// Processes that compute on it, by id, and the memory they hold there, in bytes. Those that draw
+    /// on a screen as well are not among them, nor are any where ids mean nothing here.
+    pub processes: BTreeMap<u32, u64>,
+}
+
+impl Health {
+    /// The processes that are not ours, what each is, and the memory it holds.
+    pub fn strangers(
+        &self,
+        ours: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = (u32, Program, u64)> {
+        let others = self.processes.iter().filter(move |(pid, _)| !ours(**pid));
+        // One that has ended meanwhile holds nothing.
+        others.filter_map(|(&pid, &bytes)| Some((pid, program(pid)?, bytes)))
+    }
+}
+
+/// A process, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The name of its program, without arguments: those may be secret.
+    pub name: String,
+    /// Name of its user, or its number.
+    pub user: String,
+}
+
+/// Looks at GPUs again and again.
+pub struct Watcher {
+    nvml: &'static Nvml,
+    gpus: BTreeMap<String, Watched>,
+    /// Whether process ids of the driver are those that are seen here.
+    sees_processes: bool,
+}
+
+/// What is remembered of a GPU.
+struct Watched {
+    /// Whether it was divided when it was first seen.
+    divided: Option<bool>,
+    errors: Option<EventSet<'static>>,
+    /// The fatal error it had.
+    fatal: Option<u64>,
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watcher").finish_non_exhaustive()
+    }
+}
+
+impl Watcher {
+    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up. The connection
+    /// stays for the life of the process.
+    #[must_use]
+    pub fn open() -> Option<Self> {
+        let nvml: &'static Nvml = Box::leak(Box::new(Nvml::init().ok()?));
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let sees_processes = namespace.as_os_str() == PID_NAMESPACE_FIRST;
+        Some(Self { nvml, gpus: BTreeMap::new(), sees_processes })
+    }
+
+    /// How each of these GPUs is. Blocks for milliseconds.
+    ///
+    /// # Errors
+    /// The driver does not say; nothing is known of any GPU then.
+    pub fn look(&mut self, uuids: &[String]) -> Result<BTreeMap<String, Health>, String> {
+        let mut all = BTreeMap::new();
+        for uuid in uuids {
+            let health = match self.look_at(uuid) {
+                Ok(health) => health,
+                Err(error) => match fault_of(&error) {
+                    Some(fault) => Health { fault: Some(fault), ..Health::default() },
+                    None => return Err(error.to_string()),
+                },
+            };
+            all.insert(uuid.clone(), health);
+        }
+        Ok(all)
+    }
+
+    fn look_at(&mut self, uuid: &str) -> Result<Health, NvmlError> {
+        let device = self.nvml.device_by_uuid(uuid)?;
+        // Answered from the device itself; names and numbers are the driver's memory.
+        device.memory_info()?;
+        let nvml = self.nvml;
+        let known = self.gpus.entry(uuid.to_owned()).or_insert_with(|| Watched {
+            divided: is_divided(&device),
+            errors: errors_of(nvml, &device),
+            fatal: None,
+        });
+        known.fatal = known.fatal.or_else(|| known.errors.as_ref().and_then(next_fatal));
+        let fault = match known.fatal {
+            Some(xid) => Some(format!("the driver reported fatal error Xid {xid} of it")),
+            None if is_divided(&device)
+                .zip(known.divided)
+                .is_some_and(|(now, then)| now != then) =>
+            {
+                Some("it was divided into MIG instances, or made whole again".to_owned())
+            }
+            None => None,
+        };
+        let processes = if self.sees_processes { computing(&device) } else { BTreeMap::new() };
+        Ok(Health { fault, processes })
+    }
+}
+
+/// What an error says of the device, if it says anything of it.
+fn fault_of(error: &NvmlError) -> Option<String> {
+    let lost = matches!(
+        error,
+        NvmlError::GpuLost
+            | NvmlError::NotFound
+            | NvmlError::ResetRequired
+            | NvmlError::InsufficientPower
+            | NvmlError::IrqIssue
+    );
+    lost.then(|| match error {
+        NvmlError::NotFound => "the driver does not have it any more".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// None where the device cannot be divided.
+fn is_divided(device: &Device<'_>) -> Option<bool> {
+    device.mig_mode().ok().map(|mode| mode.current == 1)
+}
+
+/// The errors of a device from now on; none where the driver does not tell them.
+fn errors_of(nvml: &'static Nvml, device: &Device<'static>) -> Option<EventSet<'static>> {
+    let set = nvml.create_event_set().ok()?;
+    device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok()
+}
+
+/// The first fatal error since it was asked last.
+fn next_fatal(errors: &EventSet<'static>) -> Option<u64> {
+    let next = || Some(errors.wait(0).ok()?.event_data);
+    std::iter::from_fn(next).find_map(|data| match data {
+        Some(XidError::Value(xid)) => Some(xid).filter(|xid| XIDS_FATAL.contains(xid)),
+        _ => None,
+    })
+}
+
+fn computing(device: &Device<'_>) -> BTreeMap<u32, u64> {
+    let mut held = BTreeMap::new();
+    for process in device.running_compute_processes().unwrap_or_default() {
+        if let UsedGpuMemory::Used(bytes @ 1..) = process.used_gpu_memory {
+            *held.entry(process.pid).or_insert(0_u64) += bytes;
+        }
+    }
+    for process in device.running_graphics_processes().unwrap_or_default() {
+        held.remove(&process.pid);
+    }
+    held
+}
+
+/// What a process is; none if there is none of this id.
+#[must_use]
+pub fn program(pid: u32) -> Option<Program> {
+    let folder = format!("/proc/{pid}");
+    let name = fs::read_to_string(format!("{folder}/comm")).ok()?;
+    let uid = fs::metadata(&folder).ok()?.uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let found = fields.find(|fields| fields.get(2) == Some(&uid.as_str()));
+    let user = found.and_then(|fields| fields.first().map(ToString::to_string)).unwrap_or(uid);
+    Some(Program { name: units::shown(name.trim()), user })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_said_of_the_device_is_its_fault() {
+        let lost = fault_of(&NvmlError::GpuLost).expect("a fault");
+        assert!(lost.contains("fell off the bus"), "{lost}");
+        assert!(fault_of(&NvmlError::NotFound).is_some());
+        for of_the_driver in [NvmlError::Unknown, NvmlError::Timeout, NvmlError::DriverNotLoaded] {
+            assert_eq!(fault_of(&of_the_driver), None);
+        }
+    }
+
+    #[test]
+    fn who_is_not_ours_is_a_stranger_as_long_as_the_process_is_there() {
+        let own = std::process::id();
+        let health = Health { fault: None, processes: [(own, 5), (u32::MAX, 6)].into() };
+        let strangers: Vec<_> = health.strangers(|_| false).collect();
+        assert!(matches!(&strangers[..], [(pid, _, 5)] if *pid == own), "{strangers:?}");
+        assert_eq!(health.strangers(|pid| pid == own).count(), 0);
+    }
+
+    #[test]
+    fn a_process_is_told_by_its_program_and_user() {
+        let own = program(std::process::id()).expect("this process");
+        assert!(!own.name.is_empty() && !own.user.is_empty(), "{own:?}");
+        assert_eq!(program(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_machine_with_or_without_a_driver_gets_an_answer() {
+        // Nobody has this GPU; where there is a driver it says so.
+        let Some(mut watcher) = Watcher::open() else { return };
+        let uuid = "GPU-00000000-0000-0000-0000-000000000000".to_owned();
+        let seen = watcher.look(std::slice::from_ref(&uuid)).expect("a driver that works");
+        assert!(seen[&uuid].fault.is_some());
+    }
+}
