@@ -28,6 +28,15 @@ impl fmt::Display for Time {
     }
 }
 
+impl Time {
+    /// A time as headers of HTTP say it (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+    #[must_use]
+    pub fn of_http(text: &str) -> Option<Self> {
+        let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        Some(Self(Instant(u64::try_from(at.as_millisecond()).ok()?)))
+    }
+}
+
 impl std::str::FromStr for Time {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -160,6 +169,13 @@ pub fn number_from_millis(millis: u64) -> serde_json::Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_of_a_server_is_read_from_its_answer() {
+        let at = Time::of_http("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        assert_eq!(at.to_string(), "1994-11-06T08:49:37.000Z");
+        assert_eq!(Time::of_http("yesterday"), None);
+    }
 
     #[test]
     fn thousandths_survive_the_wire() {

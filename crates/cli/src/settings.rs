@@ -121,6 +121,25 @@ impl Settings {
         self.url.as_deref()
     }
 
+    /// Whether the environment says that.
+    #[must_use]
+    pub(crate) fn url_of_environment(&self) -> bool {
+        self.url.is_some()
+            && self.url.as_deref() != text_at(&self.config, &["control_plane", "url"])
+    }
+
+    /// The chosen cluster, by id.
+    #[must_use]
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        text_at(&self.config, &["cluster", "uuid"])
+    }
+
+    /// Where the settings are kept.
+    #[must_use]
+    pub(crate) fn config_file(&self) -> &Path {
+        &self.config_file
+    }
+
     /// The bearer token that the environment names.
     #[must_use]
     pub(crate) fn token(&self) -> Option<&str> {

@@ -55,7 +55,8 @@ impl Table {
         self.cells(cells.into_iter());
     }
 
-    fn cells(&mut self, cells: impl Iterator<Item = String>) {
+    /// Adds a row of as many cells as there are.
+    pub(crate) fn cells(&mut self, cells: impl Iterator<Item = String>) {
         let cells = cells.map(one_line).collect();
         self.rows.push(Row { cells, notes: Vec::new() });
     }

@@ -16,7 +16,7 @@ pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
 pub use logs::{LogPosition, LogStream, Logs, Since};
-pub use routes::WorkloadKind;
+pub use routes::{Download, WorkloadKind};
 pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 
 use thiserror::Error;

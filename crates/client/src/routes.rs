@@ -42,6 +42,35 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
+    /// Whether it answers whoever asks, and the time by its clock, to the second; none if it does not
+    /// tell.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn health(&self) -> Result<Option<wire::Time>, Error> {
+        let request = self.request(Method::GET, "/healthz").timeout(ANSWER_TIMEOUT);
+        let answer = self.accept(request).await?;
+        let date = answer.headers().get("date").and_then(|date| date.to_str().ok());
+        Ok(date.and_then(wire::Time::of_http))
+    }
+
+    /// The program `runai` that the server hands out for this machine.
+    ///
+    /// # Errors
+    /// As every request; 404 if it has none.
+    pub async fn program(&self) -> Result<Download, Error> {
+        use std::env::consts::{ARCH, OS};
+        let system = if OS == "macos" { "darwin" } else { OS };
+        let kind = match ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        let path = format!("/api/v1/cli-exposer/dist/{system}/{kind}/runai");
+        let answer = self.accept(self.request(Method::GET, &path)).await?;
+        Ok(Download { answer, client: self.clone() })
+    }
+
     /// What the scheduler sees, as a scenario; its own text.
     ///
     /// # Errors
@@ -310,6 +339,17 @@ impl Client {
         self.send(Method::POST, kind.path(), request).await
     }
 
+    /// Creates what a manifest describes.
+    ///
+    /// # Errors
+    /// As every request; 409 when the name is taken.
+    pub async fn create_manifest(
+        &self,
+        request: &wire::WorkloadV2CreateRequest,
+    ) -> Result<wire::WorkloadV2GetResponse, Error> {
+        self.send(Method::POST, "/api/v2/workloads", request).await
+    }
+
     /// Gives an inference new values.
     ///
     /// # Errors
@@ -463,6 +503,24 @@ impl Client {
     /// As every request.
     pub async fn raw(&self, path: &str) -> Result<Value, Error> {
         self.get(path).await
+    }
+}
+
+/// A file that is being downloaded.
+#[derive(Debug)]
+pub struct Download {
+    answer: reqwest::Response,
+    client: Client,
+}
+
+impl Download {
+    /// The next piece; none at the end.
+    ///
+    /// # Errors
+    /// The connection broke, or less came than was promised.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let piece = self.answer.chunk().await.map_err(|error| self.client.failed(&error))?;
+        Ok(piece.map(|bytes| bytes.to_vec()))
     }
 }
 

@@ -2,7 +2,13 @@
 
 use std::io::Write;
 
+use api_types::Time;
+use serde_json::json;
+use units::Instant;
+
 use super::context::{Context, unknown_project};
+use super::intent::Shown;
+use super::list::data;
 use super::session::claims;
 use crate::exit::Error;
 use crate::settings::TableStyle;
@@ -65,13 +71,31 @@ pub(super) async fn whoami(context: &Context, out: &mut dyn Write) -> Result<(),
     let subject = claim("sub").unwrap_or_else(|| "unknown".to_owned());
     writeln!(out, "User: {}", claim("email").unwrap_or_else(|| subject.clone()))?;
     writeln!(out, "Logged in Id: {subject}")?;
-    let way = match (&context.session, context.settings.token()) {
-        (Some(session), _) => session.way.as_deref().unwrap_or("another program"),
-        (None, Some(_)) => "RUNAI_TOKEN",
-        (None, None) => "the token of this machine's server",
-    };
-    writeln!(out, "Logged in by: {way}")?;
+    writeln!(out, "Logged in by: {}", context.way())?;
     Ok(())
+}
+
+/// Prints the token that requests are sent with, once the server has taken it.
+pub(super) async fn token(
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    context.client.count_own_rules().await?;
+    let token = context.client.token().unwrap_or_default();
+    match shown {
+        Shown::Text => Ok(writeln!(out, "{token}")?),
+        _ => {
+            let ends = expiry(token).map(|end| end.to_string());
+            data(&json!({ "accessToken": token, "expiresAt": ends }), shown, out)
+        }
+    }
+}
+
+/// When a token ends, if it says so.
+pub(super) fn expiry(token: &str) -> Option<Time> {
+    let seconds = claims(token)?.get("exp")?.as_u64()?;
+    Some(Instant(seconds.saturating_mul(1000)).into())
 }
 
 pub(super) fn version(short: bool, out: &mut dyn Write) -> Result<(), Error> {

@@ -45,6 +45,16 @@ impl Context {
         Ok(context)
     }
 
+    /// How whoever asks is known to the server.
+    pub(super) fn way(&self) -> &str {
+        match (&self.session, self.settings.token(), self.client.token()) {
+            (Some(session), ..) => session.way.as_deref().unwrap_or("another program"),
+            (None, Some(_), _) => "RUNAI_TOKEN",
+            (None, None, Some(_)) => "the token of this machine's server",
+            (None, None, None) => "nobody",
+        }
+    }
+
     /// The project this command works in.
     pub(super) fn project(&self) -> Result<&str, Error> {
         self.global.project.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {

@@ -76,7 +76,7 @@ fn alike(one: &str, other: &str) -> bool {
 }
 
 /// How far from a project something lies; none if the project lies outside.
-fn rank(
+pub(super) fn rank(
     scope: wire::ScopeType,
     of_project: Option<u64>,
     of_department: Option<&str>,

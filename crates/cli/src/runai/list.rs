@@ -6,9 +6,10 @@ use api_types::{NodeStatus, Project};
 use serde::Serialize;
 
 use super::context::{Context, now_ms};
-use super::intent::{Dialect, ListWorkloads, Shown};
+use super::intent::{Dialect, ListWorkloads, Page, Shown};
 use super::rows;
 use crate::exit::Error;
+use crate::plain::tell;
 use crate::settings::TableStyle;
 use crate::table::{Grouped, Table, two_decimals};
 use crate::yaml;
@@ -32,9 +33,7 @@ pub(super) async fn workloads(
         TableStyle::V1 => rows::sort_v1(&mut found),
         TableStyle::V2 => rows::sort_v2(&mut found),
     }
-    let total = found.len();
-    let limit = list.limit.unwrap_or(usize::MAX);
-    let page: Vec<_> = found.into_iter().skip(list.offset).take(limit).collect();
+    let (page, rest) = list.page.of(found);
     if list.shown != Shown::Text {
         return data(&page, list.shown, out);
     }
@@ -56,12 +55,16 @@ pub(super) async fn workloads(
         }
     };
     out.write_all(text.as_bytes())?;
-    let end = list.offset.saturating_add(page.len());
-    if end < total {
-        let mut stderr = std::io::stderr();
-        writeln!(stderr, "{} more: --offset {end}, or --no-pagination", total - end)?;
-    }
+    tell_rest(list.page, page.len(), rest);
     Ok(())
+}
+
+/// Says how to see the rows that come after a page with so many.
+pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
+    if rest > 0 {
+        let end = page.offset.saturating_add(count);
+        tell(&format!("{rest} more: --offset {end}, or --no-pagination"));
+    }
 }
 
 pub(super) async fn projects(

@@ -5,8 +5,10 @@ mod account;
 mod args;
 mod change;
 mod complete;
+mod config;
 mod context;
 mod describe;
+mod diagnostics;
 mod explain;
 mod forward;
 mod inherit;
@@ -15,7 +17,9 @@ mod list;
 mod login;
 mod logs;
 mod loopback;
+mod manifest;
 mod meaning;
+mod objects;
 mod request;
 mod rows;
 mod session;
@@ -24,6 +28,7 @@ mod submission;
 mod submit;
 mod terminal;
 mod top;
+mod upgrade;
 mod visit;
 mod wait;
 mod what_if;
@@ -38,7 +43,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use crate::exit::{self, Error};
-use crate::plain::Plain;
+use crate::plain::{self, Plain};
 use context::Context;
 use intent::Intent;
 pub(crate) use list::projects_v2 as projects_table;
@@ -76,8 +81,19 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 
 /// Whether it is done without asking the server as whoever is logged in.
 const fn needs_no_session(intent: &Intent) -> bool {
-    use Intent::{Complete, Login, Logout, SetServer, Version};
-    matches!(intent, Login(_) | Logout | SetServer(_) | Complete(_) | Version { .. })
+    use Intent as I;
+    matches!(
+        intent,
+        I::Login(_)
+            | I::Logout
+            | I::SetServer(_)
+            | I::DescribeSettings(_)
+            | I::Diagnose(_)
+            | I::Upgrade
+            | I::Nothing { .. }
+            | I::Complete(_)
+            | I::Version { .. }
+    )
 }
 
 /// What a command line means.
@@ -93,6 +109,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
     let out: &mut dyn Write = &mut Plain(&mut *raw);
     match intent {
         Intent::Submit(submit) => submit::run(*submit, context, raw).await,
+        Intent::SubmitManifest(submit) => manifest::run(*submit, context, out).await,
         Intent::Update(update) => submit::update(*update, context, out).await,
         Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
         Intent::ListProjects(dialect, shown) => list::projects(dialect, shown, context, out).await,
@@ -100,6 +117,10 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
             list::nodes(dialect, &names, shown, context, out).await
         }
         Intent::ListClusters(dialect, shown) => list::clusters(dialect, shown, context, out).await,
+        Intent::ListObjects(list) => objects::list(list, context, out).await,
+        Intent::DescribeObject(of, name, shown) => {
+            objects::describe(of, &name, shown, context, out).await
+        }
         Intent::Describe(describe) => describe::workload(describe, context, out).await,
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
@@ -121,6 +142,16 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Login(way) => login::run(way, context, out).await,
         Intent::Logout => login::out(context, out).await,
         Intent::Whoami => account::whoami(context, out).await,
+        Intent::Token(shown) => account::token(shown, context, out).await,
+        Intent::DescribeSettings(shown) => config::describe(shown, context, out),
+        Intent::GenerateSettings(file) => config::generate(file.as_deref(), context, out).await,
+        Intent::Diagnose(file) => diagnostics::run(file.as_deref(), context, out).await,
+        Intent::Upgrade => upgrade::run(context, out).await,
+        Intent::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
+        Intent::Nothing { why, done: true } => {
+            plain::tell(why);
+            Ok(())
+        }
         Intent::Complete(shell) => complete::script(shell, out),
         Intent::Version { short } => account::version(short, out),
     }

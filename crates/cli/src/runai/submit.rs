@@ -130,24 +130,12 @@ impl<'a> Asked<'a> {
         request
     }
 
-    /// Its name, or one with the first free number.
-    async fn name(&self, context: &Context) -> Result<String, Error> {
-        let prefix = match &self.submit.name {
-            Name::Given(name) => return Ok(name.clone()),
-            Name::Numbered(prefix) => prefix,
-        };
-        let there = context.client.workloads(Some(&self.project.name)).await?;
-        let mut names = (0_u64..).map(|number| format!("{prefix}-{number}"));
-        let free = names.find(|name| there.iter().all(|workload| workload.name != *name));
-        Ok(free.unwrap_or_else(|| prefix.clone()))
-    }
-
     /// What would happen with it, and its body. The server checks it as if it were submitted.
     pub(super) async fn foretold(
         &self,
         context: &Context,
     ) -> Result<(wire::CreationRequest, wire::WouldHappen), Error> {
-        let name = self.name(context).await?;
+        let name = free_name(&self.submit.name, self.project, context).await?;
         let request = self.request(&name);
         let mut asked = wire::WhatIf::default();
         let of_kind = match self.kind {
@@ -163,21 +151,48 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Creates it.
+    /// Creates it; its name and id.
     async fn create(&self, context: &Context) -> Result<(String, String), Error> {
-        let numbered = matches!(self.submit.name, Name::Numbered(_));
-        let mut tries = 0;
-        loop {
-            let name = self.name(context).await?;
-            tries += 1;
-            match context.client.create(self.kind, &self.request(&name)).await {
-                Ok(created) => return Ok((created.name, created.workload_id)),
-                Err(client::Error::Api { code: 409, .. })
-                    if numbered && tries < NUMBER_TRIES_MAX => {}
-                Err(error) => return Err(taken(error, &name, &self.project.name)),
-            }
+        let create = async |name: &str| context.client.create(self.kind, &self.request(name)).await;
+        let created = create_named(&self.submit.name, self.project, context, create).await?;
+        Ok((created.name, created.workload_id))
+    }
+}
+
+/// Creates a workload under its name, or under the first number that is free.
+pub(super) async fn create_named<T>(
+    name: &Name,
+    project: &wire::Project,
+    context: &Context,
+    create: impl AsyncFn(&str) -> Result<T, client::Error>,
+) -> Result<T, Error> {
+    let numbered = matches!(name, Name::Numbered(_));
+    let mut tries = 0;
+    loop {
+        let name = free_name(name, project, context).await?;
+        tries += 1;
+        match create(&name).await {
+            Ok(created) => return Ok(created),
+            Err(client::Error::Api { code: 409, .. }) if numbered && tries < NUMBER_TRIES_MAX => {}
+            Err(error) => return Err(taken(error, &name, &project.name)),
         }
     }
+}
+
+/// The name, or one with the first free number.
+async fn free_name(
+    name: &Name,
+    project: &wire::Project,
+    context: &Context,
+) -> Result<String, Error> {
+    let prefix = match name {
+        Name::Given(name) => return Ok(name.clone()),
+        Name::Numbered(prefix) => prefix,
+    };
+    let there = context.client.workloads(Some(&project.name)).await?;
+    let mut names = (0_u64..).map(|number| format!("{prefix}-{number}"));
+    let free = names.find(|name| there.iter().all(|workload| workload.name != *name));
+    Ok(free.unwrap_or_else(|| prefix.clone()))
 }
 
 /// The server's own words, with the project that its hint leaves to whoever reads it.

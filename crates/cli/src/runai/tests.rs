@@ -4,6 +4,7 @@ mod complete;
 mod flags;
 mod help;
 mod lines;
+mod objects;
 mod requests;
 mod samples;
 mod tables;

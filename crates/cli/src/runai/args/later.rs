@@ -63,6 +63,9 @@ const INFERENCE: &[Later] = &[
     value("pod-running-timeout", TERMINAL),
 ];
 
+const MANIFEST: &[Later] =
+    &[value("mnnvl", "GPUs of several machines are not one; there is one machine")];
+
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
 const LOGIN: &[Later] = &[
     value("additional-scope", PROVIDER),
@@ -71,16 +74,19 @@ const LOGIN: &[Later] = &[
     value("redirect-server", PROVIDER),
     value("user", "use `runai login user -u NAME`"),
 ];
+const SETTINGS: &[Later] = &[value("auth-url", PROVIDER)];
 
 /// The flags of a command, by the words that lead to it.
 fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
     let (of_all, more): (&[Later], &[Later]) = match path {
         ["submit" | "submit-mpi"] | ["submit-dist", _] => (V1, &[]),
         ["login"] => (LOGIN, &[]),
+        ["config", "set"] => (SETTINGS, &[]),
         ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),
         ["training" | "distributed", .., "submit"] => (V2, DISTRIBUTED),
         ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "submit"] => (V2, DISTRIBUTED),
         ["inference", "submit" | "update"] => (V2, INFERENCE),
+        ["workload", "submit"] => (MANIFEST, &[]),
         [_, "submit"] => (V2, &[]),
         _ => (&[], &[]),
     };

@@ -4,6 +4,8 @@
 pub(crate) mod around;
 mod later;
 pub(crate) mod login;
+pub(crate) mod objects;
+pub(crate) mod own;
 pub(crate) mod v1;
 pub(crate) mod v2;
 mod values;
@@ -67,7 +69,7 @@ pub(crate) enum Command {
     /// Submit an MPI job, by its number of processes
     #[command(visible_alias = "mj")]
     SubmitMpi(Box<v1::SubmitMpi>),
-    /// List jobs, projects, nodes or clusters
+    /// List jobs, projects, nodes, clusters or templates
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
     Describe(v1::Describe),
@@ -133,15 +135,32 @@ pub(crate) enum Command {
     /// List nodes
     #[command(subcommand, visible_alias = "nodes")]
     Node(v2::NodeVerb),
-    /// Choose the default project or cluster
+    /// What is kept beside workloads.
+    #[command(flatten)]
+    Objects(objects::OfObjects),
+    /// Choose the default project or cluster, say where the server is
     #[command(subcommand)]
-    Config(Config),
+    Config(own::Config),
     /// Log in, in a browser at the login provider unless told otherwise
     Login(login::Login),
     /// Log out, here and at the server
     Logout,
     /// Print who you are to the server, and how you logged in
     Whoami,
+    /// Print the token that requests are sent with
+    #[command(subcommand)]
+    Auth(own::Auth),
+    /// Print what somebody who helps has to know; no secrets
+    Diagnostics(own::Diagnostics),
+    /// Replace this program by the one that the server hands out
+    #[command(visible_alias = "update")]
+    Upgrade,
+    /// Refused: there is no cluster of Kubernetes behind the server
+    #[command(subcommand, hide = true)]
+    Kubeconfig(own::Kubeconfig),
+    /// Measurements of how this program is used: there are none
+    #[command(subcommand, hide = true)]
+    Report(own::Report),
     /// Print the script by which a shell completes command lines
     Completion {
         /// Which shell
@@ -153,28 +172,6 @@ pub(crate) enum Command {
         /// Only the number
         #[arg(long)]
         short: bool,
-    },
-}
-
-/// `config …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Config {
-    /// Make a project the default one
-    Project {
-        /// Name of the project
-        #[arg(add = Known::new(projects))]
-        name: String,
-    },
-    /// Make a cluster the current one
-    Cluster {
-        /// Name or id of the cluster
-        name: String,
-    },
-    /// Say where the server is
-    Set {
-        /// Address of the server, such as https://gpu.example.org:7070
-        #[arg(long, visible_alias = "control-plane-url", value_name = "URL")]
-        cp_url: String,
     },
 }
 

@@ -177,7 +177,7 @@ pub(crate) struct Job {
 pub(crate) struct List {
     /// What to list [default: jobs]
     #[arg(value_enum, hide_possible_values = true)]
-    #[arg(value_name = "jobs|projects|nodes|clusters")]
+    #[arg(value_name = "jobs|projects|nodes|clusters|templates")]
     pub(crate) listed: Option<Listed>,
     /// Only these nodes
     #[arg(value_name = "NODE")]
@@ -205,13 +205,16 @@ pub(crate) enum Listed {
     /// Clusters.
     #[value(alias = "cluster")]
     Clusters,
+    /// Templates.
+    #[value(alias = "template")]
+    Templates,
 }
 
 /// `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
-    /// `job NAME`, `node [NODE…]`, or just the name of a job
-    #[arg(required = true, value_name = "job|node|NAME", add = Known::new(workloads))]
+    /// `job NAME`, `node [NODE…]`, `template NAME`, or just the name of a job
+    #[arg(required = true, value_name = "job|node|template|NAME", add = Known::new(workloads))]
     pub(crate) words: Vec<String>,
     /// Print json or yaml in place of text
     #[arg(short, long, value_enum, value_name = "FORMAT")]

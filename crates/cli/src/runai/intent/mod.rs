@@ -4,9 +4,11 @@
 mod submit;
 
 pub(crate) use submit::{
-    Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Master, Name, Place, Runs,
-    SecretFiles, Spec, Submit, Toleration, Update, Variable,
+    Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master, Name,
+    Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
+
+use std::path::PathBuf;
 
 use crate::settings::TableStyle;
 
@@ -155,6 +157,8 @@ impl std::fmt::Debug for Login {
 pub(crate) enum Intent {
     /// Submit a workload.
     Submit(Box<Submit>),
+    /// Submit what a manifest describes.
+    SubmitManifest(Box<Manifest>),
     /// Change an inference.
     Update(Box<Update>),
     /// List workloads.
@@ -165,6 +169,10 @@ pub(crate) enum Intent {
     ListNodes(Dialect, Vec<String>, Shown),
     /// List clusters.
     ListClusters(Dialect, Shown),
+    /// List what is kept beside workloads.
+    ListObjects(ListObjects),
+    /// Describe one of these.
+    DescribeObject(Objects, String, Shown),
     /// Describe a workload.
     Describe(Describe),
     /// Explain why a workload is where it is.
@@ -236,6 +244,23 @@ pub(crate) enum Intent {
     Logout,
     /// Who am I.
     Whoami,
+    /// Print the token.
+    Token(Shown),
+    /// Show the settings.
+    DescribeSettings(Shown),
+    /// Print settings for others, or write them to a file.
+    GenerateSettings(Option<PathBuf>),
+    /// Tell what somebody who helps has to know, or write it to a file.
+    Diagnose(Option<PathBuf>),
+    /// Replace this program by the server's.
+    Upgrade,
+    /// What there is nothing of.
+    Nothing {
+        /// Why.
+        why: &'static str,
+        /// Whether that is as good as having done it.
+        done: bool,
+    },
     /// Print the script by which a shell completes command lines.
     Complete(Shell),
     /// Which version; only the number.
@@ -319,12 +344,70 @@ pub(crate) struct ListWorkloads {
     pub(crate) noun: Noun,
     /// Only this phase.
     pub(crate) status: Option<String>,
+    /// Which rows.
+    pub(crate) page: Page,
+    /// The table this list is printed as unless the settings say otherwise.
+    pub(crate) table: Option<TableStyle>,
+    /// How to print.
+    pub(crate) shown: Shown,
+}
+
+/// Which rows of a list are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Page {
     /// Rows to skip.
     pub(crate) offset: usize,
     /// Rows to print at most.
     pub(crate) limit: Option<usize>,
-    /// The table this list is printed as unless the settings say otherwise.
-    pub(crate) table: Option<TableStyle>,
+}
+
+impl Page {
+    /// What is on it, and how many come after.
+    pub(crate) fn of<T>(self, all: Vec<T>) -> (Vec<T>, usize) {
+        let total = all.len();
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let page: Vec<T> = all.into_iter().skip(self.offset).take(limit).collect();
+        let rest = total.saturating_sub(self.offset.saturating_add(page.len()));
+        (page, rest)
+    }
+}
+
+/// What a server keeps beside workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Objects {
+    /// Values that workloads begin with.
+    Template,
+    /// What runs.
+    Environment,
+    /// What it gets.
+    Compute,
+    /// Data of every kind.
+    Datasource,
+    /// Data in volumes.
+    Pvc,
+    /// Data that is shared by copies.
+    Datavolume,
+    /// Secrets by name.
+    Credential,
+    /// Groups of projects.
+    Department,
+    /// Groups of nodes.
+    Nodepool,
+    /// Types of workloads.
+    WorkloadType,
+}
+
+/// Objects to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListObjects {
+    /// Which.
+    pub(crate) of: Objects,
+    /// How it was said.
+    pub(crate) dialect: Dialect,
+    /// Not only what the project can use.
+    pub(crate) all_projects: bool,
+    /// Which rows.
+    pub(crate) page: Page,
     /// How to print.
     pub(crate) shown: Shown,
 }

@@ -1,6 +1,8 @@
 //! What is to be submitted, whichever dialect it was said in. What was not said stays open: a
 //! template or the server decides it.
 
+use std::path::PathBuf;
+
 use api_types::{ExposedUrl, ImagePullPolicy, Port, Security, Storage};
 
 use super::{Dialect, Framework, Noun, Target, Tie};
@@ -39,6 +41,21 @@ pub(crate) enum Deed {
     DryRun,
     /// It is asked what would happen.
     WhatIf,
+}
+
+/// A manifest of Kubernetes to submit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    /// Where it is.
+    pub(crate) file: PathBuf,
+    /// Name or prefix; none is as it says.
+    pub(crate) name: Option<Name>,
+    /// What it is for.
+    pub(crate) category: Option<String>,
+    /// Priority by name.
+    pub(crate) priority: Option<String>,
+    /// Whether it may be evicted; none leaves it to its type.
+    pub(crate) preemptible: Option<bool>,
 }
 
 /// An inference to change.

@@ -1,15 +1,18 @@
 //! From what was typed to what is meant, for both dialects. Pure.
 
 mod around;
+mod objects;
+mod own;
 mod submit;
 
 use client::Since;
 
 use super::args::login::Way;
+use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Distributed, Framework, Intent, ListWorkloads, Login, Noun, Shell,
-    Shown, Submit, Target, Tie, Verb, Wait,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads, Login,
+    Noun, Objects, Page, Shell, Shown, Submit, Target, Tie, Verb, Wait,
 };
 use crate::settings::TableStyle;
 
@@ -55,6 +58,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         }
         Command::Inference(verb) => inference(verb, line)?,
         Command::Workload(verb) => workload(verb)?,
+        Command::Objects(of) => objects::verb(of),
         Command::Project(v2::ProjectVerb::List(format)) => {
             Intent::ListProjects(Dialect::V2, shown(format))
         }
@@ -68,11 +72,12 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Node(v2::NodeVerb::List(format)) => {
             Intent::ListNodes(Dialect::V2, Vec::new(), shown(format))
         }
-        Command::Config(args::Config::Project { name }) => {
-            Intent::SetProject { name, by_noun: false }
-        }
-        Command::Config(args::Config::Cluster { name }) => Intent::SetCluster(name),
-        Command::Config(args::Config::Set { cp_url }) => Intent::SetServer(cp_url),
+        Command::Config(verb) => own::config(verb),
+        Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
+        Command::Diagnostics(typed) => Intent::Diagnose(typed.output),
+        Command::Upgrade => Intent::Upgrade,
+        Command::Kubeconfig(Kubeconfig::Set) => own::no_cluster(),
+        Command::Report(Report::Metrics(verb)) => own::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
         Command::Whoami => Intent::Whoami,
@@ -118,6 +123,13 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
         v1::Listed::Projects => Intent::ListProjects(Dialect::V1, shown),
         v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, shown),
         v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, shown),
+        v1::Listed::Templates => Intent::ListObjects(ListObjects {
+            of: Objects::Template,
+            dialect: Dialect::V1,
+            all_projects: list.all_projects,
+            page: Page::default(),
+            shown,
+        }),
     })
 }
 
@@ -126,8 +138,7 @@ fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
         all_projects: list.all,
         noun: narrowed(noun, &list.only)?,
         status: list.status,
-        offset: list.offset,
-        limit: (!list.no_pagination).then_some(list.limit),
+        page: page(&list.paging),
         table: Some(TableStyle::V2),
         shown: shown(list.format),
     }))
@@ -180,10 +191,18 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
         words.remove(0);
         return Ok(Intent::DescribeNodes(words));
     }
+    let template = words.len() > 1 && matches!(&*words[0], "template" | "templates");
+    if template {
+        words.remove(0);
+    }
     let mut names = without_kind(words).into_iter();
     let (Some(name), None) = (names.next(), names.next()) else {
         return Err("describe takes one name: `runai describe job NAME`".to_owned());
     };
+    if template {
+        let shown = output(describe.output);
+        return Ok(Intent::DescribeObject(Objects::Template, name, shown));
+    }
     let of = Target { noun: Noun::Job, name, pod: None };
     Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max: EVENTS_MAX }))
 }
@@ -261,6 +280,9 @@ fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
 fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
     let noun = Noun::Workload;
     Ok(match verb {
+        v2::OfWorkload::Submit(typed) => {
+            Intent::SubmitManifest(Box::new(objects::manifest(*typed)))
+        }
         v2::OfWorkload::Any(verb) => any_verb(noun, verb)?,
         v2::OfWorkload::Suspend(names) => change(Verb::Suspend, noun, names),
         v2::OfWorkload::Resume(names) => change(Verb::Resume, noun, names),
@@ -330,6 +352,10 @@ fn without_kind(mut words: Vec<String>) -> Vec<String> {
         words.remove(0);
     }
     words
+}
+
+fn page(typed: &v2::Paging) -> Page {
+    Page { offset: typed.offset, limit: (!typed.no_pagination).then_some(typed.limit) }
 }
 
 fn shown(format: args::Format) -> Shown {

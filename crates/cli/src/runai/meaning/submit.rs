@@ -315,8 +315,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         cpu_millis: what.cpu_core_request,
         memory: what.cpu_memory_request,
         preemptible: match what.preemptibility {
-            Some(v2::Preemptibility::Preemptible) => Some(true),
-            Some(v2::Preemptibility::NonPreemptible) => Some(false),
+            Some(word) => Some(word.is_preemptible()),
             None => what.preemptible.then_some(true),
         },
         backoff_limit: ending.backoff_limit,

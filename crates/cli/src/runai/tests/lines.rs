@@ -3,8 +3,8 @@
 use client::{Logs, Since};
 
 use crate::runai::intent::{
-    Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Runs,
-    Submit, Target, Tie, Variable, Verb,
+    Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Page,
+    Runs, Shown, Submit, Target, Tie, Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
@@ -80,7 +80,8 @@ fn published_lists_choose_their_tables() {
     assert_eq!(list("runai list -A"), short);
     let wide_of_all = ListWorkloads { all_projects: true, ..wide };
     assert_eq!(list("runai list jobs -A"), wide_of_all);
-    let any = ListWorkloads { limit: Some(50), noun: Noun::Workload, ..short };
+    let page = Page { offset: 0, limit: Some(50) };
+    let any = ListWorkloads { page, noun: Noun::Workload, ..short };
     assert_eq!(list("runai workload list -A"), any);
     assert_eq!(list("runai training list").noun, Noun::Training);
     for (word, noun) in [
@@ -365,4 +366,33 @@ fn every_published_way_to_log_in_is_understood() {
     assert_eq!(meaning("runai logout"), Ok(Intent::Logout));
     let set = meaning("runai config set --cp-url https://x.org");
     assert_eq!(set, Ok(Intent::SetServer("https://x.org".into())));
+}
+
+#[test]
+fn commands_about_this_program_are_known_or_refused_with_the_reason() {
+    for (line, intent) in [
+        ("auth token", Intent::Token(Shown::Text)),
+        ("auth get-token -o json", Intent::Token(Shown::Json)),
+        ("config describe", Intent::DescribeSettings(Shown::Text)),
+        ("config show -o yaml", Intent::DescribeSettings(Shown::Yaml)),
+        ("config generate --json", Intent::GenerateSettings(None)),
+        ("config generate --file f", Intent::GenerateSettings(Some("f".into()))),
+        ("diagnostics --output f", Intent::Diagnose(Some("f".into()))),
+        ("upgrade", Intent::Upgrade),
+        ("update", Intent::Upgrade),
+    ] {
+        assert_eq!(meaning(&format!("runai {line}")), Ok(intent), "{line}");
+    }
+    for (line, part, good) in [
+        ("kubeconfig set", "no cluster of Kubernetes", false),
+        ("report metrics output", "does not measure", true),
+        ("report metrics clear", "does not measure", true),
+        ("report metrics config --enabled true", "nothing can be set", false),
+    ] {
+        let said = meaning(&format!("runai {line}"));
+        let Ok(Intent::Nothing { why, done }) = said else { panic!("{line}: {said:?}") };
+        assert!(why.contains(part) && done == good, "{line}: {why}");
+    }
+    let refused = meaning("runai config set --cp-url https://x --auth-url https://y").unwrap_err();
+    assert!(refused.contains("the server knows its login provider"), "{refused}");
 }

@@ -4,6 +4,8 @@ mod distributed;
 mod inference;
 mod submit;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
@@ -74,6 +76,8 @@ pub(crate) enum OfInference {
 /// Verbs of `workload`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OfWorkload {
+    /// Submit what a manifest of Kubernetes describes
+    Submit(Box<Manifest>),
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
@@ -81,6 +85,29 @@ pub(crate) enum OfWorkload {
     Suspend(Names),
     /// Queue suspended ones again
     Resume(Names),
+}
+
+/// A manifest to submit.
+#[derive(Debug, Args)]
+pub(crate) struct Manifest {
+    /// File with the manifest, in YAML or JSON; - for the input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Name in place of that in the manifest
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Number the workload: PREFIX-0, PREFIX-1, …
+    #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
+    pub(crate) name_prefix: Option<String>,
+    /// What it is for: Build makes a workspace of a pod, Train a training
+    #[arg(long, value_name = "CATEGORY")]
+    pub(crate) category: Option<String>,
+    /// Priority, such as high
+    #[arg(long, value_name = "NAME")]
+    pub(crate) priority: Option<String>,
+    /// Whether it may be stopped for others
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) preemptibility: Option<Preemptibility>,
 }
 
 /// Verbs of workloads of every kind.
@@ -160,6 +187,17 @@ pub(crate) struct List {
     /// Which.
     #[command(flatten)]
     pub(crate) only: Only,
+    /// Which rows.
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Which rows of a list are printed.
+#[derive(Debug, Args)]
+pub(crate) struct Paging {
     /// Rows to print at most
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) limit: usize,
@@ -169,9 +207,6 @@ pub(crate) struct List {
     /// Print every row
     #[arg(long, conflicts_with_all = ["limit", "offset"])]
     pub(crate) no_pagination: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub(crate) format: Format,
 }
 
 /// Flags that say which workloads are meant.

@@ -198,6 +198,14 @@ pub(crate) enum Preemptibility {
     NonPreemptible,
 }
 
+impl Preemptibility {
+    /// Whether it may.
+    #[must_use]
+    pub(crate) const fn is_preemptible(self) -> bool {
+        matches!(self, Self::Preemptible)
+    }
+}
+
 /// Reads a count of devices.
 ///
 /// # Errors

@@ -1,0 +1,129 @@
+//! What somebody who helps has to know: versions, addresses, whether the server answers, the login and
+//! the clocks. Owns: that nothing of it is a secret, and that a fault is a line and not the end.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use super::account::expiry;
+use super::config;
+use super::context::{Context, now_ms};
+use super::session;
+use crate::exit::Error;
+use crate::plain::plain;
+
+/// Variables that change what this program does. Only that they are set is told.
+const VARIABLES: [&str; 13] = [
+    "RUNAI_TOKEN",
+    "RUNAI_CP_URL",
+    "RUNAI_CLI_CONFIG_PATH",
+    "RUNAI_CLI_CONFIG_FILE",
+    "RUNAI_TABLE",
+    "RUNAI_GPU_ALLOC",
+    "ELASTANE_STATE_DIR",
+    "ELASTANE_CA",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "NO_PROXY",
+];
+/// The server tells its time in whole seconds.
+const SAME_CLOCK_MS: u64 = 2_000;
+
+/// Prints everything, or writes it to a file.
+pub(super) async fn run(
+    file: Option<&Path>,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let rows = rows(context).await;
+    let line = |(title, value): &(&str, String)| format!("{title}: {}\n", plain(value));
+    let text: String = rows.iter().map(line).collect();
+    let Some(file) = file else {
+        out.write_all(text.as_bytes())?;
+        return Ok(());
+    };
+    let failed = |error| Error::Failed(format!("failed to write {}: {error}", file.display()));
+    std::fs::write(file, text).map_err(failed)?;
+    writeln!(out, "Written to {}", file.display())?;
+    Ok(())
+}
+
+async fn rows(context: &mut Context) -> Vec<(&'static str, String)> {
+    let program = std::env::current_exe().map(|path| path.display().to_string());
+    let program = program.unwrap_or_else(|error| format!("not found ({error})"));
+    let (system, kind) = (std::env::consts::OS, std::env::consts::ARCH);
+    let mut rows = vec![
+        ("Version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("Program", program),
+        ("Machine", format!("{system}/{kind}")),
+    ];
+    rows.extend(config::rows(context));
+    let set = VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some());
+    let set: Vec<&str> = set.collect();
+    rows.push((
+        "Variables that are set",
+        if set.is_empty() { "none".into() } else { set.join(", ") },
+    ));
+    rows.extend(connection(context).await);
+    rows.extend(login(context).await);
+    rows
+}
+
+/// Whether the server answers whoever asks, and what its clock says.
+async fn connection(context: &Context) -> Vec<(&'static str, String)> {
+    let client = context.client.clone().with_token(None);
+    let since = Instant::now();
+    match client.health().await {
+        Ok(clock) => {
+            let told = clock.map_or_else(
+                || "the server does not tell its own".to_owned(),
+                |clock| difference(now_ms(), clock.0.0),
+            );
+            let answer = format!("after {} ms", since.elapsed().as_millis());
+            vec![("Answer", answer), ("Clock", told)]
+        }
+        Err(error) => vec![("Answer", format!("none: {error}"))],
+    }
+}
+
+/// How the clock of this machine and that of the server differ, both in milliseconds.
+pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
+    let apart_ms = here_ms.abs_diff(there_ms);
+    let seconds = apart_ms / 1000;
+    match here_ms.cmp(&there_ms) {
+        _ if apart_ms < SAME_CLOCK_MS => "the same as the server's".to_owned(),
+        std::cmp::Ordering::Greater => format!("{seconds} s ahead of the server's"),
+        _ => format!("{seconds} s behind the server's"),
+    }
+}
+
+/// Whether the login is good, and what the server says of itself to whoever is logged in.
+async fn login(context: &mut Context) -> Vec<(&'static str, String)> {
+    if let Err(error) = session::renew(context).await {
+        return vec![("Login accepted", format!("no, it cannot be renewed: {error}"))];
+    }
+    if let Err(error) = context.client.count_own_rules().await {
+        return vec![("Login accepted", format!("no: {error}"))];
+    }
+    let end = context.client.token().and_then(expiry);
+    let end = end.map(|end| format!(", until {end}")).unwrap_or_default();
+    let server = match context.client.status().await {
+        Ok(status) => format!("{}, workloads run as {}", status.version, status.runtime),
+        Err(error) => format!("not told: {error}"),
+    };
+    vec![("Login accepted", format!("yes{end}")), ("Server version", server)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn clocks_that_differ_are_told_with_the_side() {
+        assert_eq!(difference(10_000, 9_001), "the same as the server's");
+        assert_eq!(difference(70_000, 10_000), "60 s ahead of the server's");
+        assert_eq!(difference(10_000, 12_500), "2 s behind the server's");
+    }
+}
