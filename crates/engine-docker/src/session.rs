@@ -18,7 +18,8 @@ use engine::{
     Duplex, Error, ExecSpec, Exit, Input, Output, RunKey, RunState, Session, TerminalSize,
 };
 use futures_util::{Stream, StreamExt as _};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -119,8 +120,9 @@ async fn code_of(
             return Ok(found.exit_code);
         }
         if to.is_closed() {
-            if let Some(pid) = found.pid.and_then(|pid| i32::try_from(pid).ok()) {
-                end_tree(pid);
+            let pid = found.pid.and_then(|pid| i32::try_from(pid).ok());
+            if let (Some(pid), Some(container)) = (pid, found.container_id) {
+                end_tree(pid, &container);
             }
             return Ok(None);
         }
@@ -295,9 +297,10 @@ async fn end_input(typed: Option<Typed>) {
     }
 }
 
-/// Kills a process of this machine and all below it, the lowest last: what is orphaned meanwhile is
-/// still known.
-fn end_tree(pid: i32) {
+/// Kills a process of a container and all below it, the lowest last: what is orphaned meanwhile is
+/// still known. What is not in the container's control group was never that process: it had ended, or the
+/// daemon counts processes otherwise than this machine.
+fn end_tree(pid: i32, container: &str) {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(own) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -316,14 +319,38 @@ fn end_tree(pid: i32) {
         at += 1;
     }
     for pid in tree.into_iter().filter_map(Pid::from_raw) {
-        match kill_process(pid, Signal::KILL) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(error) => {
-                tracing::warn!(
-                    "a command that nobody is at goes on as {}: {error}",
-                    pid.as_raw_nonzero()
-                );
+        let number = pid.as_raw_nonzero();
+        // The handle pins the number before it is looked whose it is.
+        let ended = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
+            let group = std::fs::read_to_string(format!("/proc/{number}/cgroup"));
+            if group.is_ok_and(|group| group.contains(container)) {
+                return pidfd_send_signal(handle, Signal::KILL);
             }
+            tracing::warn!("process {number} is not of container {container}; left alone");
+            Ok(())
+        });
+        if let Err(error) = ended
+            && error != Errno::SRCH
+        {
+            tracing::warn!("a command that nobody is at goes on as {number}: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_the_container_is_ended() {
+        let mut child = Command::new("sleep").arg("600").spawn().expect("a process");
+        let pid = i32::try_from(child.id()).expect("a number");
+        end_tree(pid, "7f3a-no-such-container");
+        assert!(child.try_wait().expect("known").is_none(), "it is somebody else's");
+        // Every control group has a `/` in its path.
+        end_tree(pid, "/");
+        assert_eq!(child.wait().expect("ended").code(), None, "by a signal");
     }
 }
