@@ -38,6 +38,7 @@ impl State {
                 let news = News::new("Preparing", what.clone()).pod(number);
                 self.say(id, news);
             }
+            RunState::Struck(kills) => self.struck(id, number, *kills),
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
         }
@@ -87,6 +88,19 @@ impl State {
             let news = News::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
             self.say(id, news.warning().pod(number));
         }
+    }
+
+    /// Tells of processes that were killed while the main one goes on.
+    fn struck(&mut self, id: Uuid, number: usize, kills: u64) {
+        let limits = self.limits_given(id, number);
+        let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
+        let text = format!(
+            "out of memory: {kills} of its processes killed because it had more than its limit{}; the \
+             main one goes on",
+            most.unwrap_or_default()
+        );
+        let news = News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code);
+        self.say(id, news.warning().pod(number));
     }
 
     fn limits_given(&self, id: Uuid, number: usize) -> Limits {

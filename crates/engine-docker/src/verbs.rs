@@ -160,7 +160,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         shared.books.know(key, Known { has_container: true, ..known });
     }
     match look.state {
-        RunState::Starting | RunState::Preparing(_) => {
+        RunState::Starting | RunState::Preparing(_) | RunState::Struck(_) => {
             shared.remove_container(key).await?;
             shared.books.report(key, stopped());
         }

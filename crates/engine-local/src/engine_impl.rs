@@ -20,7 +20,7 @@ use crate::environment::{self, Folders};
 use crate::insist;
 use crate::logs;
 use crate::measure;
-use crate::open::{LocalEngine, io_error, make_dir, spawn_supervisor};
+use crate::open::{LocalEngine, Paths, io_error, make_dir, spawn_supervisor};
 use crate::ports;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
@@ -203,6 +203,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     environment::check(spec, &argv)?;
     let shims = shared.paths.shims();
     let folders = Folders {
+        home: shared.paths.home(spec.key.pod),
         checkpoint: shared.paths.checkpoint(spec.key.pod),
         shims: &shims,
         secrets: shared.dir(spec.key).secrets_folder(),
@@ -228,14 +229,15 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             group: shared.place.group(spec.key),
             limits: spec.container.limits,
             output_bytes_max: shared.output_bytes_max,
+            more_rights: spec.container.security.privilege_escalation == Some(true),
         }),
     })
 }
 
 fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
     let key = spec.key;
-    make_dir(&shared.paths.work(key.pod))?;
-    make_dir(&shared.paths.checkpoint(key.pod))?;
+    let own = [Paths::work, Paths::home, Paths::checkpoint];
+    own.into_iter().try_for_each(|of| make_dir(&of(&shared.paths, key.pod)))?;
     make_dir(dir.path())?;
     if file.secrets {
         dir.write_secrets(&Secrets::of(&spec.secrets))

@@ -15,14 +15,15 @@ use crate::copies;
 use crate::secrets::FOLDER_VARIABLE;
 
 /// What of the server's environment a run may see.
-const INHERITED: [&str; 9] =
-    ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "HOME"];
+const INHERITED: [&str; 8] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
 /// Where programs are looked for if the server was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The folders a run is told about.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders<'a> {
+    /// What it finds and leaves at home, from one generation to the next.
+    pub(crate) home: PathBuf,
     /// Where it may leave what a later generation should find.
     pub(crate) checkpoint: PathBuf,
     /// Programs that stand in for the driver's on simulated devices.
@@ -42,6 +43,10 @@ pub(crate) fn inherited() -> BTreeMap<String, String> {
         .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
         .collect();
     kept.entry("PATH".to_owned()).or_insert_with(|| PATH_DEFAULT.to_owned());
+    // Packages of Python that the server's user has installed are found as if it were at home.
+    if let Ok(home) = std::env::var("HOME") {
+        kept.insert("PYTHONUSERBASE".to_owned(), format!("{home}/.local"));
+    }
     kept
 }
 
@@ -61,6 +66,7 @@ pub(crate) fn environment(
     folders: &Folders<'_>,
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut env = inherited.clone();
+    env.insert("HOME".into(), folders.home.display().to_string());
     env.extend(spec.env.clone());
     engine::environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), folders.checkpoint.display().to_string());
@@ -115,6 +121,7 @@ pub(crate) mod tests {
     fn seen(spec: &RunSpec) -> BTreeMap<String, String> {
         let inherited = BTreeMap::from([("PATH".to_owned(), "/bin".to_owned())]);
         let folders = Folders {
+            home: "/h".into(),
             checkpoint: "/c".into(),
             shims: Path::new("/shims"),
             secrets: "/s".into(),
@@ -138,6 +145,7 @@ pub(crate) mod tests {
             ("CUDA_VISIBLE_DEVICES", "2,3"),
             ("NVIDIA_VISIBLE_DEVICES", "GPU-2,GPU-3"),
             ("PATH", "/bin"),
+            ("HOME", "/h"),
             ("ELASTANE_RUN", "00000000-0000-0000-0000-000000000007.2"),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
@@ -162,11 +170,16 @@ pub(crate) mod tests {
     fn the_user_wins_over_the_machine_and_the_platform_over_the_user() {
         let mut spec = spec();
         spec.env = BTreeMap::from(
-            [("PATH", "/mine"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3"), ("ELASTANE_RUN", "x")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            [
+                ("PATH", "/mine"),
+                ("HOME", "/my"),
+                ("CUDA_VISIBLE_DEVICES", "0,1,2,3"),
+                ("ELASTANE_RUN", "x"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         let env = seen(&spec);
-        assert_eq!(env["PATH"], "/mine");
+        assert_eq!((&*env["PATH"], &*env["HOME"]), ("/mine", "/my"));
         assert_eq!(env["CUDA_VISIBLE_DEVICES"], "");
         assert_eq!(env["NVIDIA_VISIBLE_DEVICES"], "void");
         assert_ne!(env["ELASTANE_RUN"], "x");

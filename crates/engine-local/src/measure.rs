@@ -23,7 +23,11 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     let mut families = families(&supervisors.keys().copied().collect());
     let runs = supervisors.into_iter().filter_map(|(supervisor, key)| {
         let family = families.remove(&supervisor)?;
-        let used = shared.dir(key).group().and_then(|group| group.usage());
+        let group = shared.dir(key).group();
+        if let Some(group) = &group {
+            shared.tell_kills(key, group.out_of_memory_kills());
+        }
+        let used = group.and_then(|group| group.usage());
         let GroupUse { cpu_time_ms, memory_bytes } = used.unwrap_or_else(|| use_of(&family));
         Some(RunUse {
             key,

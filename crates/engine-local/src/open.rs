@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! runs/<pod>.<generation>/     one run (`record`)
-//! pods/<pod>/work, checkpoint  what a pod keeps from one run to the next
+//! pods/<pod>/work, home, checkpoint  what a pod keeps from one run to the next
 //! shims/nvidia-smi             put on the PATH of runs with simulated GPUs
 //! trash/                       removed, being deleted
 //! ```
@@ -66,6 +66,9 @@ impl Paths {
     }
     pub(crate) fn work(&self, pod: Uuid) -> PathBuf {
         self.pod(pod).join("work")
+    }
+    pub(crate) fn home(&self, pod: Uuid) -> PathBuf {
+        self.pod(pod).join("home")
     }
     pub(crate) fn checkpoint(&self, pod: Uuid) -> PathBuf {
         self.pod(pod).join("checkpoint")
@@ -195,6 +198,8 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 shared.know(key, state);
             }
             Ok(Found::Alive(state)) => {
+                let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
+                shared.know_kills(key, kills);
                 shared.know(key, state);
                 watch::spawn_adopted(shared, key);
             }

@@ -89,6 +89,9 @@ pub(crate) struct ProcessSpec {
     /// Most of its output that is kept, in bytes; none: all of it.
     #[serde(default)]
     pub(crate) output_bytes_max: Option<u64>,
+    /// Whether programs in it may get rights that it has not, as `sudo` does.
+    #[serde(default)]
+    pub(crate) more_rights: bool,
 }
 
 /// `state.json`, and one line on the pipe to the server.

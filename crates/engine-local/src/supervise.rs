@@ -11,7 +11,11 @@ use engine::Limits;
 use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, getpid, set_child_subreaper, setsid, umask};
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, getpid, set_child_subreaper, set_dumpable_behavior,
+    setrlimit, setsid, umask,
+};
+use rustix::thread::set_no_new_privs;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::bound::{Bound, LOOK};
@@ -21,7 +25,7 @@ use crate::door::{Door, NO_MORE_INPUT, Surroundings};
 use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::secrets::Secrets;
 use crate::sys;
-use crate::times::Notes;
+use crate::times::{Notes, TIMES, TIMES_BYTES_MAX};
 use crate::tree::{Brood, Flag, Signals};
 
 /// How the server asks its own program to supervise: `<program> supervise <run dir>`.
@@ -60,6 +64,10 @@ fn run(dir: &RunDir) -> io::Result<()> {
     let _leader = setsid();
     set_child_subreaper(Some(getpid()))?;
     sys::keep_descriptors();
+    // It holds secrets: nobody of the same user looks into it, and it leaves no image of itself.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Core, nothing)?;
     std::env::set_current_dir("/")?;
     let mut signals = Orders::register()?;
     let Some(_lock) = dir.lock()? else { return Ok(()) };
@@ -87,8 +95,8 @@ fn run(dir: &RunDir) -> io::Result<()> {
             }
             say(&running);
             let brood = Brood::of(main, group.clone());
-            let bound = bound(dir, &spec);
-            let run = Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door, bound };
+            let bounds = bounds(dir, &spec);
+            let run = Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door, bounds };
             StateFile::exited(judged(run.watch(&mut signals), group.as_ref()))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
@@ -105,12 +113,18 @@ fn run(dir: &RunDir) -> io::Result<()> {
     Ok(())
 }
 
-/// None: all of the output is kept.
-fn bound(dir: &RunDir, spec: &SpecFile) -> Option<Bound> {
+/// The bounds of what is kept of the output, and of when it was written; none where all is.
+fn bounds(dir: &RunDir, spec: &SpecFile) -> Vec<Bound> {
     let Runtime::Process(process) = &spec.runtime;
-    let log =
-        dir.append(OUTPUT).map_err(|error| complain(&format!("the output has no bound: {error}")));
-    Some(Bound::new(log.ok()?, process.output_bytes_max?))
+    let Some(most) = process.output_bytes_max else { return Vec::new() };
+    let bound = |(name, most)| match dir.append(name) {
+        Ok(file) => Some(Bound::new(file, most)),
+        Err(error) => {
+            complain(&format!("{name} has no bound: {error}"));
+            None
+        }
+    };
+    [(OUTPUT, most), (TIMES, TIMES_BYTES_MAX)].into_iter().filter_map(bound).collect()
 }
 
 /// How a run ended, by what its control group knows of it.
@@ -175,6 +189,10 @@ fn start(
         group: confine(process)?,
     };
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
+    if !process.more_rights {
+        // Handed down to whoever comes to the run as well.
+        set_no_new_privs(true).map_err(|error| Fault::OfMachine(error.into()))?;
+    }
     if let Some(mask) = process.umask {
         // What this process writes from now on has its mode stated in full.
         umask(Mode::from_raw_mode(mask));
@@ -273,8 +291,8 @@ struct Run<'a> {
     notes: Option<Notes>,
     /// None: nobody can come to it.
     door: Option<Door>,
-    /// None: its output has none.
-    bound: Option<Bound>,
+    /// None where there is no bound, or the file system cannot keep it.
+    bounds: Vec<Bound>,
 }
 
 impl Run<'_> {
@@ -318,8 +336,8 @@ impl Run<'_> {
 
     /// Returns when to do it again.
     fn keep_bound(&mut self) -> Option<Duration> {
-        self.bound.take_if(|bound| !bound.keep());
-        self.bound.as_ref().map(|_| LOOK)
+        self.bounds.retain_mut(Bound::keep);
+        self.bounds.first().map(|_| LOOK)
     }
 
     /// Waits for what comes next, and sees to what is no signal.

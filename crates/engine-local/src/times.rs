@@ -11,8 +11,14 @@ use std::time::{Duration, Instant as Tick, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use units::Instant;
 
+use crate::bound::first_kept;
 use crate::record::RunDir;
 
+/// The file of a run.
+pub(crate) const TIMES: &str = "output.times";
+/// Most of it that is kept, in bytes: of a run that prints all the time, 12 days. What was printed before is
+/// told to have been there when what is kept begins.
+pub(crate) const TIMES_BYTES_MAX: u64 = 16 << 20;
 /// How often the supervisor looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Milliseconds since the epoch, and bytes.
@@ -32,7 +38,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     pub(crate) fn open(dir: &RunDir) -> io::Result<Self> {
-        let (log, times) = (dir.append("output.log")?, dir.append("output.times")?);
+        let (log, times) = (dir.append("output.log")?, dir.append(TIMES)?);
         Ok(Self { log, times, bytes: 0, due: Tick::now() })
     }
 
@@ -98,13 +104,14 @@ pub(crate) struct Times {
 impl Times {
     /// None: nothing was taken down, by an older supervisor.
     pub(crate) async fn open(dir: &RunDir) -> io::Result<Option<Self>> {
-        let times = match tokio::fs::File::open(dir.file("output.times")).await {
+        let times = match tokio::fs::File::open(dir.file(TIMES)).await {
             Ok(times) => times,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let log = tokio::fs::File::open(dir.log_path()).await?;
-        Ok(Some(Self { log, times, at: 0, ahead: VecDeque::new() }))
+        let at = first_kept(&times, 0)?;
+        Ok(Some(Self { log, times, at, ahead: VecDeque::new() }))
     }
 
     /// When the output was so long; asked for more and more bytes.
@@ -153,6 +160,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::bound::Bound;
 
     /// A run that wrote `a`, and later `bb`.
     async fn wrote(folder: &tempfile::TempDir) -> RunDir {
@@ -174,6 +182,21 @@ mod tests {
         let dir = wrote(&folder).await;
         let mut times = Times::open(&dir).await.expect("read").expect("there");
         for (bytes, at) in [(1, 1000), (2, 1000), (3, 5000), (5, 5000)] {
+            assert_eq!(times.of(bytes).await.expect("known"), Instant(at), "{bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_times_that_are_given_back_the_first_that_is_kept_stands_for_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = RunDir::at(folder.path());
+        let notes = Notes::open(&dir).expect("opened");
+        let pairs = (1..=12_288_u64).flat_map(|n| [(1000 * n).to_le_bytes(), n.to_le_bytes()]);
+        (&notes.times).write_all(&pairs.flatten().collect::<Vec<_>>()).expect("written");
+        let mut bound = Bound::new(dir.append(TIMES).expect("opened"), 64 << 10);
+        assert!(bound.keep());
+        let mut times = Times::open(&dir).await.expect("read").expect("there");
+        for (bytes, at) in [(1, 8_193_000), (8193, 8_193_000), (8194, 8_194_000)] {
             assert_eq!(times.of(bytes).await.expect("known"), Instant(at), "{bytes}");
         }
     }

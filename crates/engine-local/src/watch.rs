@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     /// The same for whether they work, asked for when that is first looked at.
     pub(crate) watcher: OnceLock<Option<Mutex<gpu::Watcher>>>,
     events: mpsc::UnboundedSender<Observation>,
+    /// Processes of each run that were killed for want of memory, as far as it is told.
+    kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     /// The verbs of one run take turns.
     pub(crate) turns: Turns,
@@ -88,6 +90,7 @@ impl Shared {
             gpus: OnceLock::new(),
             watcher: OnceLock::new(),
             events,
+            kills: Mutex::default(),
             states: Mutex::default(),
             turns: Turns::default(),
             copying: Mutex::default(),
@@ -133,6 +136,22 @@ impl Shared {
 
     pub(crate) fn forget(&self, key: RunKey) {
         open(&self.states).remove(&key);
+        open(&self.kills).remove(&key);
+    }
+
+    /// Tells of processes of a run that were killed for want of memory since it was told last; `kills` are
+    /// those since it began.
+    pub(crate) fn tell_kills(&self, key: RunKey, kills: u64) {
+        let before = open(&self.kills).insert(key, kills).unwrap_or(0);
+        if kills > before {
+            let state = RunState::Struck(kills - before);
+            let _unheard = self.events.send(Observation { key, state });
+        }
+    }
+
+    /// Takes those for told: by the server before this one, as far as it was there.
+    pub(crate) fn know_kills(&self, key: RunKey, kills: u64) {
+        open(&self.kills).insert(key, kills);
     }
 
     /// Takes in what was seen of a known run, and reports it if it is news. The first end stands.

@@ -105,6 +105,25 @@ async fn a_run_that_has_more_memory_than_it_may_ends_out_of_memory() {
 }
 
 #[tokio::test]
+async fn a_killed_process_is_told_while_the_main_one_goes_on() {
+    let Some(bench) = bench() else { return };
+    let mut seen = bench.engine().observations().expect("taken once");
+    let text = format!("sh -c '{GROW}' & wait; echo on; sleep 600");
+    let key = start(&bench, limited(&bench, &text, MIB_32)).await;
+    says(&bench, key).await;
+    for _ in 0..2 {
+        bench.engine().measure().await.expect("measured");
+    }
+    bench.engine().stop(key, 0).await.expect("stopped");
+    end(&bench, key).await;
+    let mut struck = Vec::new();
+    while let Ok(next) = seen.try_recv() {
+        struck.extend(matches!(next.state, RunState::Struck(_)).then_some(next.state));
+    }
+    assert_eq!(struck, [RunState::Struck(1)], "once");
+}
+
+#[tokio::test]
 async fn limits_are_the_kernels_before_the_command_begins() {
     let Some(bench) = bench() else { return };
     let limits = Limits { cpu_millis_max: Some(500), memory_bytes_max: Some(64 << 20) };

@@ -85,8 +85,18 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
     // Of this test's many variables (cargo's, to begin with) only a person's surroundings; the
     // platform's; and what the shell sets itself.
     let known = |name: &str| {
-        let person = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "HOME"];
-        let own = ["PWD", "OLDPWD", "SHLVL", "_", "jobUUID", "podUUID", "NODE_NAME"];
+        let person = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
+        let own = [
+            "HOME",
+            "PYTHONUSERBASE",
+            "PWD",
+            "OLDPWD",
+            "SHLVL",
+            "_",
+            "jobUUID",
+            "podUUID",
+            "NODE_NAME",
+        ];
         let families =
             ["JOB_", "POD_", "RUNAI_", "GPU_", "CUDA_", "NVIDIA_VISIBLE_DEVICES", "ELASTANE_"];
         person.contains(&name)
@@ -95,6 +105,31 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
     };
     let leaked: Vec<&str> = names.lines().filter(|name| !known(name)).collect();
     assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+#[tokio::test]
+async fn a_run_is_at_home_in_a_folder_of_its_own_and_gets_no_more_rights() {
+    let bench = Bench::new();
+    let text = "cd && pwd && touch left && ulimit -c && grep NoNewPrivs /proc/self/status";
+    let spec = bench.script(text);
+    let pod = spec.key.pod;
+    let told = run(&bench, spec).await;
+    let home = format!("pods/{pod}/home\n0\nNoNewPrivs:\t1\n");
+    assert!(told.ends_with(&home), "{told}");
+    let folder = std::path::PathBuf::from(told.lines().next().expect("a line"));
+    assert!(folder.join("left").exists());
+    bench.engine().forget_pod(pod).await.expect("forgotten");
+    assert!(!folder.exists(), "it goes with the pod");
+}
+
+#[tokio::test]
+async fn a_run_that_asks_for_it_may_get_the_rights_that_this_test_may() {
+    let bench = Bench::new();
+    let mut spec = bench.script("grep NoNewPrivs /proc/self/status");
+    spec.container.security.privilege_escalation = Some(true);
+    let told = run(&bench, spec).await;
+    let own = std::fs::read_to_string("/proc/self/status").expect("a status");
+    assert!(told.starts_with("NoNewPrivs:") && own.contains(&told), "{told}");
 }
 
 /// Every file below a folder that holds this text.

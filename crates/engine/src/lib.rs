@@ -193,6 +193,9 @@ pub enum RunState {
         /// When it started.
         started_at: Instant,
     },
+    /// The main process runs on, and so many others were killed since it was seen last, because the run had
+    /// more memory than its limit.
+    Struck(u64),
     /// Every process of the run is gone.
     Exited {
         /// How.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use engine::{Container, Mount, MountSource};
+use engine::{Container, Limits, Mount, MountSource};
 
 use crate::Error;
 use crate::spec::PodSpec;
@@ -17,9 +17,13 @@ const GROUPS_MAX: usize = 64;
 /// Longest path or address, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
+/// Least limits: no program starts in less memory, and the kernel takes no smaller part of a core.
+const CPU_LIMIT_MILLIS_MIN: u64 = 10;
+const MEMORY_LIMIT_BYTES_MIN: u64 = 4 << 20;
+
 /// Checks what a pod asks for around it.
 pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
-    let Container { mounts, ports, user, limits, security, .. } = &pod.container;
+    let Container { mounts, ports, user, security, .. } = &pod.container;
     at_most("storage", mounts.len(), MOUNTS_MAX)?;
     at_most("ports", ports.len(), PORTS_MAX)?;
     at_most("security.capabilities", security.capabilities.len(), CAPABILITIES_MAX)?;
@@ -49,15 +53,26 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
         let why = format!("`{}` is no capability; such as SYS_PTRACE", units::shown(wrong));
         return bad("security.capabilities", why);
     }
-    if limits.cpu_millis_max.is_some_and(|most| most < pod.cpu_millis) {
-        let why = "the CPU limit is below the CPU request; raise it or ask for less";
-        return bad("compute.cpuCoreLimit", why);
+    self::limits(pod)
+}
+
+fn limits(pod: &PodSpec) -> Result<(), Error> {
+    let Limits { cpu_millis_max, memory_bytes_max } = pod.container.limits;
+    let (cpu, memory) = ("compute.cpuCoreLimit", "compute.cpuMemoryLimit");
+    refuse(cpu_millis_max.is_some_and(|most| most < CPU_LIMIT_MILLIS_MIN), cpu, || {
+        "too little for any program; at least 0.01 cores, or leave it out".to_owned()
+    })?;
+    if let Some(most) = memory_bytes_max.filter(|most| *most < MEMORY_LIMIT_BYTES_MIN) {
+        let told = units::format_bytes(most);
+        let why = format!("{told} is too little for any program; at least 4Mi, or leave it out");
+        return bad(memory, why);
     }
-    if limits.memory_bytes_max.is_some_and(|most| most < pod.memory_bytes) {
-        let why = "the memory limit is below the memory request; raise it or ask for less";
-        return bad("compute.cpuMemoryLimit", why);
-    }
-    Ok(())
+    refuse(cpu_millis_max.is_some_and(|most| most < pod.cpu_millis), cpu, || {
+        "the CPU limit is below the CPU request; raise it or ask for less".to_owned()
+    })?;
+    refuse(memory_bytes_max.is_some_and(|most| most < pod.memory_bytes), memory, || {
+        "the memory limit is below the memory request; raise it or ask for less".to_owned()
+    })
 }
 
 fn at_most(field: &'static str, count: usize, most: usize) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use control::{
     Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
     SecretTo, SecretUse, Security, User, WorkloadSpec,
 };
-use engine::Exit;
+use engine::{Exit, RunState};
 
 use crate::secrets::credential;
 use crate::world::{World, nodes, training, with};
@@ -143,9 +143,15 @@ async fn what_would_be_an_option_of_another_program_is_refused() {
         let why = w.handle.submit(1, spec).await.unwrap_err().to_string();
         assert!(why.contains(want), "{why}");
     }
-    let limits = Limits { cpu_millis_max: Some(1), memory_bytes_max: None };
-    let why = w.handle.submit(1, around(Container { limits, ..Container::default() })).await;
-    assert!(why.unwrap_err().to_string().contains("below the CPU request"));
+    for (cpu_millis_max, memory_bytes_max, want) in [
+        (Some(50), None, "compute.cpuCoreLimit: the CPU limit is below the CPU request"),
+        (Some(9), None, "compute.cpuCoreLimit: too little for any program; at least 0.01 cores"),
+        (None, Some(10), "compute.cpuMemoryLimit: 10B is too little for any program; at least 4Mi"),
+    ] {
+        let limits = Limits { cpu_millis_max, memory_bytes_max };
+        let why = w.handle.submit(1, around(Container { limits, ..Container::default() })).await;
+        assert_eq!(why.unwrap_err().to_string().find(want), Some(0), "{want}");
+    }
     let ports = vec![Port { container: 80, host: None }; 2];
     let why = w.handle.submit(1, around(Container { ports, ..Container::default() })).await;
     assert!(why.unwrap_err().to_string().contains("twice"));
@@ -158,7 +164,9 @@ async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
     let spec = around(Container { limits, ..Container::default() });
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await;
     w.phase("t", Phase::Running).await;
-    w.engine.end(w.engine.run_of("t").key, Exit::OutOfMemory);
+    let key = w.engine.run_of("t").key;
+    w.engine.tell(key, RunState::Struck(2));
+    w.engine.end(key, Exit::OutOfMemory);
     let failed = w.phase("t", Phase::Failed).await;
     let said = w.events(failed.id).await;
     let told: Vec<_> =
@@ -166,6 +174,8 @@ async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
     let not_kept = ("E206", "it may use more than its limit of 2.5 cores: this is a test");
     let killed = "out of memory: killed because it had more than its limit of 1TiB; submit it again with \
                   a larger one (--memory-limit, --cpu-memory-limit)";
-    assert_eq!(told, [not_kept, ("E205", killed)], "of memory it keeps them");
+    let struck = "out of memory: 2 of its processes killed because it had more than its limit of 1TiB; the \
+                  main one goes on";
+    assert_eq!(told, [not_kept, ("E205", struck), ("E205", killed)], "of memory it keeps them");
     assert_eq!(failed.pods[0].last_exit.as_deref(), Some(killed));
 }
