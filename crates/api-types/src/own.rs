@@ -301,6 +301,12 @@ pub struct Volume {
     pub created_at: Time,
     /// Names of the workloads that have it mounted, or had before they ended.
     pub used_by: Vec<String>,
+    /// Whether it was deleted, and what is in it is not gone yet. Who asks for its name gets another.
+    #[serde(default)]
+    pub deleting: bool,
+    /// Why it is not gone yet, where deleting it fails. It is tried again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// How a session in a pod ended: the message of channel 3 of a WebSocket.

@@ -11,15 +11,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
 
 use crate::command::Subject;
-use crate::executor::Executor;
+use crate::executor::{Executor, Told};
 use crate::handle::{Answer, Request, Shared};
 use crate::health::Troubles;
 use crate::looking::{Look, SchedulingState};
 use crate::meter::IdleSince;
-use crate::options::{Clock, NodeSpec};
+use crate::options::NodeSpec;
 use crate::publish::Batch;
 use crate::secrets::Completion;
 use crate::state::State;
+use crate::time::Line;
 use crate::{Error, Options};
 
 /// How long the first event of a batch waits for company: one transaction and one decision for
@@ -34,6 +35,7 @@ const RETRY_MS: u64 = 500;
 enum Happening {
     Request(Box<Request>),
     Seen(Observation),
+    Told(Told),
     /// A timer; or, after a failure to write, the next try.
     Due,
 }
@@ -56,17 +58,15 @@ pub(crate) struct Dispatcher {
     shared: Arc<Shared>,
     engine: Arc<dyn Engine>,
     store: store::Store,
-    clock: Arc<dyn Clock>,
+    line: Arc<Line>,
     policy: sched::Policy,
     completion: Completion,
     nodes: Vec<NodeSpec>,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
-    faults: mpsc::UnboundedReceiver<Observation>,
+    told: mpsc::UnboundedReceiver<Told>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
-    /// How far time here is ahead of the clock since the clock was set back.
-    ahead_ms: u64,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
     halted: bool,
@@ -77,34 +77,34 @@ pub(crate) struct Dispatcher {
 impl Dispatcher {
     pub(crate) async fn open(
         options: Options,
+        line: Arc<Line>,
         shared: Arc<Shared>,
         inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, clock, unseal, node_access, .. } = options;
+        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
         let observations = engine.observations().ok_or_else(|| Error::Internal {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
-        let (executor, faults) = Executor::new(engine.clone(), clock.clone(), completion.clone());
-        let state = State::recover(snapshot, &nodes, policy.usage, clock.now())?;
+        let (executor, told) = Executor::new(engine.clone(), line.clone(), completion.clone());
+        let state = State::recover(snapshot, &nodes, policy.usage, &line)?;
         let mut dispatcher = Self {
             state,
             executor,
             shared,
             engine,
             store,
-            clock,
+            line,
             policy,
             completion,
             nodes,
             inbox,
             observations,
-            faults,
+            told,
             draining: Vec::new(),
-            ahead_ms: 0,
             halted: false,
             stale: false,
         };
@@ -129,8 +129,7 @@ impl Dispatcher {
         tokio::pin!(shutdown);
         loop {
             let due = if self.stale { None } else { self.state.due() };
-            let due = due.map(|at| Instant(at.0.saturating_sub(self.ahead_ms)));
-            let timer = timer(self.clock.as_ref(), due, self.stale);
+            let timer = timer(&self.line, due, self.stale);
             let first = tokio::select! {
                 () = &mut shutdown => {
                     self.executor.retire().await;
@@ -148,7 +147,7 @@ impl Dispatcher {
                         message: "the engine ended its stream of observations".to_owned(),
                     }),
                 },
-                Some(seen) = self.faults.recv() => Happening::Seen(seen),
+                Some(told) = self.told.recv() => Happening::Told(told),
                 Ok(()) = self.inbox.idle.changed() => Happening::Due,
                 Ok(()) = self.inbox.gpus.changed() => Happening::Due,
                 () = timer => Happening::Due,
@@ -174,7 +173,7 @@ impl Dispatcher {
                 let _ = to.send(Box::new(SchedulingState {
                     cluster: self.state.cluster.clone(),
                     policy: self.policy.clone(),
-                    now: self.state.now.max(self.clock.now()),
+                    now: self.line.now(),
                     workloads: self.state.in_model(),
                 }));
             }
@@ -193,7 +192,7 @@ impl Dispatcher {
                 biased;
                 Some(request) = self.inbox.requests.recv() => Happening::Request(Box::new(request)),
                 Some(seen) = self.observations.recv() => Happening::Seen(seen),
-                Some(seen) = self.faults.recv() => Happening::Seen(seen),
+                Some(told) = self.told.recv() => Happening::Told(told),
                 () = tokio::time::sleep_until(end) => break,
             };
             batch.push(next);
@@ -201,27 +200,24 @@ impl Dispatcher {
         batch
     }
 
-    /// Now. Clocks of machines are set back now and then; time here stands still for that moment
-    /// and goes on, ahead of the clock until that is set right or nothing happened for as long.
-    fn time(&mut self) -> Instant {
-        let clock = self.clock.now();
-        if clock >= self.state.now {
-            self.ahead_ms = 0;
-        } else {
-            let behind_ms = self.state.now.since_ms(clock.plus_ms(self.ahead_ms));
-            self.ahead_ms += behind_ms;
-        }
-        clock.plus_ms(self.ahead_ms)
-    }
-
     async fn dispatch(&mut self, batch: Vec<Happening>) {
-        self.state.now = self.time();
-        self.state.clock = self.clock.now();
+        if self.line.is_behind() {
+            tracing::warn!(
+                "the clock of the machine was put forward; what is counted goes on as before"
+            );
+            self.stale = true;
+            return self.rebuild(batch).await;
+        }
+        self.state.now = self.line.now();
+        self.state.clock = self.line.wall();
         let mut answers = Vec::new();
         for happening in batch {
             match happening {
                 Happening::Due => {}
-                Happening::Seen(seen) => self.state.observe(&seen),
+                Happening::Seen(seen) | Happening::Told(Told::Run(seen)) => {
+                    self.state.observe(&seen);
+                }
+                Happening::Told(Told::Volume(name, error)) => self.state.volume_ends(&name, error),
                 Happening::Request(request) => {
                     let Request { command, origin, reply } = *request;
                     let outcome = self.state.command(command, &origin, &*self.engine);
@@ -329,13 +325,12 @@ impl Dispatcher {
     async fn try_rebuild(&mut self) -> Result<(), Error> {
         // Whatever has not reached the engine is decided anew.
         self.executor.retire().await;
-        let (engine, clock) = (self.engine.clone(), self.clock.clone());
-        let (executor, faults) = Executor::new(engine, clock, self.completion.clone());
+        let (engine, line) = (self.engine.clone(), self.line.clone());
+        let (executor, told) = Executor::new(engine, line, self.completion.clone());
         self.executor = executor;
-        self.faults = faults;
+        self.told = told;
         let snapshot = self.store.load().await?;
-        let now = self.time();
-        self.state = State::recover(snapshot, &self.nodes, self.policy.usage, now)?;
+        self.state = State::recover(snapshot, &self.nodes, self.policy.usage, &self.line)?;
         self.state.halted = self.halted;
         self.reconcile().await
     }
@@ -346,10 +341,10 @@ fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
     let _ = reply.send(answer);
 }
 
-async fn timer(clock: &dyn Clock, due: Option<Instant>, stale: bool) {
+async fn timer(line: &Line, due: Option<Instant>, stale: bool) {
     match due {
         _ if stale => tokio::time::sleep(Duration::from_millis(RETRY_MS)).await,
-        Some(at) => clock.sleep_until(at).await,
+        Some(at) => line.sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

@@ -1,56 +1,64 @@
-//! Asking the engine. Owns: one task per request, in order for each pod and for each volume that
-//! ends, and the news of what the engine refused. Refuses to know why anything is asked.
+//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the engine
+//! refused, and of volumes that are gone. Refuses to know why anything is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, Exit, MountSource, Observation, RunKey, RunSpec, RunState};
-use tokio::sync::{RwLock, mpsc, watch};
+use engine::{Engine, Exit, Observation, RunKey, RunSpec, RunState};
+use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::options::Clock;
 use crate::secrets::Completion;
 use crate::state::Action;
+use crate::time::Line;
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;
-/// How often deleting a volume is tried. The runs that had it are going, which takes them their grace.
-const REMOVE_VOLUME_TRIES: u32 = 10;
+/// Longest wait between two tries to delete a volume.
+const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
+/// Tries to delete a volume that may fail before it is told: what had it may be going still.
+const REMOVE_VOLUME_TRIES: u32 = 4;
 /// Tasks that have ended are forgotten when so many are kept.
 const CHAINS_SWEPT_AT: usize = 256;
+
+/// What an executor has to tell.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// A run could not be started.
+    Run(Observation),
+    /// A volume is gone, or why it is not.
+    Volume(String, Option<String>),
+}
 
 /// Carries actions out, for one pod one after the other: a stop that overtook its start would
 /// find nothing to stop.
 pub(crate) struct Executor {
     engine: Arc<dyn Engine>,
-    clock: Arc<dyn Clock>,
+    line: Arc<Line>,
     completion: Completion,
-    faults: mpsc::UnboundedSender<Observation>,
+    told: mpsc::UnboundedSender<Told>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
-    /// Volumes that are being deleted; each channel closes when that is over.
-    ending: BTreeMap<String, watch::Receiver<()>>,
     open: Gate,
 }
 
 impl Executor {
-    /// An executor, and where it tells of runs that could not be started.
+    /// An executor, and where it tells what it has to.
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        clock: Arc<dyn Clock>,
+        line: Arc<Line>,
         completion: Completion,
-    ) -> (Self, mpsc::UnboundedReceiver<Observation>) {
-        let (faults, news) = mpsc::unbounded_channel();
+    ) -> (Self, mpsc::UnboundedReceiver<Told>) {
+        let (told, news) = mpsc::unbounded_channel();
         (
             Self {
                 engine,
-                clock,
+                line,
                 completion,
-                faults,
+                told,
                 last: BTreeMap::new(),
-                ending: BTreeMap::new(),
                 open: Arc::new(RwLock::new(true)),
             },
             news,
@@ -68,13 +76,11 @@ impl Executor {
             Action::Forget(pod) => *pod,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
         };
-        let ending = self.ending_of(&action);
-        let over = self.begin_ending(&action);
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
-        let clock = self.clock.clone();
+        let line = self.line.clone();
         let completion = self.completion.clone();
-        let faults = self.faults.clone();
+        let told = self.told.clone();
         let open = self.open.clone();
         let task = tokio::spawn(async move {
             if let Some(before) = before
@@ -82,10 +88,6 @@ impl Executor {
                 && error.is_panic()
             {
                 tracing::error!(%pod, "the action before this one panicked");
-            }
-            // A run that began before would see what is being deleted, and then lose it.
-            for mut one in ending {
-                let _ = one.changed().await;
             }
             match action {
                 Action::Start(wanted) => {
@@ -95,11 +97,11 @@ impl Executor {
                         Err(why) => Some(Exit::CannotRun(why)),
                     };
                     if let Some(exit) = end {
-                        let at: Instant = clock.now();
+                        let at: Instant = line.wall();
                         // Nobody listens any more only when the dispatcher is gone, and the next
                         // one will ask.
-                        let _ =
-                            faults.send(Observation { key, state: RunState::Exited { exit, at } });
+                        let state = RunState::Exited { exit, at };
+                        let _ = told.send(Told::Run(Observation { key, state }));
                     }
                 }
                 Action::Stop(key, grace_ms) => {
@@ -111,31 +113,10 @@ impl Executor {
                         tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
                     }
                 }
-                Action::RemoveVolume(name) => remove_volume(&*engine, &name).await,
+                Action::RemoveVolume(name) => remove_volume(&*engine, &name, &open, &told).await,
             }
-            drop(over);
         });
         self.last.insert(pod, task);
-    }
-
-    /// The volumes of a start that are being deleted under the same name.
-    fn ending_of(&mut self, action: &Action) -> Vec<watch::Receiver<()>> {
-        self.ending.retain(|_, one| one.has_changed().is_ok());
-        let Action::Start(start) = action else { return Vec::new() };
-        let mounts = start.spec.container.mounts.iter();
-        let ending = mounts.filter_map(|mount| match &mount.from {
-            MountSource::Volume { name, ephemeral: false } => self.ending.get(name).cloned(),
-            _ => None,
-        });
-        ending.collect()
-    }
-
-    /// Has whoever wants the volume that is deleted wait until what is answered is dropped.
-    fn begin_ending(&mut self, action: &Action) -> Option<watch::Sender<()>> {
-        let Action::RemoveVolume(name) = action else { return None };
-        let (over, ends) = watch::channel(());
-        self.ending.insert(name.clone(), ends);
-        Some(over)
     }
 
     /// Ends starting and stopping: a call to the engine under way is waited for, no other is begun.
@@ -191,19 +172,37 @@ async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> b
     }
 }
 
-/// Deletes a volume once the last run that had it is gone.
-async fn remove_volume(engine: &dyn Engine, name: &str) {
-    let mut wait_ms = 100;
-    for left in (0..REMOVE_VOLUME_TRIES).rev() {
-        let Err(error) = engine.remove_volume(name).await else { return };
-        let error = chain(&error);
-        if left == 0 {
-            tracing::error!(volume = %name, %error, "a volume that was deleted stays; delete it by hand");
-        } else {
-            tracing::warn!(volume = %name, %error, wait_ms, "a volume stays; trying again");
-            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-            wait_ms *= 2;
+/// Deletes a volume, however long it takes. Whoever follows a retired executor goes on.
+async fn remove_volume(
+    engine: &dyn Engine,
+    name: &str,
+    open: &Gate,
+    told: &mpsc::UnboundedSender<Told>,
+) {
+    let (mut wait_ms, mut tries, mut last) = (100, 0, String::new());
+    let tell = |error| {
+        // Nobody listens only when the dispatcher is gone; the next one asks again.
+        let _ = told.send(Told::Volume(name.to_owned(), error));
+    };
+    loop {
+        let error = {
+            let open = open.read().await;
+            if !*open {
+                return;
+            }
+            match engine.remove_volume(name).await {
+                Ok(()) => return tell(None),
+                Err(error) => chain(&error),
+            }
+        };
+        tries += 1;
+        tracing::warn!(volume = %name, %error, wait_ms, "a volume stays; trying again");
+        if tries >= REMOVE_VOLUME_TRIES && error != last {
+            tell(Some(error.clone()));
+            last = error;
         }
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        wait_ms = (wait_ms * 2).min(REMOVE_VOLUME_RETRY_MS_MAX);
     }
 }
 

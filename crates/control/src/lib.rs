@@ -42,6 +42,7 @@ mod pools;
 mod publish;
 mod reasons;
 mod recover;
+mod redate;
 mod retention;
 mod revisions;
 mod runs;
@@ -50,6 +51,7 @@ mod service;
 mod serving;
 mod spec;
 mod state;
+mod time;
 mod topologies;
 mod usage;
 pub mod view;
@@ -70,7 +72,7 @@ pub use node_access::NodeAccess;
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
 };
-pub use options::{Clock, ClusterInfo, NodeGpu, NodeSpec, Options, SystemClock, Unseal};
+pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use retention::Kept;
@@ -84,5 +86,6 @@ pub use spec::{
     TopologyUse,
 };
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
+pub use time::{Clock, SystemClock};
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
-pub use volumes::{VOLUME, volume_name};
+pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};

@@ -168,6 +168,7 @@ impl State {
             gang: self.gang_of(workload, number),
             ..admission::without_place(spec, set)
         };
+        self.name_volumes(&mut run.container.mounts);
         if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
             revisions::tell_port(&mut run, port);
         }

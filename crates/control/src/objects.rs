@@ -496,7 +496,7 @@ impl State {
         Ok(self.put_object(object))
     }
 
-    fn put_object(&mut self, object: Object) -> Arc<Object> {
+    pub(crate) fn put_object(&mut self, object: Object) -> Arc<Object> {
         let object = Arc::new(object);
         self.outbox.changes.push(object.row(None));
         self.objects.put(object.clone());
@@ -523,7 +523,7 @@ impl State {
         self.end_objects(by, |object| object.scope == scope);
     }
 
-    fn end_object(&mut self, by: &str, object: &Object) {
+    pub(crate) fn end_object(&mut self, by: &str, object: &Object) {
         self.objects.remove(object);
         self.drop_volume(object);
         let mut last = object.clone();

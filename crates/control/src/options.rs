@@ -1,15 +1,13 @@
-//! What the dispatcher is given at its start. Owns: the description of nodes, and the clock.
+//! What the dispatcher is given at its start. Owns: the description of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::future::BoxFuture;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::NodeAccess;
 use crate::retention::Kept;
+use crate::{Clock, NodeAccess};
 
 /// Everything the dispatcher works with.
 pub struct Options {
@@ -77,29 +75,4 @@ pub struct ClusterInfo {
     pub created_at: Instant,
     /// Version of this program.
     pub version: String,
-}
-
-/// What time it is, and waiting for a time: the only way this crate learns either.
-pub trait Clock: Send + Sync + 'static {
-    /// Now.
-    fn now(&self) -> Instant;
-    /// Returns at `at`, or soon after.
-    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()>;
-}
-
-/// The clock of this machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Instant {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Instant(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
-        // A day at most: tokio's timers have an end, and the dispatcher looks again anyway.
-        let wait_ms = at.since_ms(self.now()).min(86_400_000);
-        Box::pin(tokio::time::sleep(Duration::from_millis(wait_ms)))
-    }
 }

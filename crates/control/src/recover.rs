@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::LimitsKept;
 use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
-use store::{Desired, PlacementBody, PodRow, Snapshot};
-use units::{GPU_MILLIS, Instant};
+use store::{Change, Desired, PlacementBody, PodRow, Snapshot};
+use units::GPU_MILLIS;
 use uuid::Uuid;
 
 use crate::ending::BACK_OFF_MS_MAX;
@@ -16,6 +16,7 @@ use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
 use crate::state::{News, Node, Outbox, State};
+use crate::time::Line;
 use crate::{Error, persist};
 
 fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
@@ -28,16 +29,37 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 
 impl State {
     /// Builds the state from what is stored. The result has an outbox: what has to be said and
-    /// done because nodes are gone.
+    /// done because nodes are gone, the clock was set or volumes are still to be deleted.
     pub(crate) fn recover(
         mut snapshot: Snapshot,
         nodes: &[NodeSpec],
         usage: Option<UsageWindow>,
-        now: Instant,
+        line: &Line,
     ) -> Result<Self, Error> {
+        let (clock, step) = line.settle(snapshot.clock);
+        let mut changes = step.map(|step| step.redate(&mut snapshot, usage)).unwrap_or_default();
+        if snapshot.clock != Some(clock) {
+            changes.push(Change::Clock(clock));
+        }
+        let mut state = Self::restore(snapshot, nodes, usage, line)?;
+        state.outbox.changes.extend(changes);
+        if step.is_some() {
+            state.outbox.workloads.extend(state.workloads.keys());
+        }
+        state.drop_volumes_again();
+        Ok(state)
+    }
+
+    fn restore(
+        mut snapshot: Snapshot,
+        nodes: &[NodeSpec],
+        usage: Option<UsageWindow>,
+        line: &Line,
+    ) -> Result<Self, Error> {
+        let now = line.now();
         let mut state = Self {
             now,
-            clock: now,
+            clock: line.wall(),
             cluster: Cluster::new(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),

@@ -11,6 +11,7 @@ use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
 use crate::health::{Troubles, Watch};
 use crate::meter::{IdleSince, Look, Meter, Traffic};
+use crate::time::Line;
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
 
@@ -65,12 +66,12 @@ impl Service {
         let (idle, idling) = watch::channel(IdleSince::default());
         let (troubles, gpus) = watch::channel(Troubles::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
-        let (clock, nodes) = (options.clock.clone(), options.nodes.clone());
-        let mut watch = Watch::new(options.engine.clone(), clock.clone(), &nodes, troubles);
+        let (line, nodes) = (Arc::new(Line::new(options.clock.clone())), options.nodes.clone());
+        let mut watch = Watch::new(options.engine.clone(), line.clone(), &nodes, troubles);
         // Before anything is placed.
         watch.look().await;
-        let meter = Meter::new(shared.clone(), clock, nodes, idle, options.kept);
-        let dispatcher = Dispatcher::open(options, shared.clone(), inbox, snapshot).await?;
+        let meter = Meter::new(shared.clone(), line.clone(), nodes, idle, options.kept);
+        let dispatcher = Dispatcher::open(options, line, shared.clone(), inbox, snapshot).await?;
         Ok((Self { dispatcher, meter, watch }, Handle::new(requests, looks, shared)))
     }
 

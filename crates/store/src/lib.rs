@@ -37,10 +37,10 @@ pub use lock::Lock;
 pub use past::{Past, PastFilter};
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
-    AuditDetail, AuditFilter, AuditRow, Change, ClusterRow, CredentialRow, DepartmentBody,
-    DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, NodeTypesBody, ObjectRow,
-    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, RulesBody,
-    SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, NodeTypesBody,
+    ObjectRow, PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody,
+    RulesBody, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
 pub use share::ShareBody;

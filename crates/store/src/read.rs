@@ -10,10 +10,11 @@ use uuid::Uuid;
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
+use crate::write::CLOCK;
 use crate::{
-    AllocationRow, AuditFilter, AuditRow, ClusterRow, CredentialRow, DepartmentRow, Desired,
-    EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow, ProjectRow,
-    SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AllocationRow, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
+    Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow,
+    ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -88,8 +89,10 @@ async fn read_with<T>(
 
 /// Reads the living state; as of one moment if `db` is in a transaction.
 pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
+    let (cluster, clock) = cluster(db).await?;
     Ok(Snapshot {
-        cluster: cluster(db).await?,
+        cluster,
+        clock,
         departments: read(
             db,
             "departments",
@@ -243,8 +246,8 @@ async fn last(db: &mut Connection<'_>, sql: &'static str) -> Result<u64> {
     Ok(highest.first().copied().unwrap_or(0))
 }
 
-async fn cluster(db: &mut Connection<'_>) -> Result<ClusterRow> {
-    let (mut uuid, mut created_at) = (None, None);
+async fn cluster(db: &mut Connection<'_>) -> Result<(ClusterRow, Option<ClockRow>)> {
+    let (mut uuid, mut created_at, mut clock) = (None, None, None);
     for row in db.read(Statement::new("read", "SELECT key, value FROM meta")).await? {
         let row = Reading { row: &row, table: "meta" };
         let value = row.text("value")?;
@@ -253,14 +256,22 @@ async fn cluster(db: &mut Connection<'_>) -> Result<ClusterRow> {
             "created_at" => {
                 created_at = Some(value.parse().map_err(|_| row.bad("created_at", &value))?);
             }
+            CLOCK => {
+                let parts = value.split_once(' ');
+                let parsed = parts.and_then(|(boot, ahead_ms)| {
+                    Some(ClockRow { boot: boot.parse().ok()?, ahead_ms: ahead_ms.parse().ok()? })
+                });
+                clock = Some(parsed.ok_or_else(|| row.bad(CLOCK, &value))?);
+            }
             _ => {}
         }
     }
     let missing = |row: &str| Fault::Value { row: row.to_owned(), value: "nothing".to_owned() };
-    Ok(ClusterRow {
+    let cluster = ClusterRow {
         uuid: uuid.ok_or_else(|| missing("meta.cluster_uuid"))?,
         created_at: Instant(created_at.ok_or_else(|| missing("meta.created_at"))?),
-    })
+    };
+    Ok((cluster, clock))
 }
 
 fn read_object(r: &Reading<'_>) -> Result<ObjectRow> {

@@ -21,6 +21,15 @@ pub struct ClusterRow {
     pub created_at: Instant,
 }
 
+/// What the wall clock said when the state was last dated by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockRow {
+    /// Which start of the machine that was in.
+    pub boot: Uuid,
+    /// Milliseconds that the clock was ahead of the time since that start.
+    pub ahead_ms: i64,
+}
+
 /// A project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRow {
@@ -499,6 +508,8 @@ pub enum Log {
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
+    /// The state is dated otherwise.
+    Clock(ClockRow),
     /// A department is new or changed.
     Department(DepartmentRow),
     /// A project is new or changed.
@@ -556,6 +567,8 @@ pub enum Change {
 pub struct Snapshot {
     /// Whose it is.
     pub cluster: ClusterRow,
+    /// How it is dated; none if it was never said.
+    pub clock: Option<ClockRow>,
     /// Departments by id.
     pub departments: Vec<DepartmentRow>,
     /// Projects by id.

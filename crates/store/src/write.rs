@@ -7,9 +7,12 @@ use uuid::Uuid;
 use crate::fault::Result;
 use crate::statement::Statement;
 use crate::{
-    AllocationRow, AuditRow, Change, CredentialRow, DepartmentRow, Desired, EventRow, GpuUseRow,
-    Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
+    GpuUseRow, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };
+
+/// The name of the row of `meta` that says how the state is dated.
+pub(crate) const CLOCK: &str = "clock";
 
 /// The statements that write these changes: rows of the same table together, as a database may be a
 /// network away.
@@ -42,6 +45,7 @@ const fn turn(change: &Change) -> u8 {
 /// The statement that writes a change.
 fn statement(change: &Change) -> Result<Statement<'_>> {
     match change {
+        Change::Clock(row) => Ok(clock(*row)),
         Change::Department(row) => department(row),
         Change::Project(row) => project(row),
         Change::Workload(row) => workload(row),
@@ -217,13 +221,21 @@ const fn kept_from(log: Log) -> &'static str {
 }
 
 fn log_kept_from(log: Log, seq: u64) -> Statement<'static> {
+    meta("write from where on a log is kept", kept_from(log), seq.to_string())
+}
+
+fn clock(ClockRow { boot, ahead_ms }: ClockRow) -> Statement<'static> {
+    meta("write how the state is dated", CLOCK, format!("{boot} {ahead_ms}"))
+}
+
+fn meta(what: &'static str, key: &'static str, value: String) -> Statement<'static> {
     Statement::new(
-        "write from where on a log is kept",
+        what,
         "INSERT INTO meta (key, value) VALUES ($1, $2)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     )
-    .text(kept_from(log))
-    .text(seq.to_string())
+    .text(key)
+    .text(value)
 }
 
 fn log_gone(log: Log) -> Statement<'static> {

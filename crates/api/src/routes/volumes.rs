@@ -6,7 +6,7 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
-use control::{Object, Scope, VOLUME, volume_name};
+use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
 
 use super::Shared;
 use crate::access::Where;
@@ -34,21 +34,39 @@ async fn list(
     let view = state.control.view();
     let all = view.objects.all(VOLUME);
     let seen = all.iter().filter(|object| caller.sees(Resource::PvcAssets, object));
-    Json(Volumes { volumes: seen.filter_map(|object| shown(object, &view)).collect() })
+    let ending = view.objects.all(VOLUME_ENDING);
+    let ending = ending.iter().map(|object| in_its_project(object));
+    let ending = ending.filter(|object| caller.sees(Resource::PvcAssets, object));
+    let volumes = seen.filter_map(|object| shown(object, &view)).collect::<Vec<_>>();
+    let ending = ending.filter_map(|object| {
+        let error = object.body["error"].as_str().map(str::to_owned);
+        Some(Volume { used_by: Vec::new(), deleting: true, error, ..shown(&object, &view)? })
+    });
+    Json(Volumes { volumes: volumes.into_iter().chain(ending).collect() })
+}
+
+/// A volume that is being deleted, as it was; who may see it outlives it as long as the project is there.
+fn in_its_project(ending: &Object) -> Object {
+    let project = ending.body["project"].as_u64().unwrap_or_default();
+    let claim = ending.body["claim"].as_str().unwrap_or_default().to_owned();
+    Object { scope: Scope::Project(project), name: claim, ..ending.clone() }
 }
 
 fn shown(object: &Object, view: &View) -> Option<Volume> {
     let Scope::Project(id) = object.scope else { return None };
+    let project = view.projects.get(&id);
     let name = volume_name(id, &object.name);
     let used_by = view.workloads.values().filter(|one| one.spec.volumes().any(|own| own == name));
     Some(Volume {
         id: object.id.clone(),
         name: object.name.clone(),
         project_id: id.to_string(),
-        project_name: view.projects.get(&id)?.unit.name.clone(),
+        project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
         used_by: used_by.map(|workload| workload.spec.name.clone()).collect(),
+        deleting: false,
+        error: None,
     })
 }
 

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use units::Instant;
 
 use super::{Trouble, Troubles};
-use crate::options::{Clock, NodeSpec};
+use crate::options::NodeSpec;
+use crate::time::Line;
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;
@@ -18,7 +19,7 @@ const LOOK_EVERY_MS: u64 = 5_000;
 /// Looks at the real GPUs of this machine, and tells what is the matter with them.
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
-    clock: Arc<dyn Clock>,
+    line: Arc<Line>,
     /// What the driver calls them.
     uuids: Vec<String>,
     judge: Judge,
@@ -30,19 +31,19 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        clock: Arc<dyn Clock>,
+        line: Arc<Line>,
         nodes: &[NodeSpec],
         told: watch::Sender<Troubles>,
     ) -> Self {
         let real = nodes.iter().filter(|node| !node.simulated).flat_map(|node| &node.gpus);
         let uuids = real.map(|gpu| gpu.uuid.clone()).collect();
-        let next = clock.now();
-        Self { engine, clock, uuids, judge: Judge::default(), told, next }
+        let next = line.now();
+        Self { engine, line, uuids, judge: Judge::default(), told, next }
     }
 
     /// One look. What was known stays as it is where the driver does not answer.
     pub(crate) async fn look(&mut self) {
-        self.next = self.clock.now().plus_ms(LOOK_EVERY_MS);
+        self.next = self.line.now().plus_ms(LOOK_EVERY_MS);
         if self.uuids.is_empty() {
             return;
         }
@@ -63,7 +64,7 @@ impl Watch {
     /// Never ends by itself.
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
-            self.clock.sleep_until(self.next).await;
+            self.line.sleep_until(self.next).await;
             self.look().await;
         }
     }

@@ -13,6 +13,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use super::look::{Look, Subject, of, placed};
+use crate::time::Step;
 use crate::view::{PodState, PodView, View};
 
 /// Since when workloads have been idle, as of the last look.
@@ -32,6 +33,16 @@ pub(super) struct Idle {
 impl Idle {
     pub(super) const fn new(told: watch::Sender<IdleSince>) -> Self {
         Self { since: BTreeMap::new(), told }
+    }
+
+    /// Dates anew since when workloads are idle.
+    pub(super) fn redate(&mut self, step: Step) {
+        self.since.values_mut().for_each(|at| *at = step.since(*at));
+    }
+
+    /// Has the dispatcher look at the time.
+    pub(super) fn wake(&self) {
+        self.told.send_modify(|_| {});
     }
 
     /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for

@@ -23,9 +23,10 @@ pub(crate) use tiers::read;
 pub use traffic::{Requests, Traffic};
 
 use crate::handle::Shared;
-use crate::options::{Clock, NodeSpec};
+use crate::options::NodeSpec;
 use crate::past;
 use crate::retention::{Kept, Retention};
+use crate::time::{Line, Step};
 use crate::view::View;
 use idle::Idle;
 use tiers::Tiers;
@@ -39,8 +40,10 @@ const WRITTEN_AT_ONCE: usize = 500;
 /// Looks at what is used, again and again.
 pub(crate) struct Meter {
     shared: Arc<Shared>,
-    clock: Arc<dyn Clock>,
+    line: Arc<Line>,
     nodes: Vec<NodeSpec>,
+    /// How far the line was ahead at the last look.
+    ahead_ms: i64,
     last: Last,
     idle: Idle,
     tiers: Tiers,
@@ -63,25 +66,43 @@ impl Meter {
     /// Tells `idle` which workloads are, of those that may not be for ever.
     pub(crate) fn new(
         shared: Arc<Shared>,
-        clock: Arc<dyn Clock>,
+        line: Arc<Line>,
         nodes: Vec<NodeSpec>,
         idle: watch::Sender<IdleSince>,
         kept: Kept,
     ) -> Self {
-        let last = Last { at: clock.now(), ..Last::default() };
+        let last = Last { at: line.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
         let retention = Retention::new(kept);
-        Self { shared, clock, nodes, last, idle, tiers, retention, forgot_at: Instant(0) }
+        let ahead_ms = line.ahead_ms();
+        Self { shared, line, nodes, ahead_ms, last, idle, tiers, retention, forgot_at: Instant(0) }
     }
 
     /// Never ends by itself.
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
-            let now = self.clock.now();
+            self.follow();
+            let now = self.line.now();
             if let Err(error) = self.look(now).await {
                 tracing::warn!(%error, "what was measured could not be written");
             }
-            self.clock.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
+            self.line.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
+        }
+    }
+
+    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock where that
+    /// was put forward.
+    fn follow(&mut self) {
+        if self.line.is_behind() {
+            self.idle.wake();
+        }
+        let ms = self.line.ahead_ms() - self.ahead_ms;
+        if ms != 0 {
+            self.ahead_ms += ms;
+            let step = Step { before: self.last.at, ms };
+            self.last.at = step.since(self.last.at);
+            self.last.idle_since.values_mut().for_each(|at| *at = step.since(*at));
+            self.idle.redate(step);
         }
     }
 

@@ -6,7 +6,7 @@ use engine::Exit;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 
-fn kept_for(seconds: u64) -> WorkloadSpec {
+pub(crate) fn kept_for(seconds: u64) -> WorkloadSpec {
     WorkloadSpec { delete_after_ms: Some(seconds * 1000), ..training("t", 1) }
 }
 

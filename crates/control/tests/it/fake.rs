@@ -334,33 +334,54 @@ impl Engine for FakeEngine {
 /// A clock that stands until it is moved.
 #[derive(Clone)]
 pub(crate) struct ManualClock {
-    now: Arc<watch::Sender<u64>>,
+    /// What it says, and for how long the machine has been up.
+    now: Arc<watch::Sender<(u64, u64)>>,
+    boot: Arc<Mutex<uuid::Uuid>>,
 }
 
 impl ManualClock {
     pub(crate) fn new() -> Self {
-        Self { now: Arc::new(watch::Sender::new(1_000_000)) }
+        let now = Arc::new(watch::Sender::new((1_000_000, 1000)));
+        Self { now, boot: Arc::new(Mutex::new(uuid::Uuid::from_u128(1))) }
     }
 
     pub(crate) fn set_back_ms(&self, span_ms: u64) {
-        self.now.send_modify(|now| *now -= span_ms);
+        self.now.send_modify(|(now, _)| *now -= span_ms);
+    }
+
+    pub(crate) fn put_forward_ms(&self, span_ms: u64) {
+        self.now.send_modify(|(now, _)| *now += span_ms);
     }
 
     pub(crate) fn advance_ms(&self, span_ms: u64) {
-        self.now.send_modify(|now| *now += span_ms);
+        self.now.send_modify(|(now, up)| (*now, *up) = (*now + span_ms, *up + span_ms));
+    }
+
+    /// The machine starts anew.
+    pub(crate) fn reboot(&self) {
+        *self.boot.lock().unwrap() = uuid::Uuid::from_u128(2);
+        self.now.send_modify(|(_, up)| *up = 0);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Instant {
-        Instant(*self.now.borrow())
+        Instant(self.now.borrow().0)
     }
 
-    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+    fn up_ms(&self) -> u64 {
+        self.now.borrow().1
+    }
+
+    fn boot(&self) -> uuid::Uuid {
+        *self.boot.lock().unwrap()
+    }
+
+    fn sleep_until_up_ms(&self, up_ms: u64) -> BoxFuture<'static, ()> {
         let mut now = self.now.subscribe();
         Box::pin(async move {
             // The clock outlives every test's dispatcher; if not, nothing is due any more.
-            if now.wait_for(|now| *now >= at.0).await.is_err() {
+            if now.wait_for(|(_, up)| *up >= up_ms).await.is_err() {
                 std::future::pending::<()>().await;
             }
         })

@@ -8,7 +8,7 @@ use engine::{Exit, GpuUse, Measured};
 use crate::world::{World, nodes, training, with, workspace};
 
 /// The rules of project 1, or of its department.
-async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
+pub(crate) async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
     let ms = |seconds: u64| (seconds > 0).then_some(seconds * 1000);
     let rules = Rules {
         training_run_ms_max: ms(training_s),
@@ -28,7 +28,7 @@ fn ruled(rules: Rules) -> OrgChange {
 
 /// How long the GPUs of a workload may be idle in project 1: of a training, a workspace that is not
 /// preemptible, and one that is.
-async fn idle_limits(w: &World, [training_s, workspace_s, preemptible_s]: [u64; 3]) {
+pub(crate) async fn idle_limits(w: &World, [training_s, workspace_s, preemptible_s]: [u64; 3]) {
     let rules = Rules {
         training_idle_ms_max: Some(training_s * 1000),
         workspace_idle_ms_max: Some(workspace_s * 1000),
@@ -39,7 +39,7 @@ async fn idle_limits(w: &World, [training_s, workspace_s, preemptible_s]: [u64; 
 }
 
 /// Lets so many looks pass, at each of which the GPUs of node 1 are as busy as that.
-async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
+pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     let gpu = |(at, busy): (usize, &Option<u64>)| GpuUse {
         uuid: format!("GPU-1-{at}"),
         busy_millis: *busy,
@@ -55,7 +55,7 @@ async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
 }
 
 /// Waits for an event about a workload.
-async fn told(w: &World, name: &str, kind: &str) -> String {
+pub(crate) async fn told(w: &World, name: &str, kind: &str) -> String {
     let id = w.id(name);
     for _ in 0..5000 {
         let found = w.events(id).await.into_iter().rev().find(|event| event.kind == kind);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod chaos;
+mod clock;
 mod container;
 mod expiry;
 mod fake;

@@ -1,7 +1,7 @@
 //! Volumes of projects: from the first workload that asks for one until it is deleted.
 
-use control::view::Phase;
-use control::{Error, Mount, MountSource, VOLUME, WorkloadSpec};
+use control::view::{Phase, View};
+use control::{Error, Mount, MountSource, VOLUME, VOLUME_ENDING, WorkloadSpec};
 use engine::Exit;
 
 use crate::inference::inference;
@@ -45,22 +45,74 @@ async fn a_change_of_an_inference_may_bring_a_volume() {
     assert!(error.to_string().contains("`svc` uses volume `data`"), "{error}");
 }
 
-#[tokio::test]
-async fn nobody_begins_on_a_volume_that_is_being_deleted() {
+/// A volume that was deleted when nobody had it any more; the engine refuses so often.
+async fn deleted(refusals: u32) -> World {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, on_volume("a")).await;
     w.phase("a", Phase::Running).await;
     w.delete("a").await;
     w.until("its end", |view| view.workloads.is_empty()).await;
     w.engine.calls();
-    w.engine.fail_removals(2);
+    w.engine.fail_removals(refusals);
     delete_volume(&w).await.unwrap();
+    w
+}
+
+fn ending(view: &View) -> usize {
+    view.objects.shelf(VOLUME_ENDING).map_or(0, |shelf| shelf.len())
+}
+
+/// What the engine calls the volume of the newest run.
+fn at_engine(w: &World, name: &str) -> String {
+    match &w.engine.run_of(name).container.mounts[0].from {
+        MountSource::Volume { name, .. } => name.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn who_asks_again_for_what_is_being_deleted_gets_another_at_once() {
+    let w = deleted(u32::MAX).await;
     w.submit(1, on_volume("b")).await;
     w.phase("b", Phase::Running).await;
+    let old = w.handle.view().objects.all(VOLUME_ENDING)[0].name.clone();
+    let new = at_engine(&w, "b");
+    assert!(old != new && new.ends_with("-p1-data"), "{old} {new}");
+    w.submit(1, on_volume("c")).await;
+    w.delete("b").await;
+    w.phase("c", Phase::Running).await;
+    assert_eq!(at_engine(&w, "c"), new, "as long as nobody deletes it");
+}
+
+#[tokio::test]
+async fn what_was_to_be_deleted_is_after_a_crash() {
+    let mut w = deleted(u32::MAX).await;
+    w.crash().await;
+    w.engine.fail_removals(0);
+    w.start().await;
+    w.until("its end", |view| ending(view) == 0).await;
     let calls = w.engine.calls();
-    let at = |what: &str| calls.iter().position(|call| call == what);
     assert!(
-        at("delete p1-data").is_some_and(|deleted| Some(deleted) < at("start b.1")),
+        calls.iter().any(|call| call.starts_with("delete v") && call.ends_with("-p1-data")),
         "{calls:?}"
     );
+    w.restart().await;
+    w.submit(1, on_volume("b")).await;
+    w.phase("b", Phase::Running).await;
+    assert_eq!(w.engine.calls(), ["start b.1"], "nothing is deleted twice");
+}
+
+#[tokio::test]
+async fn a_volume_that_stays_is_told_and_goes_in_the_end_also_without_its_project() {
+    let w = deleted(u32::MAX).await;
+    w.handle.delete_project("ann", 1).await.unwrap();
+    w.until("the error", |view| {
+        view.objects.all(VOLUME_ENDING).iter().any(|object| object.body["error"].is_string())
+    })
+    .await;
+    let events = w.handle.events(control::EventFilter::default()).await.unwrap();
+    let told = events.iter().find(|event| event.kind == "VolumeStays").unwrap();
+    assert!(told.message.starts_with("volume `data` was deleted and is still"), "{told:?}");
+    w.engine.fail_removals(0);
+    w.until("its end", |view| ending(view) == 0).await;
 }

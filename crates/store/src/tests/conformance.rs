@@ -20,11 +20,13 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         ..workloads[0].state.clone()
     };
     let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
-    store.apply(&[changed]).await.unwrap();
+    let clock = |ahead_ms| ClockRow { boot: Uuid::from_u128(9), ahead_ms };
+    store.apply(&[changed, Change::Clock(clock(1))]).await.unwrap();
+    store.apply(&[Change::Clock(clock(-2))]).await.unwrap();
     drop(store);
 
     let snapshot = lab.open().await.unwrap().load().await.unwrap();
-    assert_eq!(snapshot.cluster, cluster);
+    assert_eq!((snapshot.cluster, snapshot.clock), (cluster, Some(clock(-2))));
     assert_eq!(snapshot.projects, [project(1, "team-a")]);
     assert_eq!(snapshot.pods, workloads.iter().map(pod).collect::<Vec<_>>());
     assert_eq!(snapshot.workloads, workloads);

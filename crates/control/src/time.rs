@@ -1,0 +1,150 @@
+//! Time. Owns: the clock of the machine, and the line of time that everything here is dated by. Both say
+//! what a clock on the wall says, but the wall clock may be set. What has passed, on the line, is what
+//! has passed since the machine was started, which nobody sets. What is counted from a moment is dated
+//! anew when the two part (`redate`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+use store::ClockRow;
+use units::Instant;
+use uuid::Uuid;
+
+/// Steps of the wall clock that are shorter are not followed: the line is as far off.
+const STEP_MS_MIN: u64 = 1000;
+/// Longest sleep at a time: timers of the process stand still while the machine sleeps.
+const SLEEP_MS_MAX: u64 = 10_000;
+
+/// What time it is, and waiting for a time: the only way this crate learns either.
+pub trait Clock: Send + Sync + 'static {
+    /// What the wall clock says. It may be set.
+    fn now(&self) -> Instant;
+    /// Milliseconds since the machine was started, those in which it slept included.
+    fn up_ms(&self) -> u64;
+    /// Which start of the machine that was.
+    fn boot(&self) -> Uuid;
+    /// Returns when the machine has been up for so long, or soon after.
+    fn sleep_until_up_ms(&self, up_ms: u64) -> BoxFuture<'static, ()>;
+}
+
+/// The clock of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Instant(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn up_ms(&self) -> u64 {
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanos) = (up.tv_sec.unsigned_abs(), up.tv_nsec.unsigned_abs());
+        seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
+    }
+
+    fn boot(&self) -> Uuid {
+        let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        // One that cannot be told is like no other.
+        told.and_then(|text| text.trim().parse().ok()).unwrap_or_else(Uuid::new_v4)
+    }
+
+    fn sleep_until_up_ms(&self, up_ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            loop {
+                let left_ms = up_ms.saturating_sub(Self.up_ms());
+                if left_ms == 0 {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(left_ms.min(SLEEP_MS_MAX))).await;
+            }
+        })
+    }
+}
+
+/// The line of time: it neither jumps nor goes back as long as the dispatcher lives, except where
+/// [`Line::settle`] says so.
+pub(crate) struct Line {
+    clock: Arc<dyn Clock>,
+    /// What is to be added to the time since the machine was started.
+    ahead_ms: AtomicI64,
+}
+
+/// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) before: Instant,
+    pub(crate) ms: i64,
+}
+
+impl Step {
+    /// What a moment that is counted from is called since. One that had not come before the step was
+    /// written when the clock was wrong in another way, and stays.
+    pub(crate) fn since(self, at: Instant) -> Instant {
+        if at <= self.before { self.due(at) } else { at }
+    }
+
+    /// What a moment that is waited for is called since.
+    pub(crate) const fn due(self, at: Instant) -> Instant {
+        Instant(at.0.saturating_add_signed(self.ms))
+    }
+}
+
+impl Line {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        let ahead_ms = AtomicI64::new(wall_ahead_ms(&*clock));
+        Self { clock, ahead_ms }
+    }
+
+    /// Now.
+    pub(crate) fn now(&self) -> Instant {
+        Instant(self.clock.up_ms().saturating_add_signed(self.ahead_ms()))
+    }
+
+    /// What the wall clock says: what engines date their observations by.
+    pub(crate) fn wall(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// By how much it is ahead of the time since the machine was started.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms.load(Ordering::Relaxed)
+    }
+
+    /// Returns at `at`, or soon after.
+    pub(crate) fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        let up_ms = at.0.saturating_add_signed(self.ahead_ms().saturating_neg());
+        self.clock.sleep_until_up_ms(up_ms)
+    }
+
+    /// Whether the wall clock was put forward. Where it was set back the line goes on ahead of it: what
+    /// is written down in order stays dated in order.
+    pub(crate) fn is_behind(&self) -> bool {
+        let behind_ms = wall_ahead_ms(&*self.clock).saturating_sub(self.ahead_ms());
+        behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
+    }
+
+    /// Sets the line by the wall clock, and says what is to be kept of that, and what step this is for
+    /// what was `kept` with the state. What happened to the clock while the machine was off cannot be
+    /// known: then it is right.
+    pub(crate) fn settle(&self, kept: Option<ClockRow>) -> (ClockRow, Option<Step>) {
+        let (boot, ahead_ms) = (self.clock.boot(), wall_ahead_ms(&*self.clock));
+        let kept = kept.filter(|kept| kept.boot == boot);
+        let step_ms = kept.map_or(0, |kept| ahead_ms.saturating_sub(kept.ahead_ms));
+        let row = match kept {
+            Some(kept) if step_ms.unsigned_abs() < STEP_MS_MIN => kept,
+            _ => ClockRow { boot, ahead_ms },
+        };
+        self.ahead_ms.store(row.ahead_ms, Ordering::Relaxed);
+        let before = Instant(self.now().0.saturating_add_signed(step_ms.saturating_neg()));
+        let step = Step { before, ms: step_ms };
+        (row, Some(step).filter(|_| Some(row) != kept && step_ms != 0))
+    }
+}
+
+fn wall_ahead_ms(clock: &dyn Clock) -> i64 {
+    let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    ms(clock.now().0).saturating_sub(ms(clock.up_ms()))
+}
