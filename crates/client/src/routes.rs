@@ -425,6 +425,25 @@ impl Client {
         self.get::<wire::PodsPage>(&path).await.map(|page| page.pods)
     }
 
+    /// The pods of all workloads that live.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn every_pod(&self) -> Result<Vec<wire::Pod1>, Error> {
+        let mut all = Vec::new();
+        let mut offset = 0;
+        loop {
+            let limit = wire::PAGE_ITEMS_MAX;
+            let path = format!("/api/v1/workloads/pods?limit={limit}&offset={offset}");
+            let page: wire::PodsPage = self.get(&path).await?;
+            all.extend(page.pods);
+            match page.next {
+                Some(next) if next > offset => offset = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
     /// The newest events of a workload, oldest of them first.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ fn say(
     Ok(())
 }
 
-const fn word(verb: Verb) -> &'static str {
+pub(super) const fn word(verb: Verb) -> &'static str {
     match verb {
         Verb::Delete => "delete",
         Verb::Suspend => "suspend",
@@ -175,7 +175,7 @@ fn subject(change: &Change) -> String {
     word
 }
 
-const fn participle(verb: Verb) -> &'static str {
+pub(super) const fn participle(verb: Verb) -> &'static str {
     match verb {
         Verb::Delete => "deleted",
         Verb::Suspend => "suspended",

@@ -55,6 +55,11 @@ impl Context {
         }
     }
 
+    /// The project that was asked for, for a command that is about all otherwise.
+    pub(super) fn asked_project(&self) -> Option<&str> {
+        self.global.project.as_deref()
+    }
+
     /// The project this command works in.
     pub(super) fn project(&self) -> Result<&str, Error> {
         self.global.project.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {

@@ -217,7 +217,7 @@ fn push_fields(text: &mut String, fields: &[(&str, String)]) {
     }
 }
 
-fn pod_status(pod: &Pod1) -> &str {
+pub(super) fn pod_status(pod: &Pod1) -> &str {
     match pod.state.as_str() {
         "" => &pod.k8s_phase,
         "Starting" => "ContainerCreating",
@@ -227,7 +227,7 @@ fn pod_status(pod: &Pod1) -> &str {
 }
 
 /// Node and the GPUs on it: `node1 (GPU 0, 0.5 of GPU 1)`.
-fn pod_place(pod: &Pod1) -> String {
+pub(super) fn pod_place(pod: &Pod1) -> String {
     let Some(node) = &pod.node_name else { return "N/A".to_owned() };
     if pod.gpus.is_empty() {
         return node.clone();

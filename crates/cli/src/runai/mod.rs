@@ -14,6 +14,7 @@ mod forward;
 mod inherit;
 mod intent;
 mod list;
+mod live;
 mod login;
 mod logs;
 mod loopback;
@@ -124,6 +125,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Describe(describe) => describe::workload(describe, context, out).await,
         Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
         Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
+        Intent::Top => live::run(context).await,
         Intent::TopNodes { names, details } => top::nodes(&names, details, context, out).await,
         Intent::TopJobs { all_projects } => top::jobs(all_projects, context, out).await,
         Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,

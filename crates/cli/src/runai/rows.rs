@@ -168,7 +168,7 @@ pub(super) fn gpus_requested(workload: &Workload) -> String {
     }
 }
 
-fn gpus_v1(workload: &Workload) -> String {
+pub(super) fn gpus_v1(workload: &Workload) -> String {
     let held = workload.allocated_resources.gpu;
     let ended = matches!(workload.phase.as_str(), "Completed" | "Failed");
     let requested = gpus_requested(workload);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use api_types::{MetricsResponse, NodeStatus, Time, Workload};
+use client::Client;
 use units::Instant;
 
 use super::context::{Context, now_ms};
@@ -19,15 +20,12 @@ const MEMORY: &str = "CPU_MEMORY_USAGE_BYTES";
 const CORES: &str = "CPU_USAGE_CORES";
 const GPUS: &str = "GPU_UTILIZATION";
 const GPU_MEMORY: &str = "GPU_MEMORY_USAGE_BYTES";
-const OF_NODES: [&str; 7] = [
-    GPUS,
-    GPU_MEMORY,
-    CORES,
-    MEMORY,
-    "GPU_UTILIZATION_PER_GPU",
-    "GPU_MEMORY_USAGE_BYTES_PER_GPU",
-    "GPU_IDLE_TIME_SECONDS_PER_GPU",
-];
+/// What each GPU does, in percent.
+pub(super) const GPU_BUSY: &str = "GPU_UTILIZATION_PER_GPU";
+/// Memory of each GPU that is used, in bytes.
+pub(super) const GPU_MEMORY_USED: &str = "GPU_MEMORY_USAGE_BYTES_PER_GPU";
+const OF_NODES: [&str; 7] =
+    [GPUS, GPU_MEMORY, CORES, MEMORY, GPU_BUSY, GPU_MEMORY_USED, "GPU_IDLE_TIME_SECONDS_PER_GPU"];
 const OF_JOBS: [&str; 7] = [
     GPUS,
     GPU_MEMORY,
@@ -56,15 +54,20 @@ impl Used {
         self.0.get(&(kind.to_owned(), None)).copied()
     }
 
-    fn of_gpu(&self, kind: &str, gpu: usize) -> Option<f64> {
+    pub(super) fn of_gpu(&self, kind: &str, gpu: usize) -> Option<f64> {
         self.0.get(&(kind.to_owned(), Some(gpu.to_string()))).copied()
     }
 }
 
-async fn measured(path: &str, types: &[&str], context: &Context) -> Result<Used, Error> {
+async fn measured(path: &str, types: &[&str], client: &Client) -> Result<Used, Error> {
     let now_ms = now_ms();
     let [start, end] = [now_ms.saturating_sub(SPAN_MS), now_ms].map(|ms| Time(Instant(ms)));
-    Ok(Used::new(context.client.measured(path, types, (start, end)).await?))
+    Ok(Used::new(client.measured(path, types, (start, end)).await?))
+}
+
+/// What a node uses.
+pub(super) async fn of_node(name: &str, client: &Client) -> Result<Used, Error> {
+    measured(&format!("/api/v1/nodes/{name}/metrics"), &OF_NODES, client).await
 }
 
 pub(super) async fn nodes(
@@ -75,8 +78,7 @@ pub(super) async fn nodes(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for node in named_nodes(names, context, out).await? {
-        let path = format!("/api/v1/nodes/{}/metrics", node.name);
-        let used = measured(&path, &OF_NODES, context).await?;
+        let used = of_node(&node.name, &context.client).await?;
         all.push((node, used));
     }
     write!(out, "{}", nodes_table(&all, details, names.is_empty()).plain())?;
@@ -202,9 +204,8 @@ impl Line {
 pub(super) fn gpus_table(node: &NodeStatus, used: &Used) -> Table {
     let mut table = Table::new(&["GPU", "UTILIZATION", "MEMORY", "MEMORY USAGE", "IDLE TIME"]);
     for (gpu, size) in node.gpu_memory_bytes.iter().enumerate() {
-        let busy = used.of_gpu("GPU_UTILIZATION_PER_GPU", gpu);
-        let memory =
-            Amount { all: *size as f64, used: used.of_gpu("GPU_MEMORY_USAGE_BYTES_PER_GPU", gpu) };
+        let busy = used.of_gpu(GPU_BUSY, gpu);
+        let memory = Amount { all: *size as f64, used: used.of_gpu(GPU_MEMORY_USED, gpu) };
         let idle = used.of_gpu("GPU_IDLE_TIME_SECONDS_PER_GPU", gpu);
         table.row([
             gpu.to_string(),
@@ -237,7 +238,7 @@ pub(super) async fn jobs(
     let mut all = Vec::new();
     for workload in found {
         let path = format!("/api/v1/workloads/{}/metrics", workload.id);
-        let used = measured(&path, &OF_JOBS, context).await?;
+        let used = measured(&path, &OF_JOBS, &context.client).await?;
         all.push((workload, used));
     }
     Ok(write!(out, "{}", jobs_table(&all).plain())?)
@@ -278,7 +279,7 @@ pub(super) fn jobs_table(all: &[(Workload, Used)]) -> Grouped {
     table
 }
 
-fn none() -> String {
+pub(super) fn none() -> String {
     "-".to_owned()
 }
 
@@ -292,7 +293,7 @@ fn millicores(cores: f64) -> String {
     format!("{}m", whole(cores * 1000.0))
 }
 
-fn bytes(number: f64) -> String {
+pub(super) fn bytes(number: f64) -> String {
     units::format_bytes(whole(number))
 }
 
@@ -301,6 +302,6 @@ fn bytes(number: f64) -> String {
     clippy::cast_sign_loss,
     reason = "nothing that is measured is negative, nor too much for 64 bits"
 )]
-fn whole(number: f64) -> u64 {
+pub(super) fn whole(number: f64) -> u64 {
     number.round() as u64
 }

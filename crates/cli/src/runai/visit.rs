@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::context::Context;
 use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie, Until};
 use super::logs::refuse_resting;
-use super::terminal::{self, Raw};
+use super::terminal::{self, Page, Raw};
 use super::wait;
 use crate::exit::Error;
 use crate::plain::tell;
@@ -176,7 +176,7 @@ fn as_far_as_here(tie: Tie) -> Tie {
 async fn stay(visit: Visit, tie: Tie, may_leave: bool, out: &mut dyn Write) -> Result<(), Error> {
     let (to, mut from) = visit.split();
     let mut orders = Orders::listen()?;
-    let raw = if tie.tty { Some(Raw::enter()?) } else { None };
+    let raw = if tie.tty { Some(Raw::enter(Page::Same)?) } else { None };
     let left = tokio::select! {
         end = print(&mut from, out) => end.map(Left::Ended),
         left = hand_on(to, tie, may_leave && tie.tty) => Ok(left),
@@ -308,7 +308,7 @@ impl Keys {
 }
 
 /// Signals by which this program is told to end.
-struct Orders {
+pub(super) struct Orders {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -316,7 +316,7 @@ struct Orders {
 }
 
 impl Orders {
-    fn listen() -> Result<Self, Error> {
+    pub(super) fn listen() -> Result<Self, Error> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -326,7 +326,7 @@ impl Orders {
     }
 
     /// Returns the exit code that says so.
-    async fn come(&mut self) -> u8 {
+    pub(super) async fn come(&mut self) -> u8 {
         let kind = tokio::select! {
             // A terminal that is handed on sends no signal but the key; who sends one means this program.
             _ = self.interrupt.recv() => SignalKind::interrupt(),

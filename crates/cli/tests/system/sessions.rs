@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -17,6 +17,8 @@ use crate::sandbox::{Sandbox, finish, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// A page that is drawn is on its way so soon; one that is not is asked for again.
+const DRAWN_WITHIN: Duration = Duration::from_secs(2);
 /// What a pod sends through a forwarded port.
 const FLOOD_BYTES: u64 = 1 << 30;
 /// The test whose pod runs the same program with the same name, and is told its port.
@@ -44,7 +46,7 @@ fn running(sandbox: &Sandbox, submit: &str, name: &str) {
 }
 
 /// Sends a signal to the command that begins so, and to none above it.
-fn end(sandbox: &Sandbox, command: &str, signal: Signal) {
+pub(crate) fn end(sandbox: &Sandbox, command: &str, signal: Signal) {
     let all = sandbox.processes();
     let it = all.into_iter().find(|one| one.command.starts_with(command));
     let pid = it.and_then(|one| i32::try_from(one.pid).ok()).and_then(Pid::from_raw);
@@ -52,15 +54,16 @@ fn end(sandbox: &Sandbox, command: &str, signal: Signal) {
 }
 
 /// A terminal with a program at it.
-struct Terminal {
+pub(crate) struct Terminal {
     master: File,
     child: Child,
     shown: mpsc::Receiver<Vec<u8>>,
     seen: String,
+    size: (u16, u16),
 }
 
 impl Terminal {
-    fn with(sandbox: &Sandbox, line: &str, size: (u16, u16)) -> Self {
+    pub(crate) fn with(sandbox: &Sandbox, line: &str, size: (u16, u16)) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).expect("a terminal");
         unlockpt(&master).expect("unlocked");
@@ -78,15 +81,15 @@ impl Terminal {
                 }
             }
         });
-        Self { master, child, shown, seen: String::new() }
+        Self { master, child, shown, seen: String::new(), size }
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.master.write_all(text.as_bytes()).expect("somebody reads");
     }
 
     /// Waits until this is shown, and forgets what came before.
-    fn sees(&mut self, text: &str) {
+    pub(crate) fn sees(&mut self, text: &str) {
         while !self.seen.contains(text) {
             let more = self.shown.recv_timeout(PATIENCE);
             let more =
@@ -97,13 +100,36 @@ impl Terminal {
         self.seen = rest.to_owned();
     }
 
+    /// Gives it another size.
+    pub(crate) fn resize(&mut self, size: (u16, u16)) {
+        self.size = size;
+        resize(&OwnedFd::from(self.master.try_clone().expect("a handle")), size);
+    }
+
+    /// Waits until a word is on the page of a program that draws only what changes; all of it when the
+    /// size does.
+    pub(crate) fn shows(&mut self, word: &str) {
+        let shown = wait_until(PATIENCE, || {
+            self.seen.clear();
+            self.resize((self.size.0, self.size.1 ^ 1));
+            let until = Instant::now() + DRAWN_WITHIN;
+            while !self.seen.contains(word) {
+                let left = until.saturating_duration_since(Instant::now());
+                let Ok(more) = self.shown.recv_timeout(left) else { return false };
+                self.seen.push_str(&String::from_utf8_lossy(&more));
+            }
+            true
+        });
+        assert!(shown, "waits for {word:?}; there is {:?}", self.seen);
+    }
+
     /// Whether what is typed is read line by line and shown, as a shell leaves a terminal.
-    fn is_as_before(&self) -> bool {
+    pub(crate) fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.master).expect("a terminal").local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
-    fn exit_code(&mut self) -> Option<i32> {
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
         self.child.wait().expect("a child").code()
     }
 }
@@ -127,7 +153,7 @@ fn a_shell_in_a_pod_is_as_one_here() {
     assert!(!person.is_as_before(), "keys are handed on as they are");
     person.types("stty size\n");
     person.sees("31 97\r\n");
-    resize(&OwnedFd::from(person.master.try_clone().expect("a handle")), (40, 120));
+    person.resize((40, 120));
     person.types("until stty size | grep '^40 120'; do sleep 0.05; done\n");
     person.sees("40 120\r\n");
     person.types("sh -c 'echo $((1+1))-asleep; exec sleep 600'\n");

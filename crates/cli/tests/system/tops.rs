@@ -1,8 +1,12 @@
-//! `runai top` against a real server: simulated GPUs are held, and nobody measures them.
+//! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held, and
+//! nobody measures them.
 
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::sandbox::{Sandbox, wait_until};
+use crate::sessions::{Terminal, end};
 
 #[test]
 fn top_shows_what_nodes_and_jobs_use() {
@@ -25,4 +29,71 @@ fn top_shows_what_nodes_and_jobs_use() {
     let none = says("runai top node nobody", 4);
     assert!(none.contains("No match found for node(s) '[nobody]'"), "{none}");
     assert!(says("runai top job -p nobody", 4).contains("nobody"));
+}
+
+/// A server with a project and two jobs, of which one waits.
+fn crowded() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    let made = "elastane project create team-a --gpu-quota 1 && runai config project team-a && \
+                runai submit first -i x -g 1 --command -- sh -c 'echo hello; exec sleep 600' && \
+                runai submit second -i x -g 1 --command -- sleep 600";
+    let output = sandbox.shell(made);
+    assert_eq!(output.code, Some(0), "{}", output.text);
+    sandbox
+}
+
+#[test]
+fn the_live_view_shows_what_happens_and_leaves_the_terminal_as_it_was() {
+    let mut sandbox = crowded();
+    let mut person = Terminal::with(&sandbox, "runai top; echo code $?", (24, 80));
+    for word in ["simulated", "first", "Pending", "team-a"] {
+        person.shows(word);
+    }
+    assert!(!person.is_as_before(), "keys are read one by one");
+    person.types("/second\r\r");
+    person.shows("waits:");
+    person.types("q/\x7f\x7f\x7f\x7f\x7f\x7f\rg");
+    person.types("l");
+    person.shows("hello");
+    person.types("qd");
+    person.shows("first?");
+    person.types("y");
+    person.shows("deleted");
+    sandbox.kill_server();
+    person.shows("ANSWER");
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    person.shows("held");
+    person.types("q");
+    person.sees("code 0");
+    assert!(person.is_as_before());
+}
+
+#[test]
+fn the_live_view_gives_the_terminal_back_on_every_way_out() {
+    let sandbox = crowded();
+    let mut person = Terminal::with(&sandbox, "runai top; echo code $?", (24, 80));
+    person.shows("first");
+    end(&sandbox, "runai top", Signal::TERM);
+    person.sees("code 143");
+    assert!(person.is_as_before());
+    // A shell of one's own that minds jobs.
+    let shell = "exec env PS1='ready> ' bash --norc -i";
+    let mut person = Terminal::with(&sandbox, shell, (24, 80));
+    for (typed, seen) in [
+        ("runai top\n", "first"),
+        ("\x1a", "Stopped"),
+        ("echo back-$((1+1))\n", "back-2"),
+        ("fg\n", "first"),
+        ("\x03", "ready> "),
+        ("echo code $?\n", "code 0"),
+    ] {
+        person.types(typed);
+        person.sees(seen);
+    }
+    for line in ["runai top", "runai top < /dev/null", "TERM=dumb runai top"] {
+        let output = sandbox.shell(line);
+        assert_eq!(output.code, Some(2), "{line}: {}", output.text);
+        assert!(output.text.contains("`runai top job`"), "{}", output.text);
+    }
 }

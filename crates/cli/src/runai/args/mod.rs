@@ -77,9 +77,12 @@ pub(crate) enum Command {
     Explain(v1::Explain),
     /// Stay until jobs have ended, run or are gone
     Wait(Wait),
-    /// Show what nodes or jobs use
-    #[command(subcommand)]
-    Top(v1::Top),
+    /// Show GPUs, queues and jobs as they change, or what nodes or jobs use
+    Top {
+        /// Only what they use, as a table
+        #[command(subcommand)]
+        what: Option<v1::Top>,
+    },
     /// Print what a job wrote
     Logs(Logs),
     /// Delete jobs: `delete NAME…` or `delete job NAME…`

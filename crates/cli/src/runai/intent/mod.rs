@@ -179,6 +179,8 @@ pub(crate) enum Intent {
     Explain(Target, Shown),
     /// Describe nodes, all or those named.
     DescribeNodes(Vec<String>),
+    /// Show GPUs, queues and workloads as they change.
+    Top,
     /// What nodes use, all or those named, and with details what each of their GPUs does.
     TopNodes {
         /// Which; none = all.

@@ -34,8 +34,13 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Describe(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
         Command::Wait(wait) => wait_for(Noun::Job, wait),
-        Command::Top(v1::Top::Node { names, details }) => Intent::TopNodes { names, details },
-        Command::Top(v1::Top::Job { all_projects }) => Intent::TopJobs { all_projects },
+        Command::Top { what: None } => Intent::Top,
+        Command::Top { what: Some(v1::Top::Node { names, details }) } => {
+            Intent::TopNodes { names, details }
+        }
+        Command::Top { what: Some(v1::Top::Job { all_projects }) } => {
+            Intent::TopJobs { all_projects }
+        }
         Command::Logs(logs) => logs_of(Noun::Job, logs),
         Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
         Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),

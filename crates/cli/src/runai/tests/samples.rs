@@ -4,10 +4,10 @@ use api_types::Workload;
 use serde_json::json;
 
 /// The moment all samples are looked at.
-pub(super) const NOW_MS: u64 = 1_700_000_100_000;
+pub(in crate::runai) const NOW_MS: u64 = 1_700_000_100_000;
 
 /// A workload in one line: `a2 Training Running team-a held=2 asked=2 over age=7 on=node1`.
-pub(super) fn workload(line: &str) -> Workload {
+pub(in crate::runai) fn workload(line: &str) -> Workload {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, kind, phase, project, flags @ ..] = words.as_slice() else { panic!("{line}") };
     let flag = |key: &str| flags.iter().find_map(|flag| flag.strip_prefix(&format!("{key}=")));

@@ -8,7 +8,7 @@ use super::samples::workload;
 use crate::runai::top::{self, Used};
 
 /// `TYPE=VALUE`, or `TYPE:GPU=VALUE`.
-fn used(measured: &[&str]) -> Used {
+pub(in crate::runai) fn used(measured: &[&str]) -> Used {
     let series = |text: &&str| -> Value {
         let (kind, value) = text.split_once('=').unwrap();
         let values = json!([{"value": value, "timestamp": "2026-01-01T00:00:00Z"}]);
