@@ -81,6 +81,7 @@ soak: need ## Kill the server at random, 200 times, and check that nothing is lo
 install: build ## Put the binaries on the PATH
 	@install -d "$(PREFIX)/bin"
 	@install -m 755 $(BIN)/elastane $(BIN)/runai "$(PREFIX)/bin"
-	@echo "installed elastane and runai in $(PREFIX)/bin"
+	@$(BIN)/elastane man "$(PREFIX)/share/man/man1"
+	@echo "installed elastane and runai in $(PREFIX)/bin, their manual pages in $(PREFIX)/share/man"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; \
 	  *) echo "which is not on your PATH; add it: export PATH=\"$(PREFIX)/bin:\$$PATH\"";; esac

@@ -59,6 +59,12 @@ pub(crate) enum Command {
     Token,
     /// Print the version
     Version,
+    /// Write the manual pages of both programs
+    #[command(hide = true)]
+    Man {
+        /// The folder they are put in
+        dir: PathBuf,
+    },
     /// Train a small model on the CPU; the workload of the quickstarts
     QuickstartWorkload,
 }

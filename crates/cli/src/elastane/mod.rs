@@ -8,6 +8,7 @@ mod down;
 mod keys;
 mod login;
 mod machines;
+mod man;
 mod people;
 mod project;
 mod runtime;
@@ -86,6 +87,7 @@ fn run(cli: Cli) -> Result<(), Error> {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;
             Ok(())
         }
+        Command::Man { dir } => man::run(&dir),
         // Looked at before; here for the help page.
         Command::QuickstartWorkload => Ok(()),
     }
