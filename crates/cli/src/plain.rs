@@ -1,7 +1,12 @@
 //! Text for a terminal. Owns: that nothing of what others have named or written moves the cursor,
 //! changes the title or hides a line. Output of workloads is theirs and is not passed through here.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
+use std::pin::pin;
+use std::time::Duration;
+
+/// After so long without a word a person wonders.
+const SILENT_MAX: Duration = Duration::from_secs(1);
 
 /// The text with every control character but line breaks and tabs replaced.
 pub(crate) fn plain(text: &str) -> String {
@@ -13,6 +18,18 @@ pub(crate) fn plain(text: &str) -> String {
 /// and the command goes on.
 pub(crate) fn tell(line: &str) {
     drop(writeln!(io::stderr(), "{}", plain(line)));
+}
+
+/// Does what may take long; after a second whoever is at the terminal is told what is done.
+pub(crate) async fn patiently<T>(doing: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if io::stderr().is_terminal() {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(SILENT_MAX) => tell(doing),
+        }
+    }
+    work.await
 }
 
 /// A writer of text that is shown plain.

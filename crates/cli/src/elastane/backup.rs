@@ -13,6 +13,7 @@ use super::args::{Backup, Place, Restore, Up};
 use super::config::{self, Config};
 use super::up;
 use crate::exit::Error;
+use crate::plain::patiently;
 
 pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<(), Error> {
     let Backup { file, place } = flags;
@@ -54,7 +55,8 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
     let mut out = BufWriter::new(file.map_err(failed)?);
     let version = env!("CARGO_PKG_VERSION");
-    let contents = store::backup(&config.state_dir, &config.database, version, &mut out).await;
+    let work = store::backup(&config.state_dir, &config.database, version, &mut out);
+    let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
     let contents = contents.map_err(|error| Error::Failed(up::chain(&error)))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
     Ok(contents)
@@ -68,7 +70,8 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     // What is made is its user's business only, as with `up`.
     umask(Mode::RWXG | Mode::RWXO);
     let (dir, database) = (&config.state_dir, &config.database);
-    let restored = store::restore(dir, database, BufReader::new(input), replace).await;
+    let work = store::restore(dir, database, BufReader::new(input), replace);
+    let restored = patiently("Bringing the state back", work).await;
     let (contents, kept) = restored.map_err(|error| match error {
         store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
         other => Error::Failed(up::chain(&other)),

@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::exit::{self, Error};
+use crate::plain::patiently;
 use args::{Cli, Command};
 
 /// Runs a command line, the program's name included.
@@ -69,7 +70,10 @@ fn run(cli: Cli) -> Result<(), Error> {
     let dir = cli.state_dir;
     match cli.command {
         Command::Up(flags) => up::run(dir, &flags),
-        Command::Down => with_client(down::run(state_dir(dir)?)),
+        Command::Down => {
+            let doing = "Stopping workloads; each has its grace period to end";
+            with_client(patiently(doing, down::run(state_dir(dir)?)))
+        }
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),

@@ -10,6 +10,7 @@ use super::intent::{Change, Dialect, Noun, Verb};
 use super::rows;
 use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
 use crate::exit::{self, Error};
+use crate::plain::patiently;
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
 const COUNTED_AT_A_GLANCE: usize = 10;
@@ -45,7 +46,8 @@ pub(super) async fn run(
     }
     out.flush()?;
     if change.verb == Verb::Delete {
-        settle_gone(outcome.done, context).await?;
+        let doing = "Waiting until it has stopped; it will without this command, too";
+        patiently(doing, settle_gone(outcome.done, context)).await?;
     }
     settle_others(context).await;
     outcome.worst.map_or(Ok(()), |code| Err(Error::Said(code)))

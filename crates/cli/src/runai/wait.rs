@@ -95,8 +95,8 @@ async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
 }
 
 /// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
-fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
-    let ran_out = matches!(error, Error::Server(client::Error::Api { code: 401, .. }));
+pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
+    let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
     match lost {
         None => is_away(error) || ran_out,
         Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,

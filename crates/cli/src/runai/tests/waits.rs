@@ -1,8 +1,11 @@
 //! What ends a wait.
 
+use tokio::time::Instant;
+
 use super::samples::workload;
+use crate::exit::Error;
 use crate::runai::intent::Until;
-use crate::runai::wait::reached;
+use crate::runai::wait::{is_lost, reached};
 
 #[test]
 fn a_wait_ends_when_it_is_reached_or_cannot_be() {
@@ -21,4 +24,12 @@ fn a_wait_ends_when_it_is_reached_or_cannot_be() {
         assert_eq!(ends(phase, Until::Ended), ended, "{phase}");
         assert_eq!(ends(phase, Until::Deleted), None, "{phase}");
     }
+}
+
+#[test]
+fn a_login_that_ran_out_is_renewed_once() {
+    let (url, message) = ("http://h".to_owned(), "expired".to_owned());
+    let ran_out = Error::Server(client::Error::NotLoggedIn { url, message });
+    assert!(is_lost(&ran_out, None));
+    assert!(!is_lost(&ran_out, Some(Instant::now())), "nobody is logged in");
 }
