@@ -89,6 +89,9 @@ macro_rules! walkthroughs {
 walkthroughs! {
     train: "train",
     build: "build",
+    distributed: "distributed",
+    hpo: "hpo",
+    suspend: "suspend",
     fractions: "fractions",
     elasticity_2020: "elasticity-2020",
     elasticity_2021: "elasticity-2021",

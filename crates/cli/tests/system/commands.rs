@@ -1,0 +1,107 @@
+//! Commands of the researcher's program that are not about one workload, with a real server.
+
+use crate::sandbox::Sandbox;
+
+fn printed(sandbox: &Sandbox, line: &str) -> String {
+    let output = sandbox.shell(line);
+    assert_eq!(output.code, Some(0), "{line}\n{}", output.text);
+    output.text
+}
+
+const MANIFEST: &str = r#"
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: from-file
+  namespace: runai-team-a
+spec:
+  completions: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: main
+          image: ubuntu
+          command: ["sh", "-c", "echo hello from a manifest"]
+"#;
+
+#[test]
+fn a_manifest_is_submitted_from_a_file_and_from_the_input() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    std::fs::write(sandbox.state_dir().join("m.yaml"), MANIFEST).expect("a file");
+    let submitted = printed(&sandbox, "runai workload submit -f $ELASTANE_STATE_DIR/m.yaml");
+    assert!(submitted.starts_with("Creating workload from-file...\n"), "{submitted}");
+    let numbered = "runai workload submit --name-prefix n -f - < $ELASTANE_STATE_DIR/m.yaml";
+    assert!(printed(&sandbox, numbered).contains("Creating workload n-0..."));
+    printed(&sandbox, "runai wait from-file n-0");
+    assert_eq!(printed(&sandbox, "runai workload logs n-0"), "hello from a manifest\n");
+    let again = sandbox.shell("runai workload submit -f $ELASTANE_STATE_DIR/m.yaml");
+    assert_eq!(again.code, Some(1), "{}", again.text);
+    let missing = sandbox.shell("runai workload submit -f missing.yaml");
+    assert!(missing.text.contains("failed to read missing.yaml"), "{}", missing.text);
+}
+
+#[test]
+fn what_is_kept_beside_workloads_is_listed_as_far_as_the_project_can_use_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && elastane project create team-b");
+    for (path, body) in [
+        (
+            "workload-templates/trainings",
+            r#"{"meta": {"name": "mine", "scopeType": "project", "scopeId": "1"},
+                "spec": {"image": "ubuntu"}}"#,
+        ),
+        (
+            "asset/environment",
+            r#"{"meta": {"name": "torch", "scope": "tenant"}, "spec": {"image": "ubuntu"}}"#,
+        ),
+    ] {
+        let made = sandbox.ask("POST", &format!("/api/v1/{path}"), body).expect("an answer");
+        assert!(made.0 < 300, "{made:?}");
+    }
+    let list = |line: &str| printed(&sandbox, &format!("runai {line}"));
+    assert!(list("template list -p team-a").contains("mine  Training  project  ubuntu  -\n"));
+    assert!(!list("template list -p team-b").contains("mine"));
+    assert!(list("list templates -A").starts_with("NAME  DESCRIPTION\nmine  -\n"));
+    assert!(list("environment describe torch -p team-b").contains("Image: ubuntu\n"));
+    assert!(list("department list").contains("team-a,team-b\n"));
+    assert!(list("nodepool list --json").contains("\"name\": \"default\""));
+    for noun in ["compute", "datasource", "pvc", "credential", "workload-type"] {
+        list(&format!("{noun} list -A"));
+    }
+    let missing = sandbox.shell("runai template describe other -p team-a");
+    assert_eq!(missing.code, Some(4), "{}", missing.text);
+}
+
+#[test]
+fn diagnostics_tell_what_is_wrong_and_no_secret() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    let token = printed(&sandbox, "runai auth token");
+    assert_eq!(token, printed(&sandbox, "elastane token"));
+    let told = printed(&sandbox, "runai diagnostics");
+    for part in ["Version: ", "Clock: the same as the server's", "Login accepted: yes"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let refused = printed(&sandbox, "RUNAI_TOKEN=hush runai diagnostics -o told && cat told");
+    assert!(refused.contains("Login accepted: no: "), "{refused}");
+    assert!(refused.contains("Variables that are set: RUNAI_TOKEN"), "{refused}");
+    assert!(!refused.contains("hush") && !told.contains(token.trim()), "{refused}");
+    sandbox.kill_server();
+    assert!(printed(&sandbox, "runai diagnostics").contains("Answer: none: "));
+    assert_eq!(sandbox.shell("runai kubeconfig set").code, Some(1));
+}
+
+#[test]
+fn an_upgrade_puts_the_program_of_the_server_in_place() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "mkdir bin && cp \"$(command -v runai)\" bin/runai && echo x >> bin/runai");
+    let done = printed(&sandbox, "bin/runai upgrade");
+    assert!(done.contains("as http://127.0.0.1:"), "{done}");
+    printed(&sandbox, "cmp bin/runai \"$(command -v runai)\" && test \"$(ls -A bin)\" = runai");
+    assert!(printed(&sandbox, "bin/runai update").contains("hands out"));
+}
