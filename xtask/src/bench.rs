@@ -2,6 +2,7 @@
 //! know: goals as conditions; a slow machine fails no build. The server keeps its state in the
 //! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
+mod cli;
 mod http;
 mod load;
 mod server;
@@ -20,9 +21,12 @@ const SUBMITS: usize = 200;
 const STARTS: usize = 20;
 const CONTAINERS: usize = 20;
 const WORKLOADS: usize = 1000;
-/// Room for every submit to run at once, so that the latency is that of the way, not of a queue.
+/// Short workloads that follow one another, and how long each sleeps.
+const SHORT: usize = 500;
+const SHORT_MS: f64 = 500.0;
 /// Where a daemon is looked for that nobody names.
 const DOCKER_SOCKET: &str = "/var/run/docker.sock";
+/// Room for every submit to run at once, so that the latency is that of the way, not of a queue.
 const NODES: &str = "8x32x16GiB";
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -37,7 +41,9 @@ pub(crate) fn run(binaries: &Path) -> Result<()> {
     }
     let elastane = elastane.canonicalize()?;
     starts(&elastane)?;
+    cli::run(&elastane, &elastane.with_file_name("runai"))?;
     submits(&elastane)?;
+    many_short(&elastane)?;
     containers(&elastane)?;
     memory(&elastane)?;
     load::run(&elastane)?;
@@ -109,6 +115,33 @@ fn submits(elastane: &Path) -> Result<()> {
     line("submit to acknowledged, p50", percentile(&mut acknowledged, 50), "ms", None)?;
     line("submit to running, p50", percentile(&mut latencies, 50), "ms", Some(50.0))?;
     line("submit to running, p99", percentile(&mut latencies, 99), "ms", None)
+}
+
+/// From the first submission to the last end, beside what it would take if nothing but the sleep took time.
+fn many_short(elastane: &Path) -> Result<()> {
+    const GPUS: usize = 4;
+    let mut server = Server::new(elastane, &format!("{GPUS}x16GiB"))?;
+    server.start()?;
+    let project = server.create_project(GPUS)?;
+    let since = Instant::now();
+    let command = format!("sleep {}", SHORT_MS / 1000.0);
+    for index in 0..SHORT {
+        submit_image(&mut server, &project, index, "ubuntu", Some(&command))?;
+    }
+    let done = "/api/v1/workloads/count?filterBy=phase==Completed";
+    let ended = |server: &mut Server| -> Result<bool> {
+        let count = server.ask("GET", done, None)?;
+        Ok(count.get("count").and_then(Value::as_u64) == Some(SHORT as u64))
+    };
+    while !ended(&mut server)? {
+        if since.elapsed() > PATIENCE * 10 {
+            bail!("not all of {SHORT} short workloads have ended");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts of a measurement are small")]
+    let ideal = SHORT_MS * SHORT.div_ceil(GPUS) as f64;
+    line("500 x 0.5 s on 4 GPUs, by the ideal", milliseconds(since) / ideal, "", None)
 }
 
 /// The quickstart, which needs no image from elsewhere.

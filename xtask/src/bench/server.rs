@@ -53,13 +53,20 @@ impl Server {
         self
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.elastane);
+    /// A program that finds this server.
+    pub(crate) fn client(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .env("ELASTANE_STATE_DIR", &self.folder)
-            .env("ELASTANE_RUNTIME", self.runtime)
             .env("HOME", &self.folder)
-            .current_dir(&self.folder)
+            .current_dir(&self.folder);
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.client(&self.elastane);
+        command
+            .env("ELASTANE_RUNTIME", self.runtime)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
