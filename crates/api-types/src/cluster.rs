@@ -93,6 +93,9 @@ pub struct Node {
     pub name: String,
     /// `Ready`, `NotReady`, `Unknown`.
     pub status: String,
+    /// What holds of it: `Ready`, and one for each GPU that is out of service.
+    #[serde(default)]
+    pub conditions: Vec<NodeStatusConditionDetails>,
     /// Name of its pool.
     pub node_pool: String,
     /// Cluster.
@@ -116,6 +119,20 @@ pub struct Node {
     /// Our own: its labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+}
+
+/// What holds of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeStatusConditionDetails {
+    /// `Ready`, `GpuLost`, `GpuTaken`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Reason code, or `Ready`.
+    pub reason: String,
+    /// One sentence.
+    pub message: String,
+    /// `True` or `False`.
+    pub status: String,
 }
 
 /// Body of `PUT /elastane/v1/nodes/{node}/labels`.

@@ -54,7 +54,7 @@ pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
     ClusterCreationRequest, ClusterDisplayedStatus, ClusterInstallationInfoResponse,
     ClusterUpdateRequest, CountResponse, DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform,
-    Nodes,
+    NodeStatusConditionDetails, Nodes,
 };
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
@@ -83,9 +83,9 @@ pub use metric::{
     TelemetryResponseValuesInner, TelemetryResponseValuesInnerGroupsInner,
 };
 pub use own::{
-    Advice, Diagnosis, Eviction, Explanation, Health, LimitsKept, LiveEvent, NodeStatus, PodStates,
-    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Volume, Volumes, WorkloadExtras,
-    channel,
+    Advice, Diagnosis, Eviction, Explanation, GpuTrouble, Health, LimitsKept, LiveEvent,
+    NodeStatus, PodStates, Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Volume,
+    Volumes, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

@@ -164,6 +164,9 @@ pub struct NodeStatus {
     pub gpu_memory_bytes: Vec<u64>,
     /// Use of each GPU.
     pub gpu_used: Vec<Millis>,
+    /// GPUs that are out of service.
+    #[serde(default)]
+    pub gpu_troubles: Vec<GpuTrouble>,
     /// Thousandths of a core, all and in use.
     pub cpu_millis: u64,
     /// See `cpu_millis`.
@@ -172,6 +175,19 @@ pub struct NodeStatus {
     pub memory_bytes: u64,
     /// See `memory_bytes`.
     pub memory_used_bytes: u64,
+}
+
+/// What is the matter with a GPU that is out of service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GpuTrouble {
+    /// Its number on the node.
+    pub gpu: u32,
+    /// Reason code.
+    pub code: String,
+    /// `GpuLost` or `GpuTaken`.
+    pub name: String,
+    /// In words.
+    pub message: String,
 }
 
 /// One event of the stream `GET /elastane/v1/events`.

@@ -80,6 +80,16 @@ impl Client {
         answer.text().await.map_err(|error| self.failed(&error))
     }
 
+    /// Makes a simulated GPU fail, or work again.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn fail_gpu(&self, node: &str, gpu: u32, fails: bool) -> Result<(), Error> {
+        let path = format!("/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure");
+        let method = if fails { Method::PUT } else { Method::DELETE };
+        self.accept(self.request(method, &path)).await.map(drop)
+    }
+
     /// Why a workload is where it is; for one that waits, at length.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The cluster and its nodes, to the wire.
 
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, Millis, Node, NodePlatform, NodeStatus,
-    TENANT_ID,
+    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePlatform,
+    NodeStatus, NodeStatusConditionDetails, TENANT_ID,
 };
 use control::ClusterInfo;
 use control::view::NodeView;
@@ -45,6 +45,7 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
         id: view.name.clone(),
         name: view.name.clone(),
         status: "Ready".to_owned(),
+        conditions: conditions(view),
         node_pool: view.pool.clone(),
         cluster_uuid: context.cluster_id.clone(),
         created_at: view.created_at.into(),
@@ -55,6 +56,31 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
         gpu_used: used(view),
         labels: view.labels.clone(),
     }
+}
+
+fn conditions(view: &NodeView) -> Vec<NodeStatusConditionDetails> {
+    let condition = |kind: &str, reason: &str, message: String| NodeStatusConditionDetails {
+        kind: kind.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        status: "True".to_owned(),
+    };
+    let ready = condition("Ready", "Ready", "the server is here".to_owned());
+    let trouble = |trouble: GpuTrouble| {
+        let message = format!("GPU {} is {}", trouble.gpu, trouble.message);
+        condition(&trouble.name, &trouble.code, message)
+    };
+    [ready].into_iter().chain(troubles(view).map(trouble)).collect()
+}
+
+/// The GPUs that are out of service.
+fn troubles(view: &NodeView) -> impl Iterator<Item = GpuTrouble> {
+    view.troubles.iter().map(|(gpu, trouble)| GpuTrouble {
+        gpu: *gpu,
+        code: trouble.code().code.to_owned(),
+        name: trouble.code().name.to_owned(),
+        message: trouble.to_string(),
+    })
 }
 
 fn used(view: &NodeView) -> Vec<Millis> {
@@ -70,6 +96,7 @@ pub(crate) fn node_status(view: &NodeView) -> NodeStatus {
         simulated: view.simulated,
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
+        gpu_troubles: troubles(view).collect(),
         cpu_millis: view.capacity.cpu_millis,
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,

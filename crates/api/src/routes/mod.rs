@@ -212,6 +212,13 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     let about = "Gives a node labels beside those it came with";
     let labels = put("/elastane/v1/nodes/{node}/labels", "label_node", about, org::label_node)
         .needs(Update, Resource::Nodes, Where::Tenant);
+    let failure = "/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure";
+    let (fails, works) = ("Makes a simulated GPU fail", "Makes a simulated GPU work again");
+    let drills = [
+        put(failure, "fail_simulated_gpu", fails, org::fail_gpu),
+        del(failure, "heal_simulated_gpu", works, org::heal_gpu),
+    ];
+    let drills = drills.map(|route| route.needs(Update, Resource::Nodes, Where::Tenant));
     let of_workload = [
         get(
             "/elastane/v1/workloads/{workloadId}/logs",
@@ -229,7 +236,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
-    let own = server.into_iter().chain(of_workload).chain(visits::routes());
+    let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
     own.map(|route| route.of("Elastane"))
 }
 

@@ -158,8 +158,38 @@ pub(super) async fn label_node(
     Body(request): Body<NodeLabels>,
 ) -> Result<Json<Node>, Fault> {
     state.asked_by(&caller).label_node(&caller.subject, &name, request.labels).await?;
+    shown(&state, &name)
+}
+
+fn shown(state: &Shared, name: &str) -> Result<Json<Node>, Fault> {
     let view = state.control.view();
     let node = view.nodes.iter().find(|node| node.name == name);
-    let node = node.ok_or_else(|| Fault::no_such("node", &name))?;
+    let node = node.ok_or_else(|| Fault::no_such("node", name))?;
     Ok(Json(convert::node(node, &state.context())))
+}
+
+/// Makes a simulated GPU fail.
+pub(super) async fn fail_gpu(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((name, gpu)): Path<(String, String)>,
+) -> Result<Json<Node>, Fault> {
+    state.asked_by(&caller).fail_gpu(&caller.subject, &name, number(&gpu)?).await?;
+    shown(&state, &name)
+}
+
+/// Makes a simulated GPU work again.
+pub(super) async fn heal_gpu(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((name, gpu)): Path<(String, String)>,
+) -> Result<Json<Node>, Fault> {
+    state.asked_by(&caller).heal_gpu(&caller.subject, &name, number(&gpu)?).await?;
+    shown(&state, &name)
+}
+
+/// The number of a GPU on its node.
+fn number(text: &str) -> Result<u32, Fault> {
+    let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
+    text.parse().map_err(|_| Fault::field("gpu", why()))
 }

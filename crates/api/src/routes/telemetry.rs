@@ -124,12 +124,12 @@ struct OfNodes;
 impl TelemetryFamily for OfNodes {
     type Kind = fn(&NodeView, &Look) -> Option<u64>;
     const KINDS: &'static [(&'static str, Self::Kind)] = &[
-        ("READY_GPU_NODES", |node, _| Some(one(gpus(node) > 0))),
-        ("READY_GPUS", |node, _| Some(gpus(node))),
+        ("READY_GPU_NODES", |node, _| Some(one(node.capacity.gpu_millis > 0))),
+        ("READY_GPUS", |node, _| Some(node.capacity.gpu_millis)),
         ("TOTAL_GPU_NODES", |node, _| Some(one(gpus(node) > 0))),
         ("TOTAL_GPUS", |node, _| Some(gpus(node))),
         ("IDLE_ALLOCATED_GPUS", idle_gpus),
-        ("FREE_GPUS", |node, _| Some(gpus(node).saturating_sub(node.used.gpu_millis))),
+        ("FREE_GPUS", |node, _| Some(free_gpus(node))),
         ("ALLOCATED_GPUS", |node, _| Some(node.used.gpu_millis)),
         ("TOTAL_CPU_CORES", |node, _| Some(node.capacity.cpu_millis)),
         ("USED_CPU_CORES", |node, look| seen(look, node, of::CPU)),
@@ -155,6 +155,13 @@ const fn whole(value: u64) -> u64 {
 
 fn gpus(node: &NodeView) -> u64 {
     node.gpu_memory_bytes.len() as u64 * GPU_MILLIS
+}
+
+/// Of those that are in service.
+fn free_gpus(node: &NodeView) -> u64 {
+    let each = (0..).zip(&node.gpu_used_millis);
+    let in_service = each.filter(|(at, _)| !node.troubles.contains_key(at));
+    in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
 }
 
 fn seen(look: &Look, node: &NodeView, name: &str) -> Option<u64> {

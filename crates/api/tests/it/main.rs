@@ -12,6 +12,7 @@ mod credentials;
 mod deleted;
 mod departments;
 mod distributed;
+mod drills;
 mod engine_double;
 mod fields;
 mod gateway;

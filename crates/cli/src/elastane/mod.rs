@@ -81,7 +81,10 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
         Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
         Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
-        Command::Simulate(flags) => simulate::run(&flags, &mut std::io::stdout().lock()),
+        Command::Simulate(flags) => match flags.drill {
+            Some(drill) => with_client(simulate::drill(state_dir(dir)?, drill)),
+            None => simulate::run(&flags, &mut std::io::stdout().lock()),
+        },
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),

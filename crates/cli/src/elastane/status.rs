@@ -19,6 +19,12 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
         writeln!(out, "  Limits     not all are kept: {why}")?;
     }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
+    for node in &status.nodes {
+        for trouble in &node.gpu_troubles {
+            let api_types::GpuTrouble { gpu, code, message, .. } = trouble;
+            writeln!(out, "             GPU {gpu} of {} is {message} ({code})", node.name)?;
+        }
+    }
     writeln!(out, "  Projects   {}", status.projects)?;
     writeln!(out, "  Workloads  {}\n", status.workloads)?;
     let mut table = Table::new(&["Node", "GPU Type", "GPUs", "Use of each"]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
 use super::intent::{Describe, Dialect, Shown};
-use super::list::{data, named_nodes};
+use super::list::{conditions, data, gpus_in_service, named_nodes, trouble};
 use super::rows;
 use crate::exit::Error;
 use crate::table::{Table, age, two_decimals};
@@ -272,19 +272,22 @@ pub(super) async fn nodes(
 ) -> Result<(), Error> {
     for node in named_nodes(names, context, out).await? {
         writeln!(out, "NAME: {}", node.name)?;
-        writeln!(out, "STATUS: Ready")?;
+        writeln!(out, "STATUS: {}", conditions(&node))?;
         writeln!(out, "ROLE: <none>")?;
         writeln!(out, "CPU ALLOCATABLE: {}", units::format_millis(node.cpu_millis))?;
         writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;
         writeln!(out, "MEMORY ALLOCATABLE: {}", units::format_bytes(node.memory_bytes))?;
         writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
         writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
-        writeln!(out, "GPU ALLOCATABLE: {}", node.gpu_used.len())?;
+        writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
         writeln!(out, "\nNODE GPUs INFO")?;
-        let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY"]);
-        for (index, used) in node.gpu_used.iter().enumerate() {
-            let memory = node.gpu_memory_bytes.get(index).copied().unwrap_or(0);
-            table.row([index.to_string(), used.to_string(), units::format_bytes(memory)]);
+        let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH"]);
+        for ((gpu, used), memory) in (0..).zip(&node.gpu_used).zip(&node.gpu_memory_bytes) {
+            let health = trouble(&node, gpu).map_or_else(
+                || "ok".to_owned(),
+                |trouble| format!("{} {}", trouble.code, trouble.message),
+            );
+            table.row([gpu.to_string(), used.to_string(), units::format_bytes(*memory), health]);
         }
         writeln!(out, "{}", table.plain())?;
     }

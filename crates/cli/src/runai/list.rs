@@ -1,8 +1,9 @@
 //! Lists of workloads, projects, nodes and clusters, in both tables and as data.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
-use api_types::{NodeStatus, Project};
+use api_types::{GpuTrouble, NodeStatus, Project};
 use serde::Serialize;
 
 use super::context::{Context, now_ms};
@@ -209,11 +210,29 @@ pub(super) async fn named_nodes(
 }
 
 fn gpus_free(node: &NodeStatus) -> u64 {
-    node.gpu_used.iter().map(|used| 1000_u64.saturating_sub(used.0)).sum()
+    let each = (0..).zip(&node.gpu_used);
+    let in_service = each.filter(|(gpu, _)| trouble(node, *gpu).is_none());
+    in_service.map(|(_, used)| 1000_u64.saturating_sub(used.0)).sum()
+}
+
+/// What is the matter with a GPU.
+pub(super) fn trouble(node: &NodeStatus, gpu: u32) -> Option<&GpuTrouble> {
+    node.gpu_troubles.iter().find(|trouble| trouble.gpu == gpu)
+}
+
+/// Its conditions, joined as published: `Ready`, and what is the matter with GPUs.
+pub(super) fn conditions(node: &NodeStatus) -> String {
+    let troubles: BTreeSet<&str> = node.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
+    let all: Vec<_> = std::iter::once("Ready").chain(troubles).collect();
+    all.join(",")
 }
 
 fn gpus_used(node: &NodeStatus) -> u64 {
     node.gpu_used.iter().map(|used| used.0).sum()
+}
+
+pub(super) fn gpus_in_service(node: &NodeStatus) -> usize {
+    node.gpu_used.len().saturating_sub(node.gpu_troubles.len())
 }
 
 fn gpu_type(node: &NodeStatus) -> String {
@@ -230,7 +249,7 @@ pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
     for node in nodes {
         let cell = |text: &str| text.to_owned();
         table.row([
-            vec![node.name.clone(), cell("Ready"), cell("-"), cell("<none>")],
+            vec![node.name.clone(), conditions(node), cell("-"), cell("<none>")],
             vec![units::format_millis(node.cpu_millis), units::format_millis(node.cpu_used_millis)],
             vec![
                 units::format_bytes(node.memory_bytes),
@@ -238,7 +257,7 @@ pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
             ],
             vec![
                 gpu_type(node),
-                node.gpu_used.len().to_string(),
+                gpus_in_service(node).to_string(),
                 units::format_millis(gpus_free(node)),
             ],
         ]);
@@ -257,7 +276,7 @@ pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
             node.gpu_used.len().to_string(),
             two_decimals(gpus_used(node)),
             two_decimals(gpus_free(node)),
-            "Ready".to_owned(),
+            conditions(node),
         ]);
     }
     table.ruled()

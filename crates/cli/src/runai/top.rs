@@ -9,7 +9,7 @@ use client::Client;
 use units::Instant;
 
 use super::context::{Context, now_ms};
-use super::list::named_nodes;
+use super::list::{conditions, named_nodes};
 use super::rows;
 use crate::exit::Error;
 use crate::table::{Grouped, Table, age};
@@ -90,10 +90,16 @@ pub(super) async fn nodes(
 
 /// The nodes, and with `total` all of them together.
 pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool) -> Grouped {
+    // Shown only where there are any, as published.
+    let unhealthy = all.iter().any(|(node, _)| !node.gpu_troubles.is_empty());
+    let gpu: &[&str] = match unhealthy {
+        true => &["CAPACITY", "UTILIZATION", "UNHEALTHY"],
+        false => &["CAPACITY", "UTILIZATION"],
+    };
     let mut table = if details {
         Grouped::new(&[
             ("", &["NAME", "STATUS"]),
-            ("GPU", &["CAPACITY", "UTILIZATION"]),
+            ("GPU", gpu),
             ("GPU MEMORY", &["CAPACITY", "USAGE", "UTILIZATION"]),
             ("CPU", &["CAPACITY", "USAGE", "UTILIZATION"]),
             ("MEMORY", &["CAPACITY", "USAGE", "UTILIZATION"]),
@@ -101,17 +107,17 @@ pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool
     } else {
         Grouped::new(&[
             ("", &["NAME", "STATUS"]),
-            ("GPU", &["CAPACITY", "UTILIZATION"]),
+            ("GPU", gpu),
             ("CPU", &["CAPACITY", "UTILIZATION"]),
             ("MEMORY", &["CAPACITY", "USAGE"]),
         ])
     };
     let each: Vec<_> = all.iter().map(|(node, used)| Line::of(node, used)).collect();
     for ((node, _), line) in all.iter().zip(&each) {
-        table.row(line.cells(&node.name, "Ready", details));
+        table.row(line.cells(&node.name, &conditions(node), details, unhealthy));
     }
     if total && each.len() > 1 {
-        table.row(Line::sum(&each).cells("TOTAL", "", details));
+        table.row(Line::sum(&each).cells("TOTAL", "", details, unhealthy));
     }
     table
 }
@@ -119,6 +125,8 @@ pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool
 /// Capacity and use of a node, or of several.
 struct Line {
     gpus: Amount,
+    /// GPUs that are out of service.
+    unhealthy: usize,
     gpu_memory: Amount,
     cores: Amount,
     memory: Amount,
@@ -164,6 +172,7 @@ impl Line {
         let utilization = used.get(GPUS).map(|percent| percent / 100.0 * gpus);
         Self {
             gpus: Amount { all: gpus, used: utilization },
+            unhealthy: node.gpu_troubles.len(),
             gpu_memory: Amount { all: gpu_memory, used: used.get(GPU_MEMORY) },
             cores: Amount { all: node.cpu_millis as f64 / 1000.0, used: used.get(CORES) },
             memory: Amount { all: node.memory_bytes as f64, used: used.get(MEMORY) },
@@ -173,16 +182,18 @@ impl Line {
     fn sum(lines: &[Self]) -> Self {
         Self {
             gpus: Amount::sum(lines.iter().map(|line| line.gpus)),
+            unhealthy: lines.iter().map(|line| line.unhealthy).sum(),
             gpu_memory: Amount::sum(lines.iter().map(|line| line.gpu_memory)),
             cores: Amount::sum(lines.iter().map(|line| line.cores)),
             memory: Amount::sum(lines.iter().map(|line| line.memory)),
         }
     }
 
-    fn cells(&self, name: &str, status: &str, details: bool) -> Vec<Vec<String>> {
-        let Self { gpus, gpu_memory, cores, memory } = *self;
+    fn cells(&self, name: &str, status: &str, details: bool, health: bool) -> Vec<Vec<String>> {
+        let Self { gpus, unhealthy, gpu_memory, cores, memory } = *self;
         let named = vec![name.to_owned(), status.to_owned()];
-        let gpus = vec![decimal(gpus.all), gpus.percent()];
+        let mut gpus = vec![decimal(gpus.all), gpus.percent()];
+        gpus.extend(health.then(|| unhealthy.to_string()));
         if !details {
             return vec![
                 named,

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
 
 /// `simulate`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "The format of scenario files: docs/reference/scenario.md")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Simulate {
+    /// On the running server instead
+    #[command(subcommand)]
+    pub(crate) drill: Option<Drill>,
     /// Scenario file, YAML or JSON; `-` reads standard input
     #[arg(value_name = "FILE", group = "what")]
     pub(crate) file: Option<PathBuf>,
@@ -56,4 +60,23 @@ pub(crate) struct Simulate {
     /// Draw GPUs and queues over time
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+}
+
+/// Drills on a running server: only simulated GPUs fail like that.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub(crate) enum Drill {
+    /// Make a simulated GPU of the running server fail; what runs on it goes elsewhere
+    GpuFail {
+        /// Name of the node
+        node: String,
+        /// Number of the GPU, from 0
+        gpu: u32,
+    },
+    /// Make it work again
+    GpuHeal {
+        /// Name of the node
+        node: String,
+        /// Number of the GPU, from 0
+        gpu: u32,
+    },
 }

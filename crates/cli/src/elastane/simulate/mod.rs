@@ -11,14 +11,14 @@ mod what_if;
 mod tests;
 
 use std::io::{Read as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sim::scenario::Scenario;
 use sim::states::State;
 use sim::{Outcome, Record};
 
-pub(crate) use args::Simulate;
+pub(crate) use args::{Drill, Simulate};
 
 use crate::exit::{self, Error};
 
@@ -51,6 +51,20 @@ pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
     let outcome = simulate(&scenario, file, flags)?;
     show::outcome(&outcome, flags, out)?;
     finish(&outcome, file)
+}
+
+/// Makes a simulated GPU of the running server fail, or work again.
+pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error> {
+    let found = client::find(None, None, Some(&state_dir), None)?;
+    let (node, gpu, fails) = match drill {
+        Drill::GpuFail { node, gpu } => (node, gpu, true),
+        Drill::GpuHeal { node, gpu } => (node, gpu, false),
+    };
+    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
+    found.client.fail_gpu(&node, gpu, fails).await?;
+    let state = if fails { "has failed (simulated); gpu-heal brings it back" } else { "works" };
+    writeln!(std::io::stdout(), "GPU {gpu} of {node} {state}")?;
+    Ok(())
 }
 
 /// Reads a file, or standard input.

@@ -250,6 +250,30 @@ fn without_pods_and_events_a_description_says_so() {
 }
 
 #[test]
+fn a_gpu_out_of_service_is_a_condition_and_no_part_of_what_is_free() {
+    let nodes = [serde_json::from_value(json!({
+        "name": "node1", "pool": "a100", "gpuType": "A100", "simulated": false,
+        "gpuMemoryBytes": [1, 1], "gpuUsed": [0.5, 0.5],
+        "gpuTroubles": [{"gpu": 1, "code": "E207", "name": "GpuLost", "message": "lost: off"}],
+        "cpuMillis": 2000, "cpuUsedMillis": 100, "memoryBytes": 1, "memoryUsedBytes": 1
+    }))
+    .unwrap()];
+    let table = list::nodes_v2(&nodes);
+    assert!(table.contains("A100      2     1.00       0.50  Ready,GpuLost"), "{table}");
+    let row: Vec<_> = list::nodes_v1(&nodes)
+        .lines()
+        .last()
+        .unwrap()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        (row[1].as_str(), &row[row.len() - 2..]),
+        ("Ready,GpuLost", &["1".to_owned(), "0.5".to_owned()][..])
+    );
+}
+
+#[test]
 fn nodes_show_what_is_free() {
     let nodes = [serde_json::from_value(json!({
         "name": "node1", "pool": "a100", "gpuType": "simulated", "simulated": true,
