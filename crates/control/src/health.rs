@@ -164,10 +164,13 @@ impl State {
 
     /// Makes it work again.
     pub(crate) fn heal_gpu(&mut self, by: &str, node: &str, gpu: u32) -> Result<Subject, Error> {
-        self.simulated_gpu(node, gpu)?;
-        if let Some(id) = self.failure(node, gpu) {
-            self.delete_object(by, FAILURE, &id)?;
-            self.settle_gpus();
+        // Also of a node that is gone, or has fewer now.
+        match self.failure(node, gpu) {
+            Some(id) => {
+                self.delete_object(by, FAILURE, &id)?;
+                self.settle_gpus();
+            }
+            None => drop(self.simulated_gpu(node, gpu)?),
         }
         Ok(Subject::Nothing)
     }

@@ -86,9 +86,16 @@ pub(crate) async fn gpu_health(
     let Some(seen) = seen.transpose().map_err(driver)? else { return Ok(None) };
     // Asked for after the GPUs were: a container that begins in between is none of strangers.
     let busy = seen.values().any(|health| !health.processes.is_empty());
-    let own = if busy { shared.own_containers().await? } else { Vec::new() };
+    let own = if busy { shared.own_containers().await.map(Some) } else { Ok(None) };
+    // Without the daemon it is not known whose processes they are; what the driver said still counts.
+    let own = own.unwrap_or_else(|error| {
+        tracing::warn!(%error, "it is not known whose processes are on the GPUs");
+        None
+    });
+    let known = own.is_some();
+    let own = own.unwrap_or_default();
     let own: BTreeSet<String> = own.into_iter().filter_map(|one| one.id).collect();
-    let is_ours = |pid| home(pid).is_some_and(|home| own.contains(&home));
+    let is_ours = |pid| !known || home(pid).is_some_and(|home| own.contains(&home));
     let stranger = |(pid, program, memory_bytes): (u32, Program, u64)| {
         (pid, Stranger { name: program.name, user: program.user, memory_bytes })
     };

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{Engine, GpuHealth};
 use tokio::sync::watch;
@@ -15,6 +16,8 @@ use crate::time::Line;
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;
+/// A driver that cannot tell in this time hangs, and nobody else is to hang with it.
+const ANSWER_WAIT: Duration = Duration::from_secs(20);
 
 /// Looks at the real GPUs of this machine, and tells what is the matter with them.
 pub(crate) struct Watch {
@@ -47,7 +50,12 @@ impl Watch {
         if self.uuids.is_empty() {
             return;
         }
-        match self.engine.gpu_health(self.uuids.clone()).await {
+        let look = self.engine.gpu_health(self.uuids.clone());
+        let Ok(seen) = tokio::time::timeout(ANSWER_WAIT, look).await else {
+            tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
+            return;
+        };
+        match seen {
             Ok(Some(seen)) => {
                 let fresh = Arc::new(self.judge.judge(seen));
                 self.told.send_if_modified(|told| {
