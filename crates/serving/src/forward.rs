@@ -30,7 +30,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Longest time a connection to a replica may take to be made.
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// Most connections that are being made to pods at a time; each costs a look at what there is.
+const CONNECTING_MAX: usize = 32;
 /// Connections to a replica that are kept for the next request.
 const IDLE_MAX: usize = 64;
 /// Most requests to all workloads at a time, from their arrival to the end of their answers or of
@@ -73,6 +75,7 @@ pub enum Error {
 pub struct Proxy {
     client: Client<HttpConnector, Lent>,
     places: Arc<Semaphore>,
+    pub(crate) connecting: Arc<Semaphore>,
 }
 
 impl Default for Proxy {
@@ -82,7 +85,7 @@ impl Default for Proxy {
 }
 
 impl Proxy {
-    fn with_places(places: usize) -> Self {
+    pub(crate) fn with_places(places: usize) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_WAIT));
@@ -90,7 +93,8 @@ impl Proxy {
             .pool_max_idle_per_host(IDLE_MAX)
             .retry_canceled_requests(true)
             .build(connector);
-        Self { client, places: Arc::new(Semaphore::new(places)) }
+        let connecting = Arc::new(Semaphore::new(CONNECTING_MAX));
+        Self { client, places: Arc::new(Semaphore::new(places)), connecting }
     }
 
     /// Has a request answered by a replica, within `most` until its answer begins. The path is

@@ -62,18 +62,22 @@ impl Service {
         self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
     }
 
-    /// Has a request answered over a connection to a pod, which is for it alone. The rest is as of
-    /// [`forward`](Self::forward).
+    /// Has a request answered over a connection to a pod, which is for it alone, and made when there
+    /// is room for it. The rest is as of [`forward`](Self::forward).
     ///
     /// # Errors
-    /// There was no answer, or there are too many requests.
-    pub async fn pass(
+    /// There was no connection or no answer, or there are too many requests.
+    pub async fn pass<C, E>(
         &self,
-        connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        connect: impl Future<Output = Result<C, E>>,
         request: Request<Body>,
         until: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<Response<Body>, Error> {
-        self.proxy.pass(connection, request, until).await
+    ) -> Result<Response<Body>, E>
+    where
+        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        E: From<Error>,
+    {
+        self.proxy.pass(connect, request, until).await
     }
 
     /// Looks after the inferences until the dispatcher is gone.

@@ -29,7 +29,7 @@ use crate::serve::Place;
 pub(crate) async fn divert(
     FromState(server): FromState<Arc<Server>>,
     Extension(origin): Extension<Origin>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let (project, name, port) = match whose(host_of(&request), &server.workloads_domain) {
@@ -39,8 +39,12 @@ pub(crate) async fn divert(
     };
     let for_people = wants_page(request.headers());
     let refused = match find(&server, &project, &name, port) {
-        Ok(door) => door.answer(&server, origin, request).await,
-        Err(fault) => Err(refuse(&server, &origin, None, fault)),
+        Some(door) => door.answer(&server, origin, request).await,
+        None => {
+            let caller = take_caller(&server, &origin, request.headers_mut());
+            let fault = caller.as_ref().map_or_else(closed, |_| nowhere());
+            Err(refuse(&server, &origin, caller.as_ref(), fault))
+        }
     };
     match refused {
         Ok(answer) => answer,
@@ -63,16 +67,32 @@ struct Door {
     address: String,
 }
 
-fn find(server: &Server, project: &str, name: &str, port: u16) -> Result<Door, Fault> {
+fn find(server: &Server, project: &str, name: &str, port: u16) -> Option<Door> {
     let view = server.control.view();
-    let workload = view.named(project, name);
-    let found = workload.and_then(|workload| {
-        let url = workload.spec.urls.iter().find(|url| url.port == port)?.clone();
-        let address = server.origins().of_port(workload, port)?;
-        Some(Door { workload: workload.clone(), url, address })
-    });
+    let workload = view.named(project, name)?;
+    let url = workload.spec.urls.iter().find(|url| url.port == port)?.clone();
+    let address = server.origins().of_port(workload, port)?;
+    Some(Door { workload: workload.clone(), url, address })
+}
+
+fn nowhere() -> Fault {
     let why = "no workload has this address; `runai describe job NAME` shows those it has";
-    found.ok_or_else(|| Fault::new(StatusCode::NOT_FOUND, why))
+    Fault::new(StatusCode::NOT_FOUND, why)
+}
+
+/// Whoever has no token is not told which there are.
+fn closed() -> Fault {
+    let why = "nothing here is open to everyone, or there is nothing; send `Authorization: \
+               Bearer <token>`";
+    Fault::new(StatusCode::UNAUTHORIZED, why)
+}
+
+/// A service worker would stay in the browser, and answer there for the next workload of this name.
+fn must_not_stay(headers: &HeaderMap) -> Result<(), Fault> {
+    let why = "pages of workloads may not keep a service worker: the next workload of \
+               this name would get it";
+    let stays = headers.contains_key("service-worker");
+    if stays { Err(Fault::forbidden(why)) } else { Ok(()) }
 }
 
 impl Door {
@@ -98,27 +118,22 @@ impl Door {
         mut request: Request,
     ) -> Result<Response, Fault> {
         self.admit(caller)?;
-        let connection = self.connect(server, caller).await?;
+        must_not_stay(request.headers())?;
         tell(server, request.headers_mut(), None, origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<Place>();
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(server.clone(), caller.cloned(), place);
-        let answer = server.serving.pass(connection, request, until).await;
-        Ok(answer.map_err(|error| broken(&error))?.map(Body::new))
+        let answer = server.serving.pass(self.connect(server, caller), request, until).await;
+        Ok(answer?.map(Body::new))
     }
 
     /// Lets those pass that may open it.
     fn admit(&self, caller: Option<&Caller>) -> Result<(), Fault> {
         caller.map_or(Ok(()), Caller::must_have_own_password)?;
         if caller.is_none() && self.url.audience != Audience::Everyone {
-            let (name, project) = (&self.workload.spec.name, &self.workload.project_name);
-            let why = format!(
-                "{name} of project {project} is not open to everyone; send `Authorization: Bearer \
-                 <token>`"
-            );
-            return Err(Fault::new(StatusCode::UNAUTHORIZED, why));
+            return Err(closed());
         }
         is_meant(&self.url.audience, caller, self.workload.created_at)
     }
@@ -133,16 +148,16 @@ impl Door {
         let leader = workload.spec.together.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
         let connection = server.control.connect(workload.id, leader, self.url.port).await;
-        connection.map_err(|error| match error {
-            control::Error::Internal { .. } => Fault::from(error),
-            _ => {
-                let resource = resource_of(workload.spec.kind);
-                let may_know = caller.is_some_and(|caller| {
-                    caller.must_to_workload(Action::Read, resource, workload).is_ok()
-                });
-                let why = if may_know { self.standing(&error) } else { nobody_there() };
-                Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+        connection.map_err(|error| {
+            if let control::Error::Internal { message } = &error {
+                tracing::warn!(workload = %workload.id, message, "a port cannot be reached");
             }
+            let resource = resource_of(workload.spec.kind);
+            let may_know = caller.is_some_and(|caller| {
+                caller.must_to_workload(Action::Read, resource, workload).is_ok()
+            });
+            let why = if may_know { self.standing(&error) } else { nobody_there() };
+            Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }
 
@@ -151,8 +166,8 @@ impl Door {
         let WorkloadView { spec, pods, pending, phase, .. } = &*self.workload;
         let runs = pods.iter().any(|pod| pod.state == PodState::Running);
         match pending.first() {
+            _ if runs => error.to_string(),
             Some(reason) => format!("{} waits: {} ({})", spec.name, reason.message, reason.code),
-            None if runs => error.to_string(),
             None => format!("{} is {}", spec.name, phase_name(*phase)),
         }
     }
@@ -170,13 +185,15 @@ fn path_of(uri: &Uri) -> Uri {
 }
 
 /// What happened instead of an answer.
-fn broken(error: &Error) -> Fault {
-    let (status, why) = match error {
-        Error::NoReplica(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
-        Error::TooSlow(s) => {
-            (StatusCode::GATEWAY_TIMEOUT, format!("it did not begin to answer within {s} s"))
-        }
-        Error::Broken(why) => (StatusCode::BAD_GATEWAY, format!("it did not answer: {why}")),
-    };
-    Fault::new(status, why)
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let (status, why) = match error {
+            Error::NoReplica(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
+            Error::TooSlow(s) => {
+                (StatusCode::GATEWAY_TIMEOUT, format!("it did not begin to answer within {s} s"))
+            }
+            Error::Broken(why) => (StatusCode::BAD_GATEWAY, format!("it did not answer: {why}")),
+        };
+        Self::new(status, why)
+    }
 }

@@ -1,6 +1,7 @@
 //! An engine whose runs start at once and end when they are told to.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 
@@ -224,7 +225,7 @@ impl Engine for EngineDouble {
         self.exec(key, ExecSpec { terminal, ..ExecSpec::default() }).await
     }
 
-    /// Port 80 repeats what comes; at port 8888 is what replicas answer.
+    /// Port 80 repeats what comes, 81 breaks; at port 8888 is what replicas answer.
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
         self.spec(key)?;
         let alive = !matches!(self.0.lock().unwrap().runs[&key].1, RunState::Exited { .. });
@@ -234,6 +235,11 @@ impl Engine for EngineDouble {
             let address = listener.local_addr().unwrap();
             tokio::spawn(api::serve(listener, None, pages, Shutdown::default()));
             return Ok(Box::new(tokio::net::TcpStream::connect(address).await.unwrap()));
+        }
+        if port == 81 {
+            let (what, source) =
+                ("connect to port 81".to_owned(), ErrorKind::ConnectionReset.into());
+            return Err(Error::Io { what, source });
         }
         if port != 80 {
             return Err(Error::Invalid(format!("no process of this pod listens on port {port}")));

@@ -107,6 +107,7 @@ async fn hosts_of_workloads_and_of_the_server_are_apart() {
     let (server, _) = with_lab(json!({})).await;
     workspace(&server, "2", "lab", json!([{"container": 8888}])).await;
     workspace(&server, "1", "shut", json!([])).await;
+    let bearer = format!("Bearer {}", server.token);
     // Whatever the path is, it is the workload's.
     for path in ["/api/v1/workloads", "/serve/a/b/", "/elastane/v1/docs", "/healthz", "/"] {
         assert_eq!(ask(&server, LAB, path, &[]).await.told()["uri"], path);
@@ -114,7 +115,7 @@ async fn hosts_of_workloads_and_of_the_server_are_apart() {
     let other = "lab--team-b--8888.localhost:7070";
     assert_eq!(ask(&server, other, "/", &[]).await.told()["host"], other);
     for (host, path, status) in [
-        ("lab--team-a--80.localhost", "/", 404),
+        ("lab--team-a--80.localhost", "/healthz", 404),
         ("shut--team-a--8888.localhost", "/healthz", 404),
         ("nobody--team-a--8888.localhost", "/healthz", 404),
         ("a--b.localhost", "/healthz", 404),
@@ -123,9 +124,30 @@ async fn hosts_of_workloads_and_of_the_server_are_apart() {
         ("localhost", "/healthz", 200),
         ("localhost", "/lab--team-a--8888/", 404),
     ] {
-        let answer = ask(&server, host, path, &[]).await;
+        let sent = [("authorization", bearer.as_str())];
+        let answer = ask(&server, host, path, &sent).await;
         assert_eq!(answer.status, status, "{host} {path}: {}", answer.body);
     }
+}
+
+#[tokio::test]
+async fn strangers_are_not_told_which_workloads_there_are() {
+    let (server, _) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
+    let there = ask(&server, LAB, "/", &[]).await;
+    assert_eq!(there.status, 401, "{}", there.body);
+    for nobody in
+        ["nobody--team-a--8888.localhost", "lab--team-x--8888.localhost", "a--b.localhost"]
+    {
+        let answer = ask(&server, nobody, "/", &[]).await;
+        assert_eq!((answer.status, answer.body), (401, there.body.clone()), "{nobody}");
+    }
+}
+
+#[tokio::test]
+async fn no_page_keeps_a_service_worker() {
+    let (server, _) = with_lab(json!({})).await;
+    let answer = ask(&server, LAB, "/sw.js", &[("service-worker", "script")]).await;
+    assert!(answer.status == 403 && answer.body.contains("service worker"), "{}", answer.body);
 }
 
 #[tokio::test]
@@ -195,8 +217,8 @@ async fn those_come_who_may_and_their_tokens_stay_here() {
     let (_, _, bot) = program(&server, "bot").await;
     let (_, eve) = people::user(&server, "eve@x.org").await;
     for (token, status, why) in [
-        ("", 401, "lab of project team-a is not open to everyone"),
-        ("nonsense", 401, "lab of project team-a is not open to everyone"),
+        ("", 401, "nothing here is open to everyone, or there is nothing"),
+        ("nonsense", 401, "nothing here is open to everyone, or there is nothing"),
         (&eve, 403, "eve@x.org is not one of its authorizedUsers"),
         (&bot, 403, "bot came after its authorizedUsers were named"),
     ] {
@@ -248,6 +270,34 @@ async fn a_port_that_nobody_listens_on_says_so() {
     let bearer = format!("Bearer {}", server.token);
     let answer = ask(&server, LAB, "/", &[("authorization", &bearer)]).await;
     assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("listens on port 8888"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn faults_of_an_engine_are_for_those_who_see_the_workload() {
+    let server = Server::with_teams().await;
+    workspace(&server, "1", "lab", json!([{"container": 81}])).await;
+    let bearer = format!("Bearer {}", server.token);
+    for (sent, why) in [
+        (vec![], "nothing answers at this address now"),
+        (vec![("authorization", bearer.as_str())], "connect to port 81"),
+    ] {
+        let answer = ask(&server, "lab--team-a--81.localhost", "/", &sent).await;
+        assert_eq!(answer.status, 503, "{}", answer.body);
+        assert!(answer.body.contains(why), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_waits_is_not_why_another_does_not_answer() {
+    let server = Server::with_teams().await;
+    let spec = json!({"image": "i", "parallelism": 2, "completions": 2,
+        "compute": {"gpuDevicesRequest": 3}, "exposedUrls": [{"container": 8888}]});
+    let (_, made) = server.post("/api/v1/workloads/trainings", server.job("t", &spec)).await;
+    server.phase(&text(&made, "workloadId"), "Running").await;
+    let bearer = format!("Bearer {}", server.token);
+    let sent = [("authorization", bearer.as_str())];
+    let answer = ask(&server, "t--team-a--8888.localhost", "/", &sent).await;
     assert!(answer.body.contains("listens on port 8888"), "{}", answer.body);
 }
 
