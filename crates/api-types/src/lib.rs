@@ -83,9 +83,9 @@ pub use metric::{
     TelemetryResponseValuesInner, TelemetryResponseValuesInnerGroupsInner,
 };
 pub use own::{
-    Advice, Diagnosis, Eviction, Explanation, GpuTrouble, Health, LimitsKept, LiveEvent,
-    NodeStatus, PodStates, Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Volume,
-    Volumes, WorkloadExtras, channel,
+    Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
+    Explanation, GpuTrouble, Health, LimitsKept, LiveEvent, NodeStatus, PodStates, Reason, Search,
+    SessionEnd, Status, Stopped, TerminalSize, Volume, Volumes, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
@@ -116,12 +116,13 @@ pub use property::{
 };
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
-    AssetIdRef, AssetIds, CleanPodPolicy, Compute, CreationRequest, DistributedCreationRequest,
-    DistributedFramework, EmptyDirInstance, EnvironmentVariable, EnvironmentVariableSecret,
-    ExposedUrl, GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret,
-    Later, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType,
-    Preemptibility, PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
-    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
+    AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
+    DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
+    EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
+    GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
+    MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
+    PvcInstance, RestartPolicy, SecretVolume, Security, Storage, TrainingCreationRequest,
+    WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

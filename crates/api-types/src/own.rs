@@ -325,6 +325,52 @@ pub struct Volume {
     pub error: Option<String>,
 }
 
+/// Body of `PUT /elastane/v1/projects/{projectId}/config-maps/{name}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigMapBody {
+    /// Texts by their keys; all there is from then on.
+    pub data: BTreeMap<String, String>,
+}
+
+/// A config map of a project: texts that its workloads get as files and variables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConfigMap {
+    /// What it is.
+    #[serde(flatten)]
+    pub summary: ConfigMapSummary,
+    /// Texts by their keys.
+    pub data: BTreeMap<String, String>,
+}
+
+/// Answer of `GET /elastane/v1/projects/{projectId}/config-maps`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMaps {
+    /// By name.
+    pub config_maps: Vec<ConfigMapSummary>,
+}
+
+/// A config map without its texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMapSummary {
+    /// Name, unique in the project.
+    pub name: String,
+    /// Its keys.
+    pub keys: Vec<String>,
+    /// What it holds, keys and texts.
+    pub bytes: u64,
+    /// Who made it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Time,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Time,
+}
+
 /// How a session in a pod ended: the message of channel 3 of a WebSocket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

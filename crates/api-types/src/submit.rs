@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 mod inherit;
 
 use self::inherit::inherit;
+use crate::optional::optional;
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
 /// A published field that this server does not act on yet. Accepted when it asks for nothing.
@@ -99,8 +100,9 @@ macro_rules! with_later {
 mod container;
 
 pub use container::{
-    EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret,
-    NfsInstance, Port, PortServiceType, PvcInstance, Security, Storage,
+    ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
+    ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, Security,
+    Storage,
 };
 
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
@@ -322,8 +324,9 @@ with_later! {
         pub exclude: bool,
         /// A value of a credential in place of one here.
         pub secret: EnvironmentVariableSecret,
+        /// A value of a config map in place of one here.
+        pub config_map: EnvironmentVariableConfigMap,
         ---
-        config_map: "configMap",
         pod_field_ref: "podFieldRef",
         user_credential: "userCredential",
     }
@@ -339,6 +342,16 @@ pub struct EnvironmentVariableSecret {
     /// Which of its values; may be left out where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+}
+
+optional! {
+    /// A value of a config map.
+    pub struct EnvironmentVariableConfigMap {
+        /// Name of a config map of the project.
+        pub name: String,
+        /// Which of its values.
+        pub key: String,
+    }
 }
 
 /// A credential as files (`SecretInstance2`), one for each of its values.

@@ -162,15 +162,12 @@ impl State {
         name: &str,
         body: F,
     ) -> Result<Item<F>, Fault> {
-        let found = || {
-            let mut all = self.all::<F>()?.into_iter();
-            Ok::<_, Fault>(all.find(|one| one.object.scope == scope && one.object.name == name))
-        };
-        let there = match found()? {
+        let found = || self.control.view().objects.named(F::KIND, scope, name).cloned();
+        let there = match found() {
             Some(there) => there,
             None => match self.make(by, scope, name, &body).await {
                 // Somebody else has just made one: this one comes after it.
-                Err(fault) if fault.status == StatusCode::CONFLICT => found()?.ok_or(fault)?,
+                Err(fault) if fault.status == StatusCode::CONFLICT => found().ok_or(fault)?,
                 made => return made,
             },
         };
@@ -178,7 +175,7 @@ impl State {
             kept.clone_from(&body);
             Ok(())
         };
-        self.change(by, &there.object.id, edit).await
+        self.change(by, &there.id, edit).await
     }
 
     /// Deletes one and what ends with it; answers what it was.

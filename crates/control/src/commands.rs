@@ -179,7 +179,7 @@ impl State {
         engine: &dyn Engine,
     ) -> Result<(), Error> {
         admission::workload(spec, engine)?;
-        self.secrets_exist(spec)?;
+        self.secrets_exist(project.unit.id, spec)?;
         self.settle_places(project, spec)?;
         admission::one_more_workload(self.workloads.len())
     }
@@ -203,15 +203,12 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// The credentials of a workload are still there; nobody deletes them from now on.
-    fn secrets_exist(&self, spec: &WorkloadSpec) -> Result<(), Error> {
-        let gone = |object: &str| {
-            let (kind, id) = object.split_once('/').unwrap_or((object, ""));
-            self.objects.get(kind, id).is_none()
-        };
-        match spec.secrets().find(|secret| gone(&secret.object)) {
+    /// The credentials of a workload are still there; nobody deletes them from now on. So are its config
+    /// maps.
+    fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
+        match spec.secrets().find(|secret| self.keeper(project_id, secret).is_none()) {
             Some(secret) => Err(Error::NotFound {
-                what: "credential",
+                what: if secret.config_map().is_some() { "config map" } else { "credential" },
                 name: secret.named.clone(),
                 hint: "it was deleted".to_owned(),
             }),

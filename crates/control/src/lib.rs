@@ -14,6 +14,7 @@
 mod admission;
 mod command;
 mod commands;
+mod config_maps;
 mod demands;
 mod dispatcher;
 mod ending;
@@ -58,6 +59,7 @@ pub mod view;
 mod volumes;
 
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
+pub use config_maps::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
 pub use engine::{
     Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port, Propagation,
     PullPolicy, Repository, RunKey, Seccomp, SecretPlace, Security, User, WORKER,

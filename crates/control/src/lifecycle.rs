@@ -6,7 +6,6 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::objects::SECRETS;
 use crate::reasons::SERVER_STOPPED;
 use crate::spec::{PodSet, SecretUse};
 use crate::state::{
@@ -172,20 +171,12 @@ impl State {
         if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
             revisions::tell_port(&mut run, port);
         }
-        let sealed = set.pod.secrets.iter().map(|of| self.sealed(of)).collect();
+        let sealed = |of: &SecretUse| {
+            let keeper = self.keeper(workload.project_id, of).cloned();
+            Sealed { of: of.clone(), keeper }
+        };
+        let sealed = set.pod.secrets.iter().map(sealed).collect();
         Some(Start { spec: run, sealed })
-    }
-
-    /// What a credential keeps at this moment.
-    fn sealed(&self, of: &SecretUse) -> Sealed {
-        let (kind, id) = of.object.split_once('/').unwrap_or_default();
-        let object = self.objects.get(kind, id);
-        let text = object.and_then(|object| object.body[SECRETS].as_str());
-        Sealed {
-            of: of.clone(),
-            name: object.map(|object| object.name.clone()),
-            text: text.unwrap_or_default().to_owned(),
-        }
     }
 
     /// Asks the engine to stop the run of a pod that the model has as releasing. Returns whether

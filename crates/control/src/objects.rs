@@ -197,6 +197,14 @@ impl Objects {
         self.shelf(kind)?.get(id)
     }
 
+    /// The one with this name in a scope, of those that end with nobody else.
+    #[must_use]
+    pub fn named(&self, kind: &str, scope: Scope, name: &str) -> Option<&Arc<Object>> {
+        let is =
+            |one: &&Arc<Object>| one.scope == scope && one.name == name && one.owner.is_empty();
+        self.shelf(kind)?.values().find(is)
+    }
+
     pub(crate) fn put(&mut self, object: Arc<Object>) {
         let shelf = self.0.entry(object.kind.clone()).or_default();
         Arc::make_mut(shelf).insert(object.id.clone(), object);

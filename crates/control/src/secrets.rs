@@ -1,5 +1,5 @@
-//! The last steps before a run starts. Owns: from what a credential keeps to what a run, or whoever
-//! pulls and copies for it, gets; and that nothing of the server's own is mounted. Refuses to know: how
+//! The last steps before a run starts. Owns: from what a credential or a config map keeps to what a run, or
+//! whoever pulls and copies for it, gets; and that nothing of the server's own is mounted. Refuses to know: how
 //! values are sealed, and what credentials there are.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,10 @@ use std::sync::Arc;
 use engine::{Login, MountSource, RegistryLogin, RunSpec, Secret, SecretPlace};
 
 use crate::NodeAccess;
+use crate::config_maps::texts_of;
+use crate::objects::{Object, SECRETS};
 use crate::options::Unseal;
-use crate::spec::SecretTo;
+use crate::spec::{SecretTo, SecretUse};
 use crate::state::{Sealed, Start};
 
 /// The user of a registry whose credential is a key alone.
@@ -43,15 +45,9 @@ impl Completion {
     }
 
     fn values(&self, sealed: Sealed, run: &mut RunSpec) -> Result<(), String> {
-        let Sealed { of, name, text } = sealed;
-        let name = name.ok_or_else(|| {
-            format!(
-                "the credential {} it uses was deleted; submit it again with another",
-                of.object
-            )
-        })?;
-        let mut values = (self.unseal)(&of.object, &text)
-            .map_err(|why| format!("credential `{name}` cannot be opened: {why}"))?;
+        let Sealed { of, keeper } = sealed;
+        let keeper = keeper.ok_or_else(|| gone(&of, &run.project_name))?;
+        let (name, mut values) = self.open(&of, &keeper)?;
         match (of.to, &of.key) {
             (SecretTo::Run(to), Some(key)) => {
                 let value = take(&name, &mut values, key)?;
@@ -64,9 +60,7 @@ impl Completion {
                 }));
             }
             (SecretTo::Run(SecretPlace::Variable(_)), None) => {
-                return Err(format!(
-                    "credential `{name}`: a variable holds one value; name its key"
-                ));
+                return Err(format!("{name}: a variable holds one value; name its key"));
             }
             (SecretTo::Registry(registry), _) => {
                 let login = match values.remove("NGC_API_KEY") {
@@ -86,6 +80,41 @@ impl Completion {
         }
         Ok(())
     }
+
+    /// What keeps values, by its name, and the values.
+    fn open(
+        &self,
+        of: &SecretUse,
+        keeper: &Object,
+    ) -> Result<(String, BTreeMap<String, String>), String> {
+        if of.config_map().is_some() {
+            let own = |(key, text): (&str, &str)| (key.to_owned(), text.to_owned());
+            return Ok((
+                format!("config map `{}`", keeper.name),
+                texts_of(keeper).map(own).collect(),
+            ));
+        }
+        let name = format!("credential `{}`", keeper.name);
+        let text = keeper.body[SECRETS].as_str().unwrap_or_default();
+        let values = (self.unseal)(&of.object, text);
+        Ok((name.clone(), values.map_err(|why| format!("{name} cannot be opened: {why}"))?))
+    }
+}
+
+/// What is told of a run whose values nobody keeps any more.
+fn gone(of: &SecretUse, project: &str) -> String {
+    match of.config_map() {
+        Some(name) => format!(
+            "config map `{name}` of project {project} was deleted; make it again with `elastane \
+             config-map set {name} --from-file FILE -p {project}`, and submit again"
+        ),
+        None => {
+            format!(
+                "the credential {} it uses was deleted; submit it again with another",
+                of.object
+            )
+        }
+    }
 }
 
 fn login(
@@ -100,7 +129,7 @@ fn login(
 fn take(name: &str, values: &mut BTreeMap<String, String>, key: &str) -> Result<String, String> {
     values.remove(key).ok_or_else(|| {
         let keys = values.keys().cloned().collect::<Vec<_>>().join(", ");
-        format!("credential `{name}` has no value `{key}` any more; it has {keys}")
+        format!("{name} has no value `{key}` any more; it has {keys}")
     })
 }
 

@@ -14,6 +14,7 @@ use crate::command::{ShareChange, WorkloadSpec};
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
+use crate::objects::Object;
 use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
@@ -184,18 +185,11 @@ pub(crate) struct Start {
 }
 
 /// A value that is still sealed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sealed {
     pub(crate) of: SecretUse,
-    /// What the object is called; none if it is gone.
-    pub(crate) name: Option<String>,
-    pub(crate) text: String,
-}
-
-impl std::fmt::Debug for Sealed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Sealed({:?})", self.of)
-    }
+    /// What keeps it, as it is now; none if that is gone.
+    pub(crate) keeper: Option<Arc<Object>>,
 }
 
 /// Something to ask of the engine once the batch is on disk.

@@ -121,7 +121,7 @@ optional! {
         pub config_map: String,
         /// Folder in the workload.
         pub mount_path: String,
-        /// One of its keys.
+        /// The one key that is wanted, as the file `mountPath`.
         pub sub_path: String,
         /// Permissions, such as `0644`.
         pub default_mode: String,

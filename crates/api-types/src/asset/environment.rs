@@ -71,7 +71,7 @@ optional! {
         /// A value of a credential.
         pub credential: EnvironmentVariableCredential,
         /// A value of a config map.
-        pub config_map: Value,
+        pub config_map: crate::EnvironmentVariableConfigMap,
         /// A field of the pod.
         pub pod_field_ref: Value,
         /// Takes an inherited one away.

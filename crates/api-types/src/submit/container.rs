@@ -30,6 +30,8 @@ with_later! {
     pub struct Storage {
         /// Credentials as files.
         pub secret_volume: Vec<super::SecretVolume>,
+        /// Config maps as files.
+        pub config_map_volume: Vec<ConfigMapInstance>,
         /// Empty folders.
         pub empty_dir_volume: Vec<EmptyDirInstance>,
         /// Copies of Git repositories.
@@ -41,9 +43,24 @@ with_later! {
         /// Volumes that are kept.
         pub pvc: Vec<PvcInstance>,
         ---
-        config_map_volume: "configMapVolume",
         data_volume: "dataVolume",
         s3: "s3",
+    }
+}
+
+item! {
+    /// A config map of the project as files: one for each of its keys, or one file.
+    pub struct ConfigMapInstance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Name of the config map.
+        pub config_map: String,
+        /// Folder in the workload; with `subPath` the file.
+        pub mount_path: String,
+        /// The one key that is wanted.
+        pub sub_path: String,
+        /// Permissions of the files, such as `0400`; `0644` if left out.
+        pub default_mode: String,
     }
 }
 

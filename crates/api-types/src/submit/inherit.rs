@@ -5,10 +5,11 @@
 use serde_json::Number;
 
 use super::{
-    AssetIds, CleanPodPolicy, Compute, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
-    EnvironmentVariableSecret, ExposedUrl, GitInstance, GpuRequestType, HostPathInstance,
-    ImagePullPolicy, ImagePullSecret, MpiLauncherCreationPolicy, NameValue, NfsInstance, Port,
-    Preemptibility, PvcInstance, RestartPolicy, SecretVolume, Security, Storage,
+    AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DistributedFramework, EmptyDirInstance,
+    EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl,
+    GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret,
+    MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility, PvcInstance,
+    RestartPolicy, SecretVolume, Security, Storage,
 };
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
@@ -45,6 +46,7 @@ impl Inherit for MpiLauncherCreationPolicy {}
 impl Inherit for NodeAffinityRequired {}
 impl Inherit for PodAffinity {}
 impl Inherit for EnvironmentVariableSecret {}
+impl Inherit for EnvironmentVariableConfigMap {}
 impl Inherit for crate::Probes {}
 
 impl Inherit for Vec<Toleration> {
@@ -114,6 +116,7 @@ macro_rules! mounted {
 
 mounted! {
     SecretVolume by mount_path,
+    ConfigMapInstance by mount_path,
     EmptyDirInstance by path,
     GitInstance by path,
     HostPathInstance by mount_path,

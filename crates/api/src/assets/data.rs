@@ -1,8 +1,9 @@
 //! Data sources as what a workload finds in its file system.
 
 use api_types::{
-    ConfigMapAssetSpec, GitAssetSpec, GitInstance, HostPathInstance, HostPathSpec, NfsAssetSpec,
-    NfsInstance, PvcAssetSpec, PvcInstance, S3AssetSpec, SecretAssetSpec, SecretVolume, Storage,
+    ConfigMapAssetSpec, ConfigMapInstance, GitAssetSpec, GitInstance, HostPathInstance,
+    HostPathSpec, NfsAssetSpec, NfsInstance, PvcAssetSpec, PvcInstance, S3AssetSpec,
+    SecretAssetSpec, SecretVolume, Storage,
 };
 
 use super::AssetSpec;
@@ -48,6 +49,10 @@ puts! {
     SecretAssetSpec: secret_volume += |own| SecretVolume {
         mount_path: own.mount_path, default_mode: own.default_mode, secret: own.credential_asset_id
     };
+    ConfigMapAssetSpec: config_map_volume += |own| ConfigMapInstance {
+        config_map: own.config_map, mount_path: own.mount_path, sub_path: own.sub_path,
+        default_mode: own.default_mode
+    };
 }
 
 macro_rules! refuses {
@@ -60,4 +65,4 @@ macro_rules! refuses {
     )+};
 }
 
-refuses! { S3AssetSpec "s3" ConfigMapAssetSpec "configMapVolume" }
+refuses! { S3AssetSpec "s3" }

@@ -45,6 +45,12 @@ pub(super) fn mode(field: &str, text: Option<&str>) -> Result<(), Fault> {
     }
 }
 
+/// Reads permissions.
+pub(super) fn bits(field: &str, text: Option<&str>) -> Result<Option<u32>, Fault> {
+    mode(field, text)?;
+    Ok(text.and_then(|text| u32::from_str_radix(text, 8).ok()))
+}
+
 /// Refuses a word that is none of these.
 fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), Fault> {
     match word.filter(|word| !allowed.contains(word)) {

@@ -2,6 +2,7 @@
 //! shown. What a kind is, is in [`kinds`].
 
 mod compose;
+mod config_maps;
 mod credentials;
 mod data;
 mod kinds;
@@ -32,10 +33,11 @@ use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids, NamedScope};
 
 pub(crate) use compose::{compose, imposed};
+pub(crate) use config_maps::MODE_DEFAULT as CONFIG_MAP_MODE_DEFAULT;
 pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
-pub(crate) use secrets::{MODE_DEFAULT, take_secrets};
+pub(crate) use secrets::{MODE_DEFAULT as SECRET_MODE_DEFAULT, take_secrets};
 pub(crate) use usage::{Usage, ids_of, keys};
 
 /// Longest description.

@@ -1,5 +1,5 @@
 //! Credentials in use. Owns: from the names in a specification to references that the dispatcher
-//! keeps; the values themselves are looked up when a run starts.
+//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same way.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
 
 use super::AssetSpec as _;
+use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
-use super::kinds::{absolute, mode};
+use super::kinds::{absolute, bits};
 use crate::State;
 use crate::edge::Fault;
 use crate::scopes;
@@ -20,7 +21,7 @@ use crate::scopes;
 /// Permissions of secret files when it is not said.
 pub(crate) const MODE_DEFAULT: u32 = 0o600;
 
-/// Takes what a specification wants of credentials out of it. Answers references to the values.
+/// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
 pub(crate) fn take_secrets(
     state: &State,
     project: u64,
@@ -28,16 +29,23 @@ pub(crate) fn take_secrets(
 ) -> Result<Vec<SecretUse>, Fault> {
     let near = scopes::around(Scope::Project(project), &state.control.view());
     let from = Credentials { state, near };
+    let maps = ConfigMaps { state, project };
     let mut uses = Vec::new();
     let mut variables = spec.environment_variables.take().unwrap_or_default();
     for (at, variable) in variables.iter().enumerate() {
-        uses.extend(from.variable(&format!("spec.environmentVariables[{at}]"), variable)?);
+        let field = format!("spec.environmentVariables[{at}]");
+        uses.extend(from.variable(&field, variable)?);
+        uses.extend(maps.variable(&field, variable)?);
     }
-    variables.retain(|variable| variable.secret.is_none());
+    variables.retain(|variable| variable.secret.is_none() && variable.config_map.is_none());
     spec.environment_variables = Some(variables);
     let volumes = spec.storage.as_mut().and_then(|storage| storage.secret_volume.take());
     for (at, volume) in volumes.iter().flatten().enumerate() {
         uses.extend(from.volume(&format!("spec.storage.secretVolume[{at}]"), volume)?);
+    }
+    let volumes = spec.storage.as_mut().and_then(|storage| storage.config_map_volume.take());
+    for (at, volume) in volumes.iter().flatten().enumerate() {
+        uses.extend(maps.volume(&format!("spec.storage.configMapVolume[{at}]"), volume)?);
     }
     let repositories = spec.storage.iter().flat_map(|storage| &storage.git).flatten();
     for (at, one) in repositories.enumerate() {
@@ -96,9 +104,8 @@ impl Credentials<'_> {
         let path = volume.mount_path.as_deref();
         let path = path.ok_or_else(|| Fault::field(&at("mountPath"), "must be set"))?;
         absolute(&at("mountPath"), Some(path))?;
-        mode(&at("defaultMode"), volume.default_mode.as_deref())?;
-        let bits = volume.default_mode.as_ref().and_then(|text| u32::from_str_radix(text, 8).ok());
-        let mode = bits.unwrap_or(MODE_DEFAULT);
+        let mode = bits(&at("defaultMode"), volume.default_mode.as_deref())?;
+        let mode = mode.unwrap_or(MODE_DEFAULT);
         let to = SecretTo::Run(SecretPlace::File { path: path.into(), mode });
         let wanted = volume.secret.as_deref().unwrap_or_default();
         let found = self.find(&at("secret"), wanted)?;

@@ -10,7 +10,7 @@ use control::view::WorkloadKind;
 use serde_json::Number;
 
 use super::priority::Class;
-use crate::assets::MODE_DEFAULT;
+use crate::assets::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT};
 
 /// Cores of a pod that asks for none (reference Z.9).
 const CPU_CORES_DEFAULT: f64 = 0.1;
@@ -84,7 +84,10 @@ pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
         toleration.operator.get_or_insert(TolerationOperator::Equal);
     }
     for volume in means.storage.iter_mut().flat_map(|all| &mut all.secret_volume).flatten() {
-        volume.default_mode.get_or_insert_with(|| format!("{MODE_DEFAULT:04o}"));
+        volume.default_mode.get_or_insert_with(|| format!("{SECRET_MODE_DEFAULT:04o}"));
+    }
+    for volume in means.storage.iter_mut().flat_map(|all| &mut all.config_map_volume).flatten() {
+        volume.default_mode.get_or_insert_with(|| format!("{CONFIG_MAP_MODE_DEFAULT:04o}"));
     }
     around(&mut means);
     if kind != WorkloadKind::Inference {

@@ -118,10 +118,6 @@ pub(crate) fn not_here(field: &str, what: &str) -> Fault {
             "a bucket cannot be mounted here; copy from it in the command, with the access key in \
              environmentVariables[].secret"
         }
-        "configMapVolume" | "configMap" => {
-            "there are no config maps here; keep the values in a credential, as secretVolume or \
-             environmentVariables[].secret"
-        }
         "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
         "userCredential" => "credentials belong to scopes; use secret",
         _ => return Fault::not_yet(field),
@@ -131,8 +127,16 @@ pub(crate) fn not_here(field: &str, what: &str) -> Fault {
 
 /// What one pod is.
 pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, Fault> {
-    if spec.storage.as_ref().is_some_and(|storage| storage.secret_volume.is_some()) {
-        return Err(Fault::not_yet("spec.storage.secretVolume"));
+    if let Some(storage) = &spec.storage {
+        // Those of a submission were taken out before.
+        for (field, there) in [
+            ("secretVolume", storage.secret_volume.is_some()),
+            ("configMapVolume", storage.config_map_volume.is_some()),
+        ] {
+            if there {
+                return Err(Fault::not_yet(format!("spec.storage.{field}")));
+            }
+        }
     }
     let place = place(spec)?;
     let container = container(spec)?;
@@ -189,10 +193,12 @@ pub(crate) fn words(field: &str, text: Option<String>) -> Result<Option<Vec<Stri
     Ok(Some(words))
 }
 
-/// The plain variables. Those with values of credentials were taken out before.
+/// The plain variables. Those with values of credentials and config maps were taken out before.
 fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Fault> {
-    if let Some(at) = variables.iter().position(|variable| variable.secret.is_some()) {
-        return Err(Fault::not_yet(format!("spec.environmentVariables[{at}].secret")));
+    let kept = |one: &EnvironmentVariable| one.secret.is_some() || one.config_map.is_some();
+    if let Some(at) = variables.iter().position(kept) {
+        let what = format!("spec.environmentVariables[{at}]: a value that is kept elsewhere");
+        return Err(Fault::not_yet(what));
     }
     let pair = |variable: EnvironmentVariable| {
         (variable.name.unwrap_or_default(), variable.value.unwrap_or_default())

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use api_types::{
-    CleanPodPolicy, Compute, DesiredPhase, DistributedFramework, EnvironmentVariable,
-    EnvironmentVariableSecret, GpuRequestType, MpiLauncherCreationPolicy, NameValue,
-    Preemptibility, RestartPolicy, SecretVolume, Storage, Training1, number_from_millis,
+    CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
+    EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, GpuRequestType,
+    MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
+    Training1, number_from_millis,
 };
 use control::view::{Phase, WorkloadView};
 use control::{
@@ -110,14 +111,18 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
     });
     let secrets = spec.secrets.iter().filter_map(|secret| match secret.to.place()? {
         SecretPlace::File { .. } => None,
-        SecretPlace::Variable(name) => Some(EnvironmentVariable {
-            name: Some(name.clone()),
-            secret: Some(EnvironmentVariableSecret {
-                name: Some(secret.named.clone()),
-                key: secret.key.clone(),
-            }),
-            ..EnvironmentVariable::default()
-        }),
+        SecretPlace::Variable(name) => {
+            let (from, key) = (Some(secret.named.clone()), secret.key.clone());
+            let mut told =
+                EnvironmentVariable { name: Some(name.clone()), ..EnvironmentVariable::default() };
+            match secret.config_map() {
+                Some(_) => {
+                    told.config_map = Some(EnvironmentVariableConfigMap { name: from, key });
+                }
+                None => told.secret = Some(EnvironmentVariableSecret { name: from, key }),
+            }
+            Some(told)
+        }
     });
     let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
     let mut told = api_types::WorkloadSpec {
@@ -143,21 +148,32 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
     told
 }
 
-/// The credentials that are files.
+/// The credentials and config maps that are files.
 fn storage(secrets: &[SecretUse]) -> Option<Storage> {
-    let volume = |secret: &SecretUse| match secret.to.place()? {
-        SecretPlace::Variable(_) => None,
-        SecretPlace::File { path, mode } => Some(SecretVolume {
-            name: None,
-            mount_path: Some(path.display().to_string()),
-            default_mode: Some(format!("{mode:04o}")),
-            secret: Some(secret.named.clone()),
-            exclude: None,
-        }),
-    };
-    let volumes: Vec<_> = secrets.iter().filter_map(volume).collect();
-    let secret_volume = Some(volumes).filter(|volumes| !volumes.is_empty())?;
-    Some(Storage { secret_volume: Some(secret_volume), ..Storage::default() })
+    let mut storage = Storage::default();
+    for secret in secrets {
+        let Some(SecretPlace::File { path, mode }) = secret.to.place() else { continue };
+        let (from, mount_path) = (Some(secret.named.clone()), Some(path.display().to_string()));
+        let default_mode = Some(format!("{mode:04o}"));
+        match secret.config_map() {
+            Some(_) => {
+                storage.config_map_volume.get_or_insert_default().push(ConfigMapInstance {
+                    config_map: from,
+                    mount_path,
+                    sub_path: secret.key.clone(),
+                    default_mode,
+                    ..ConfigMapInstance::default()
+                });
+            }
+            None => storage.secret_volume.get_or_insert_default().push(SecretVolume {
+                secret: from,
+                mount_path,
+                default_mode,
+                ..SecretVolume::default()
+            }),
+        }
+    }
+    Some(storage).filter(|storage| *storage != Storage::default())
 }
 
 fn compute(spec: &PodSpec) -> Compute {

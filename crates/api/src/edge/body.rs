@@ -11,26 +11,30 @@ use serde_json::Value;
 use super::fault::Fault;
 use super::shape;
 
-/// Largest request body.
+/// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// How long a body may take to come; shorter than an answer may, so that it is the one to be told.
 const BODY_WAIT: Duration = Duration::from_secs(20);
 
-/// A JSON body. The content type is not looked at: there is only one format.
-pub(crate) struct Body<T>(pub(crate) T);
+/// A JSON body of at most so many bytes. The content type is not looked at: there is only one format.
+pub(crate) struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Body<T, BYTES_MAX> {
     type Rejection = Fault;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Fault> {
-        parse(&read(request).await?).map(Self)
+        parse(&up_to(request, BYTES_MAX).await?).map(Self)
     }
 }
 
 /// The whole body.
 pub(crate) async fn read(request: Request) -> Result<Bytes, Fault> {
-    let body = to_bytes(request.into_body(), BODY_BYTES_MAX);
+    up_to(request, BODY_BYTES_MAX).await
+}
+
+async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, Fault> {
+    let body = to_bytes(request.into_body(), bytes_max);
     let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(|_| {
         let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
         Fault::new(StatusCode::REQUEST_TIMEOUT, message)
@@ -39,7 +43,7 @@ pub(crate) async fn read(request: Request) -> Result<Bytes, Fault> {
         // The limit is wrapped, the connection's own faults are not.
         let text = fault.to_string();
         if text.contains("length limit exceeded") {
-            let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+            let message = format!("the body is larger than {bytes_max} bytes");
             Fault::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         } else {
             Fault::bad(format!("the body could not be read: {text}"))

@@ -44,7 +44,9 @@ fn texts(value: &Value, path: String, one_line: bool) -> Result<(), Fault> {
             let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             text(name, &inner)?;
             let of_label = name == "labels" || (one_line && path.contains("labels"));
-            texts(value, inner, of_label || ONE_LINE.contains(&name.as_str()))
+            // The keys of a config map are not fields.
+            let one_line = path != "data" && (of_label || ONE_LINE.contains(&name.as_str()));
+            texts(value, inner, one_line)
         }),
         _ => Ok(()),
     }

@@ -163,7 +163,7 @@ impl Input for HeaderMap {}
 impl Input for Uri {}
 impl Input for Request {}
 
-impl<T: ToSchema> Input for Body<T> {
+impl<T: ToSchema, const BYTES_MAX: usize> Input for Body<T, BYTES_MAX> {
     fn describe(to: &mut Description) {
         let content = ContentBuilder::new().schema(Some(to.refer::<T>())).build();
         let body = RequestBodyBuilder::new().required(Some(Required::True));

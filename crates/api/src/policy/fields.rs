@@ -175,6 +175,7 @@ const ALL: &[Field] = &[
     ("security.seccompProfileType", Holds::Text),
     ("security.supplementalGroups", Holds::Text),
     ("security.uidGidSource", Holds::Text),
+    ("storage.configMapVolume", Holds::Items(&CONFIG_MAPS)),
     ("storage.emptyDirVolume", Holds::Items(&EMPTY_DIRS)),
     ("storage.git", Holds::Items(&REPOSITORIES)),
     ("storage.hostPath", Holds::Items(&HOST_PATHS)),
@@ -247,6 +248,16 @@ static SECRET_VOLUMES: Items = Items {
         ("defaultMode", Holds::Text),
         ("mountPath", Holds::Text),
         ("secret", Holds::Text),
+    ],
+};
+static CONFIG_MAPS: Items = Items {
+    keys: &["name", "mountPath"],
+    aside: &["name"],
+    attributes: &[
+        ("configMap", Holds::Text),
+        ("defaultMode", Holds::Text),
+        ("mountPath", Holds::Text),
+        ("subPath", Holds::Text),
     ],
 };
 static PULL_SECRETS: Items = Items { keys: &["name"], aside: &[], attributes: &[] };

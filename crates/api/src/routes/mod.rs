@@ -2,6 +2,7 @@
 
 mod assets;
 mod audit;
+mod config_maps;
 mod credentials;
 mod departments;
 mod download;
@@ -108,6 +109,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(users::routes());
     all.extend(programs::routes());
     all.extend(volumes::routes());
+    all.extend(config_maps::routes());
     all.extend(rights::routes());
     all.extend(rules::routes());
     all.extend(audit::routes());

@@ -8,6 +8,7 @@ mod assets;
 mod audit;
 mod bounds;
 mod compose;
+mod config_maps;
 mod credentials;
 mod deleted;
 mod departments;

@@ -409,7 +409,6 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
     for (spec, status, why) in [
         (storage("nfs", json!({"server": "s"})), 400, "spec.storage.nfs[0].path: must be set"),
         (storage("s3", json!({})), 422, "spec.storage.s3: a bucket cannot be mounted"),
-        (storage("configMapVolume", json!({})), 422, "spec.storage.configMapVolume: there are no"),
         (
             storage("emptyDirVolume", json!({"path": "/x", "medium": "Tape"})),
             400,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::people::args as people;
+use crate::runai::key_value;
 
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]
@@ -30,6 +31,9 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
+    /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
+    #[command(subcommand)]
+    ConfigMap(ConfigMap),
     /// Create, list and delete users, and give out new passwords
     #[command(subcommand)]
     User(people::User),
@@ -258,6 +262,71 @@ pub(crate) enum Project {
         /// Name
         name: String,
     },
+}
+
+/// `config-map …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigMap {
+    /// Make a config map, or replace all that is in it
+    #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
+    Set {
+        /// Name
+        name: String,
+        /// A text from a file, under its name or another
+        #[arg(long, value_name = "[KEY=]FILE", value_parser = keyed_file, group = "texts")]
+        from_file: Vec<(Option<String>, PathBuf)>,
+        /// A text
+        #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "texts")]
+        from_literal: Vec<(String, String)>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// List the config maps of a project
+    #[command(visible_alias = "ls")]
+    List {
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Show what is in a config map
+    Show {
+        /// Name
+        name: String,
+        /// Show the text under this key, as it is
+        #[arg(long)]
+        key: Option<String>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Delete a config map; what runs keeps its files
+    Delete {
+        /// Name
+        name: String,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+}
+
+impl ConfigMap {
+    /// Whose it is.
+    pub(crate) fn project(&self) -> &str {
+        match self {
+            Self::Set { project, .. }
+            | Self::List { project }
+            | Self::Show { project, .. }
+            | Self::Delete { project, .. } => project,
+        }
+    }
+}
+
+fn keyed_file(text: &str) -> Result<(Option<String>, PathBuf), String> {
+    Ok(match text.split_once('=') {
+        Some((key, file)) => (Some(key.to_owned()), file.into()),
+        None => (None, text.into()),
+    })
 }
 
 /// What a project may have.

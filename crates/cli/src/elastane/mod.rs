@@ -4,6 +4,7 @@ mod args;
 mod backup;
 mod certificate;
 mod config;
+mod config_map;
 mod down;
 mod keys;
 mod login;
@@ -76,6 +77,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         }
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
         Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
         Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),

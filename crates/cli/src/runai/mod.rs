@@ -46,6 +46,7 @@ use clap::error::ErrorKind;
 use crate::exit::{self, Error};
 use crate::plain::{self, Plain};
 pub(crate) use args::tree as command_line;
+pub(crate) use args::values::key_value;
 use context::Context;
 use intent::Intent;
 pub(crate) use list::projects_v2 as projects_table;

@@ -46,6 +46,7 @@ pub(crate) fn submission(words: &str) -> Result<Submission, Error> {
     submit.spec.image.get_or_insert_with(|| "any".to_owned());
     submit.spec.environment.clear();
     submit.spec.secret_files.clear();
+    submit.spec.around.storage.config_map_volume = None;
     Ok(Submission { project: cli.global.project, name, submit })
 }
 

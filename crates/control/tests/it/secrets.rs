@@ -1,7 +1,9 @@
 //! Values of credentials on their way to a run.
 
 use control::view::Phase;
-use control::{Edit, NewId, NewObject, Scope, SecretPlace, SecretTo, SecretUse, WorkloadSpec};
+use control::{
+    CONFIG_MAP, Edit, NewId, NewObject, Scope, SecretPlace, SecretTo, SecretUse, WorkloadSpec,
+};
 use serde_json::{Value, json};
 
 use crate::world::{World, nodes, training, with};
@@ -102,4 +104,51 @@ async fn a_credential_outlives_who_needs_it_and_is_needed_by_nobody_after() {
     if let Err(gone) = made {
         assert!(gone.to_string().starts_with("no credential `keys`"), "{gone}");
     }
+}
+
+/// A config map of project 1 with one text.
+async fn config_map(w: &World, text: &str) -> String {
+    let new = NewObject {
+        kind: CONFIG_MAP,
+        id: NewId::Any,
+        scope: Scope::Project(1),
+        owner: String::new(),
+        name: "settings".to_owned(),
+        body: json!({ "secrets": { "k": text } }),
+        newest: None,
+    };
+    w.handle.create_object("ann", new).await.unwrap().id.clone()
+}
+
+#[tokio::test]
+async fn a_config_map_is_the_one_with_its_name_when_a_run_starts() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    let first = config_map(&w, "one").await;
+    let spec = using(&SecretUse::of_config_map("settings"));
+    w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await;
+    w.phase("t", Phase::Running).await;
+    let file = SecretPlace::File { path: "/creds/k".into(), mode: 0o400 };
+    let want = |text: &str| {
+        let variable = SecretPlace::Variable("KEY".to_owned());
+        vec![(variable, text.to_owned()), (file.clone(), text.to_owned())]
+    };
+    w.handle.delete_object("ann", CONFIG_MAP, &first).await.unwrap();
+    assert_eq!(given(&w), want("one"), "what runs keeps its files");
+    let second = config_map(&w, "two").await;
+    w.crash().await;
+    w.start().await;
+    let again = async |w: &World, phase| {
+        w.handle.suspend("ann", w.id("t")).await.unwrap();
+        w.phase("t", Phase::Stopped).await;
+        w.handle.resume("ann", w.id("t")).await.unwrap();
+        w.phase("t", phase).await;
+    };
+    again(&w, Phase::Running).await;
+    assert_eq!(given(&w), want("two"));
+    w.handle.delete_object("ann", CONFIG_MAP, &second).await.unwrap();
+    again(&w, Phase::Failed).await;
+    let said: Vec<_> = w.events(w.id("t")).await.into_iter().map(|event| event.message).collect();
+    let why = "config map `settings` of project team-a was deleted; make it again with `elastane config-map \
+               set settings --from-file FILE -p p1`";
+    assert!(said.concat().contains(why), "{said:?}");
 }

@@ -2,8 +2,8 @@
 //! Owns the form of their values.
 
 use api_types::{
-    ClaimInfo, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance, ImagePullPolicy,
-    NfsInstance, Port, PortServiceType, PvcAccessModes, PvcInstance,
+    ClaimInfo, ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
+    ImagePullPolicy, NfsInstance, Port, PortServiceType, PvcAccessModes, PvcInstance,
 };
 use clap::{Args, ValueEnum};
 
@@ -116,6 +116,9 @@ pub(crate) struct V2 {
     /// Mount an empty folder
     #[arg(long, value_name = "path=DIR,medium=Memory,size=SIZE", value_parser = empty_dir)]
     pub(crate) empty_dir_volume: Vec<EmptyDirInstance>,
+    /// Config map of the project as files in a folder; with subpath=KEY as one file
+    #[arg(long, value_name = "name=NAME,path=DIR", value_parser = config_map)]
+    pub(crate) configmap_map_volume: Vec<ConfigMapInstance>,
     /// Port that is reached from outside
     #[arg(long, value_name = "container=PORT,external=PORT", value_parser = port_v2)]
     pub(crate) port: Vec<Opened>,
@@ -329,6 +332,17 @@ fn empty_dir(text: &str) -> Result<EmptyDirInstance, String> {
         medium: fields.get("medium"),
         size_limit: limit.as_deref().map(size).transpose()?,
         ..EmptyDirInstance::default()
+    })
+}
+
+fn config_map(text: &str) -> Result<ConfigMapInstance, String> {
+    let fields = Fields::read(text, &["name", "path", "subpath", "default-mode"])?;
+    Ok(ConfigMapInstance {
+        config_map: Some(fields.needed("name")?),
+        mount_path: Some(fields.needed("path")?),
+        sub_path: fields.get("subpath"),
+        default_mode: fields.get("default-mode"),
+        ..ConfigMapInstance::default()
     })
 }
 

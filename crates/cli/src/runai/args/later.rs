@@ -22,7 +22,7 @@ const fn value(name: &'static str, why: &'static str) -> Later {
 }
 
 const BURST: &str = "a share of a GPU has no limit above the request";
-const MOUNT: &str = "a bucket, a config map or a data volume cannot be mounted";
+const MOUNT: &str = "a bucket or a data volume cannot be mounted";
 const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
 const TERMINAL: &str =
@@ -42,7 +42,6 @@ const V1: &[Later] = &[
 const V2: &[Later] = &[
     switch("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
-    value("configmap-map-volume", MOUNT),
     value("datavolume", MOUNT),
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
     value("env-pod-field-ref", "a pod has no fields but those in its environment"),

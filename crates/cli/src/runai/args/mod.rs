@@ -8,7 +8,7 @@ pub(crate) mod objects;
 pub(crate) mod own;
 pub(crate) mod v1;
 pub(crate) mod v2;
-mod values;
+pub(crate) mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

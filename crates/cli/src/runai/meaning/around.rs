@@ -62,6 +62,7 @@ pub(super) fn v2(typed: V2) -> Around {
     storage.nfs = some(typed.nfs);
     storage.host_path = some(typed.host_path);
     storage.empty_dir_volume = some(typed.empty_dir_volume);
+    storage.config_map_volume = some(typed.configmap_map_volume);
     typed.port.into_iter().for_each(|port| around.open(port));
     around.urls.extend(typed.external_url);
     around.cpu_millis_max = typed.cpu_core_limit;

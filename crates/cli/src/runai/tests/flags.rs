@@ -251,7 +251,6 @@ const V2_LATER: &[&str] = &[
     "--wait-for-submit 1m",
     "--exclude-node n1",
     "--s3 bucket=b,target=/t",
-    "--configmap-map-volume name=n,path=/p",
     "--datavolume name=n",
     "--run-as-user",
 ];

@@ -1,0 +1,101 @@
+//! Config maps in use. Owns: from the names in a specification to references that the dispatcher keeps; the
+//! texts themselves are looked up when a run starts. Refuses to know: who may change one.
+
+use api_types::{ConfigMapInstance, EnvironmentVariable};
+use axum::http::StatusCode;
+use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
+
+use super::kinds::{absolute, bits};
+use crate::State;
+use crate::edge::Fault;
+
+/// Permissions of their files when it is not said; that of Kubernetes.
+pub(crate) const MODE_DEFAULT: u32 = 0o644;
+
+/// The config maps of a project.
+pub(super) struct ConfigMaps<'a> {
+    pub(super) state: &'a State,
+    pub(super) project: u64,
+}
+
+impl ConfigMaps<'_> {
+    /// What a variable wants of one.
+    pub(super) fn variable(
+        &self,
+        field: &str,
+        variable: &EnvironmentVariable,
+    ) -> Result<Option<SecretUse>, Fault> {
+        let Some(from) = &variable.config_map else { return Ok(None) };
+        if variable.exclude == Some(true) {
+            return Ok(None);
+        }
+        let at = |name: &str| format!("{field}.{name}");
+        if variable.value.is_some() || variable.secret.is_some() {
+            let why = "has a configMap and another value; leave one of them out";
+            return Err(Fault::field(field, why));
+        }
+        let to = SecretPlace::Variable(needed(&at("name"), &variable.name)?);
+        let name = needed(&at("configMap.name"), &from.name)?;
+        let key = needed(&at("configMap.key"), &from.key)?;
+        self.check(&at("configMap"), &name, ("key", Some(&key)))?;
+        Ok(Some(use_of(name, Some(key), to)))
+    }
+
+    /// What a volume shows of one.
+    pub(super) fn volume(
+        &self,
+        field: &str,
+        volume: &ConfigMapInstance,
+    ) -> Result<Option<SecretUse>, Fault> {
+        if volume.exclude == Some(true) {
+            return Ok(None);
+        }
+        let at = |name: &str| format!("{field}.{name}");
+        let path = needed(&at("mountPath"), &volume.mount_path)?;
+        absolute(&at("mountPath"), Some(&path))?;
+        let mode = bits(&at("defaultMode"), volume.default_mode.as_deref())?;
+        let name = needed(&at("configMap"), &volume.config_map)?;
+        let key = volume.sub_path.clone();
+        self.check(field, &name, ("subPath", key.as_deref()))?;
+        let to = SecretPlace::File { path: path.into(), mode: mode.unwrap_or(MODE_DEFAULT) };
+        Ok(Some(use_of(name, key, to)))
+    }
+
+    /// Refuses what is not there now.
+    fn check(
+        &self,
+        field: &str,
+        name: &str,
+        (key_field, key): (&str, Option<&str>),
+    ) -> Result<(), Fault> {
+        let refused = |why| Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+        let view = self.state.control.view();
+        let project = view.projects.get(&self.project);
+        let project = project.map_or("PROJECT", |project| &project.unit.name);
+        let Some(found) = view.objects.named(CONFIG_MAP, Scope::Project(self.project), name) else {
+            let name = units::shown(name);
+            return refused(format!(
+                "{field}: config map {name} is not in project {project}; make it with `elastane \
+                 config-map set {name} --from-file FILE -p {project}`"
+            ));
+        };
+        let keys: Vec<&str> = texts_of(found).map(|(key, _)| key).collect();
+        match key.filter(|key| !keys.contains(key)) {
+            Some(key) => refused(format!(
+                "{field}.{key_field}: config map {name} has no key `{}`; it has {}",
+                units::shown(key),
+                keys.join(", ")
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn needed(field: &str, text: &Option<String>) -> Result<String, Fault> {
+    let text = text.clone().filter(|text| !text.is_empty());
+    text.ok_or_else(|| Fault::field(field, "must be set"))
+}
+
+fn use_of(name: String, key: Option<String>, to: SecretPlace) -> SecretUse {
+    SecretUse { object: SecretUse::of_config_map(&name), named: name, key, to: SecretTo::Run(to) }
+}
