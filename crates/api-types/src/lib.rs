@@ -121,8 +121,8 @@ pub use submit::{
     EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
     GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
     MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
-    PvcInstance, RestartPolicy, SecretVolume, Security, Storage, TrainingCreationRequest,
-    WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
+    PvcInstance, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
+    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

@@ -101,8 +101,8 @@ mod container;
 
 pub use container::{
     ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
-    ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, Security,
-    Storage,
+    ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, S3Instance,
+    Security, Storage,
 };
 
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
@@ -469,11 +469,11 @@ mod tests {
     fn known_fields_without_effect_are_named() {
         let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"exposedUrls":[{}],"compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
-            "storage":{"s3":[{"bucket":"s"}]}}"#;
+            "storage":{"dataVolume":[{"id":"d"}]}}"#;
         let want = [
             "spec.relatedUrls",
             "spec.compute.gpuPortionLimit",
-            "spec.storage.s3",
+            "spec.storage.dataVolume",
             "spec.environmentVariables[0].podFieldRef",
         ];
         assert_eq!(request(body).unwrap().not_yet(), want);

@@ -1,7 +1,5 @@
 //! The endpoints, one method each. Owns paths and queries; bodies are `api_types`.
 
-use std::collections::BTreeMap;
-
 use api_types as wire;
 use futures_util::StreamExt as _;
 use reqwest::Method;
@@ -232,45 +230,6 @@ impl Client {
                 _ => return Ok(all),
             }
         }
-    }
-
-    /// The config maps of a project, without their texts.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn config_maps(&self, project: &str) -> Result<Vec<wire::ConfigMapSummary>, Error> {
-        let path = format!("/elastane/v1/projects/{project}/config-maps");
-        self.get::<wire::ConfigMaps>(&path).await.map(|answer| answer.config_maps)
-    }
-
-    /// A config map of a project.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn config_map(&self, project: &str, name: &str) -> Result<wire::ConfigMap, Error> {
-        self.get(&config_map(project, name)).await
-    }
-
-    /// Makes a config map, or replaces what is in it.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn put_config_map(
-        &self,
-        project: &str,
-        name: &str,
-        data: BTreeMap<String, String>,
-    ) -> Result<wire::ConfigMap, Error> {
-        let body = wire::ConfigMapBody { data };
-        self.send(Method::PUT, &config_map(project, name), &body).await
-    }
-
-    /// Deletes a config map.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn delete_config_map(&self, project: &str, name: &str) -> Result<(), Error> {
-        self.act(Method::DELETE, &config_map(project, name)).await
     }
 
     /// The project of this name.
@@ -592,10 +551,6 @@ impl Download {
         let piece = self.answer.chunk().await.map_err(|error| self.client.failed(&error))?;
         Ok(piece.map(|bytes| bytes.to_vec()))
     }
-}
-
-fn config_map(project: &str, name: &str) -> String {
-    format!("/elastane/v1/projects/{project}/config-maps/{}", escape(name))
 }
 
 /// The query of an address.

@@ -61,8 +61,8 @@ mod volumes;
 pub use command::{OrgChange, ShareChange, WorkloadSpec};
 pub use config_maps::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
 pub use engine::{
-    Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port, Propagation,
-    PullPolicy, Repository, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
+    Bucket, Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port,
+    Propagation, PullPolicy, Repository, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
 };
 pub use error::Error;
 pub use handle::Handle;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use engine::{Login, MountSource, RegistryLogin, RunSpec, Secret, SecretPlace};
+use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Secret, SecretPlace};
 
 use crate::NodeAccess;
 use crate::config_maps::texts_of;
@@ -69,11 +69,13 @@ impl Completion {
                 };
                 run.registry = Some(RegistryLogin { registry, login });
             }
-            (SecretTo::Repository { mount: at, user_key, password_key }, _) => {
+            (SecretTo::Copy { mount: at, user_key, password_key }, _) => {
                 let own = login(&name, &mut values, &user_key, &password_key)?;
                 for mount in run.container.mounts.iter_mut().filter(|mount| mount.to == at) {
-                    if let MountSource::Git(repository) = &mut mount.from {
-                        repository.login = Some(own.clone());
+                    match &mut mount.from {
+                        MountSource::Git(Repository { login, .. })
+                        | MountSource::S3(Bucket { login, .. }) => *login = Some(own.clone()),
+                        _ => {}
                     }
                 }
             }

@@ -114,8 +114,8 @@ pub enum SecretTo {
     Run(SecretPlace),
     /// Whoever pulls its image from this registry.
     Registry(String),
-    /// Whoever copies a repository.
-    Repository {
+    /// Whoever copies a repository or a bucket.
+    Copy {
         /// Where it is mounted.
         mount: PathBuf,
         /// Which of the values is the user.
@@ -131,7 +131,7 @@ impl SecretTo {
     pub const fn place(&self) -> Option<&SecretPlace> {
         match self {
             Self::Run(place) => Some(place),
-            Self::Registry(_) | Self::Repository { .. } => None,
+            Self::Registry(_) | Self::Copy { .. } => None,
         }
     }
 }

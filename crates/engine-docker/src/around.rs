@@ -59,8 +59,8 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
         ),
         (
             "security.readOnlyRootFilesystem",
-            security.read_only_root && spec.container.repositories().next().is_some(),
-            "copies of repositories are put below it; clone it in the command, into a volume",
+            security.read_only_root && spec.container.copies().next().is_some(),
+            "copies are put below it; copy in the command, into a volume",
         ),
         (
             "exposedUrls and ports",
@@ -207,7 +207,7 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
             ..DockerMount::default()
         },
         // Without a name it goes with the container. Copies are put into theirs before the start.
-        MountSource::Scratch { .. } | MountSource::Git(_) => {
+        MountSource::Scratch { .. } | MountSource::Git(_) | MountSource::S3(_) => {
             DockerMount { read_only: None, ..of_volume(None, plain(None)) }
         }
     }

@@ -33,7 +33,7 @@ pub(crate) const OWN_DIR: &str = "/elastane";
 const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
 /// The hostfile of MPI.
 const HOSTFILE: &str = "/elastane/hostfile";
-/// Where secret files and copies of repositories are for processes; containers have them at their own paths.
+/// Where secret files and copies are for processes; containers have them at their own paths.
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 const MOUNTS_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
@@ -149,7 +149,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
             SecretPlace::File { .. } => drop(env.insert(SECRETS_VARIABLE.into(), String::new())),
         }
     }
-    if spec.container.repositories().next().is_some() {
+    if spec.container.copies().next().is_some() {
         env.insert(MOUNTS_VARIABLE.into(), String::new());
     }
     environment::complete(&mut env, spec)?;

@@ -1,6 +1,6 @@
-//! Copies of repositories on their way into containers. Owns: where they lie until a container has them, and
+//! Copies on their way into containers. Owns: where they lie until a container has them, and
 //! the archive the daemon unpacks into the volume of the run. As they are on a volume then, they are the
-//! user's of the container, whoever the server is, and end with it. Refuses to know: how a repository is
+//! user's of the container, whoever the server is, and end with it. Refuses to know: how anything is
 //! copied.
 
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::query_parameters::UploadToContainerOptionsBuilder;
-use engine::repository::{self, NotCopied};
+use engine::copy::{self, NotCopied};
 use engine::{Error, RunSpec};
 use futures_util::StreamExt as _;
 use tokio::sync::{mpsc, oneshot};
@@ -76,10 +76,10 @@ impl Copies {
         tell: impl Fn(String) + Sync,
     ) -> Result<Self, NotCopied> {
         let mut copies = Self::default();
-        for (at, (_, repository)) in spec.container.repositories().enumerate() {
+        for (at, (_, origin)) in spec.container.copies().enumerate() {
             let folder = copies.folder.get_or_insert_with(|| all.join(Uuid::new_v4().to_string()));
             let to = folder.join(at.to_string());
-            repository::copy(repository, &to, stop, &tell).await?;
+            copy::copy(origin, &to, stop, &tell).await?;
         }
         Ok(copies)
     }
@@ -90,7 +90,7 @@ impl Copies {
         let Some(folder) = &self.folder else { return Ok(()) };
         // The daemon answers when all of it is unpacked.
         let docker = docker.clone().with_timeout(UNPACKED_WITHIN);
-        for (at, (to, _)) in spec.container.repositories().enumerate() {
+        for (at, (to, _)) in spec.container.copies().enumerate() {
             let (pieces, mut archive) = mpsc::channel(PIECES_AHEAD);
             let pack = Pack { owner: who.ids(), open: who.is_a_name(), pieces };
             let (from, to) = (folder.join(at.to_string()), to.to_owned());

@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     /// A network is made, filled or taken away by one at a time: one that is empty now must not go
     /// before the container that is being made is in it.
     pub(crate) networks: Turns<String>,
-    /// Where copies of repositories are until a container has them.
+    /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
     /// Runs whose image is being pulled, or whose repositories are copied; dropping the sender ends that.
     pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,

@@ -1,12 +1,12 @@
 //! Starting a run. Owns: the order of the steps, which is what makes it safe to start again after a
-//! crash between any two: image, copies of repositories, network, container, files, start.
+//! crash between any two: image, copies, network, container, files, start.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
-use engine::repository::NotCopied;
+use engine::copy::NotCopied;
 use engine::{Error, Exit, MountSource, PullPolicy, RunSpec, RunState};
 use tokio::sync::oneshot;
 
@@ -47,7 +47,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
             spec.image
         )));
     }
-    let copied = spec.container.repositories().next().is_some();
+    let copied = spec.container.copies().next().is_some();
     if let Some(user) = found.as_deref().filter(|_| !copied) {
         shared.books.know(key, Known::asked_for(spec.workload_id));
         let launched = launch(shared, &spec, user, &Copies::default()).await;

@@ -10,7 +10,7 @@ engine::conformance_suite!(match Bench::on(DockerServer::shared()).await {
     None => return,
 });
 
-engine::conformance_suite!(repositories of match Bench::on(DockerServer::shared()).await {
+engine::conformance_suite!(copies of match Bench::on(DockerServer::shared()).await {
     Some(bench) => bench,
     None => return,
 });

@@ -7,7 +7,7 @@
 //! every machine allows one, and a shell beside the run would see another file system than the run. So
 //! what is the same with and without a mount is accepted (a folder of the machine at its own path, a
 //! port under its own number, the machine's network and memory), and everything else is refused. What the
-//! run is told of by a variable instead, copies of repositories like secret files, is accepted, too.
+//! run is told of by a variable instead, copies like secret files, is accepted, too.
 
 use std::path::Path;
 
@@ -23,16 +23,17 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
     let Container { mounts, ports, user, limits: _, shared_memory_large: _, pull, security } =
         container;
     mounts.iter().try_for_each(mount)?;
-    let nested = container.repositories().find_map(|(inner, _)| {
+    let nested = container.copies().find_map(|(inner, origin)| {
         let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);
-        container.repositories().find(around).map(|(outer, _)| (inner.display(), outer.display()))
+        let outer = container.copies().find(around).map(|(outer, _)| outer)?;
+        Some((inner.display(), origin.field(), outer.display()))
     });
-    if let Some((inner, outer)) = nested {
+    if let Some((inner, field, outer)) = nested {
         let why = format!(
             "a process has no file system of its own in which a copy could be {inner}, inside \
              another at {outer}; give it another place"
         );
-        return refused("storage.git", &why);
+        return refused(field, &why);
     }
     for port in ports {
         if let Some(host) = port.host.filter(|host| *host != port.container) {
@@ -106,7 +107,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
             let why = format!("{own} a folder could be {to}; its working directory is its own");
             refused("storage.emptyDirVolume", &why)
         }
-        MountSource::Git(_) => Ok(()),
+        MountSource::Git(_) | MountSource::S3(_) => Ok(()),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Copies of repositories for runs. Owns: when they are made (before anything else of a run is on disk, so
+//! Copies for runs. Owns: when they are made (before anything else of a run is on disk, so
 //! that a crash leaves nothing that could be taken for a run), where they lie, and what becomes of a run
-//! that gets none. Refuses to know: how a repository is copied.
+//! that gets none. Refuses to know: how anything is copied.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::repository::{self, NotCopied};
+use engine::copy::{self, NotCopied};
 use engine::{Container, Error, RunSpec};
 use rustix::process::Signal;
 use tokio::sync::oneshot;
@@ -20,7 +20,7 @@ pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
 /// Where a folder is that a run was told to work in: in a copy, if it is there in a container.
 pub(crate) fn place(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
-    let copied = container.repositories().any(|(to, _)| folder.starts_with(to));
+    let copied = container.copies().any(|(to, _)| folder.starts_with(to));
     if copied { below(copies, folder) } else { folder.to_owned() }
 }
 
@@ -57,9 +57,9 @@ async fn make(
     stop: &mut oneshot::Receiver<()>,
 ) -> Result<(), NotCopied> {
     let folder = shared.dir(spec.key).copies();
-    for (to, repository) in spec.container.repositories() {
+    for (to, origin) in spec.container.copies() {
         let tell = |what| shared.tell(spec.key, what);
-        repository::copy(repository, &below(&folder, to), stop, tell).await?;
+        copy::copy(origin, &below(&folder, to), stop, tell).await?;
     }
     Ok(())
 }

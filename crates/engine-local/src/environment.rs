@@ -30,7 +30,7 @@ pub(crate) struct Folders<'a> {
     pub(crate) shims: &'a Path,
     /// Where its secret files are.
     pub(crate) secrets: PathBuf,
-    /// Where its copies of repositories are.
+    /// Where its copies of repositories and buckets are.
     pub(crate) copies: PathBuf,
     /// Where the hostfile of MPI is, for those that need one.
     pub(crate) hostfile: PathBuf,
@@ -74,7 +74,7 @@ pub(crate) fn environment(
     if spec.secrets.iter().any(in_file) {
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
     }
-    if spec.container.repositories().next().is_some() {
+    if spec.container.copies().next().is_some() {
         env.insert(copies::FOLDER_VARIABLE.into(), folders.copies.display().to_string());
     }
     if let Some(gang) = &spec.gang {

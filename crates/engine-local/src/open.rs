@@ -205,7 +205,7 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
             }
             Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
             Ok(Found::Prepared) => finish_start(shared, key, &dir),
-            // Deleted with the trash: copies of repositories may be large.
+            // Deleted with the trash: copies may be large.
             Ok(Found::Empty) => {
                 if let Err(error) = shared.paths.bury(dir.path()) {
                     tracing::warn!("cannot take away {}: {error}", dir.path().display());

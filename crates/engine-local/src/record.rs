@@ -10,7 +10,7 @@
 //! state.*.room  disk space for the next states, taken before anything is started
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
-//! mounts/       copies of repositories, below the path they would be mounted at
+//! mounts/       copies of repositories and buckets, below the path they would be mounted at
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run, together; a hole where it was too much (`bound`)
 //! output.times  when it was written (`times`)
@@ -205,7 +205,7 @@ impl RunDir {
         self.0.join("hostfile")
     }
 
-    /// The copies of repositories.
+    /// The copies of repositories and buckets.
     pub(crate) fn copies(&self) -> PathBuf {
         self.0.join("mounts")
     }

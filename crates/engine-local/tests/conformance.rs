@@ -6,4 +6,4 @@ use bench::Bench;
 
 engine::conformance_suite!(Bench::new());
 engine::conformance_suite!(sessions of Bench::new());
-engine::conformance_suite!(repositories of Bench::new());
+engine::conformance_suite!(copies of Bench::new());

@@ -7,16 +7,22 @@
 //! An engine's integration test is one line:
 //! `engine::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
 
+mod buckets;
 mod git_server;
 mod repositories;
+mod s3_server;
 mod sessions;
+mod silence;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use buckets::*;
 pub use git_server::GitServer;
 pub use repositories::*;
+pub use s3_server::S3Server;
 pub use sessions::*;
+pub use silence::Silence;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -85,7 +91,7 @@ pub trait Fixture: Send {
 }
 
 /// Declares one test for each scenario, or for each about those who come to a run (`sessions of`) or about
-/// copies of Git repositories (`repositories of`). The expression makes a fresh fixture.
+/// copies of repositories and buckets (`copies of`). The expression makes a fresh fixture.
 #[macro_export]
 macro_rules! conformance_suite {
     (sessions of $fixture:expr) => {
@@ -97,11 +103,13 @@ macro_rules! conformance_suite {
             shows_a_run_without_an_input, connects_to_ports_of_the_run_only
         );
     };
-    (repositories of $fixture:expr) => {
+    (copies of $fixture:expr) => {
         $crate::conformance_suite!(@each $fixture;
             copies_what_is_asked_for, copies_with_a_login_that_stays_nowhere,
             says_why_there_is_no_copy, ends_a_copy_that_is_not_wanted,
-            copies_anew_after_a_crash
+            copies_anew_after_a_crash, copies_all_of_a_bucket,
+            copies_a_bucket_with_a_key_that_stays_nowhere, says_why_there_is_no_copy_of_a_bucket,
+            ends_a_copy_of_a_bucket_with_whoever_wanted_it
         );
     };
     ($fixture:expr) => {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::copy::Origin;
+
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
 
@@ -34,11 +36,15 @@ pub struct Container {
 }
 
 impl Container {
-    /// The repositories it has copies of, and where.
-    pub fn repositories(&self) -> impl Iterator<Item = (&Path, &Repository)> {
-        self.mounts.iter().filter_map(|mount| match &mount.from {
-            MountSource::Git(repository) => Some((mount.to.as_path(), repository)),
-            _ => None,
+    /// What it has copies of, and where.
+    pub fn copies(&self) -> impl Iterator<Item = (&Path, Origin<'_>)> {
+        self.mounts.iter().filter_map(|mount| {
+            let origin = match &mount.from {
+                MountSource::Git(repository) => Origin::Repository(repository),
+                MountSource::S3(bucket) => Origin::Bucket(bucket),
+                _ => return None,
+            };
+            Some((mount.to.as_path(), origin))
         })
     }
 }
@@ -87,6 +93,19 @@ pub enum MountSource {
     },
     /// A copy of a Git repository, made when the run starts.
     Git(Repository),
+    /// A copy of an S3 bucket, made when the run starts.
+    S3(Bucket),
+}
+
+/// An S3 bucket, all of which is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bucket {
+    /// What its server calls it.
+    pub name: String,
+    /// Its server: `http://` or `https://`.
+    pub address: String,
+    /// Id and secret of an access key, for a bucket that is not open to all.
+    pub login: Option<Login>,
 }
 
 /// A Git repository, and what of it is copied.

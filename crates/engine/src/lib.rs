@@ -1,16 +1,18 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
 //! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
-//! needs around it ([`Container`]), copies of repositories ([`repository`]), and what pods are told of
+//! needs around it ([`Container`]), copies of repositories and buckets ([`copy`]), and what pods are told of
 //! themselves ([`environment`]) and of those they work together with ([`Gang`]).
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
+mod bucket;
 pub mod conformance;
 mod container;
+pub mod copy;
 pub mod environment;
 mod gang;
 pub mod image;
-pub mod repository;
+mod repository;
 mod session;
 mod stamps;
 mod turns;
@@ -20,8 +22,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use container::{
-    Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation, PullPolicy,
-    RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
+    Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
+    PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};

@@ -1,5 +1,5 @@
 //! Copies of Git repositories. Owns: running the machine's `git` so that nothing but a copy comes of it,
-//! saying how far that is, and what its faults mean. Refuses to know: whose the copy is, and where it is seen.
+//! and what its faults mean. Refuses to know: whose the copy is, where it is seen, and when it is tried again.
 //!
 //! Nothing of the server gets into it: no configuration, no hooks, no keys, no protocol that could read the
 //! machine. The password is in the environment of `git` only; it is not on a command line, nor in the copy.
@@ -7,26 +7,18 @@
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
-use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::Repository;
+use crate::copy::{Errand, Fault};
 
 mod said;
 
 use said::Said;
 
-/// Progress is told no more often.
-const TELL_EVERY: Duration = Duration::from_secs(10);
-/// `git` is given up when it has said nothing for so long.
-const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Before another attempt; after the last it is given up.
-const RETRY_PAUSES: [Duration; 3] =
-    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
 /// What a shell answers where a program is not there.
 const NOT_FOUND: i32 = 127;
 /// Runs `git` for as long as whoever asked holds the other end of the input: when that is closed, by
@@ -77,72 +69,24 @@ const OPTIONS: [&str; 8] = [
 /// Tells `git` the login, for the server of the address only.
 const HELPER: &str = r#"!login() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$ELASTANE_GIT_USER" "$ELASTANE_GIT_PASSWORD"; }; login"#;
 
-/// Why there is no copy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotCopied {
-    /// It was not wanted any more.
-    Stopped,
-    /// Why, and what to do, for people.
-    Failed(String),
-}
-
-/// Copies a repository into a folder, which is made anew, and tells how far that is. What another time
-/// may go well is tried some times. No process of it is left when this returns, nor soon after it was
-/// dropped; what is in the folder then is half a copy, unless this returned well.
-///
-/// # Errors
-/// The other end of `stop` was used or dropped, or there is no copy to be had.
-pub async fn copy(
+/// Copies a repository.
+pub(crate) async fn attempt<T: Fn(String) + Sync>(
     repository: &Repository,
-    to: &Path,
-    stop: &mut oneshot::Receiver<()>,
-    tell: impl Fn(String) + Sync,
-) -> Result<(), NotCopied> {
-    copy_patiently(repository, to, stop, &tell, SILENCE_MAX, &RETRY_PAUSES).await
-}
-
-async fn copy_patiently(
-    repository: &Repository,
-    to: &Path,
-    stop: &mut oneshot::Receiver<()>,
-    tell: &(impl Fn(String) + Sync),
-    silence_max: Duration,
-    pauses: &[Duration],
-) -> Result<(), NotCopied> {
-    let address = &repository.address;
-    let mut pauses = pauses.iter();
-    let mut copying = Copying { repository, to, stop, tell, silence_max, told: Instant::now() };
-    loop {
-        (copying.tell)(format!("copying repository `{address}`"));
-        let (why, pause) = match copying.attempt().await {
-            Ok(()) => return Ok(()),
-            Err(Fault::Stopped) => return Err(NotCopied::Stopped),
-            Err(Fault::Final(why)) => (why, None),
-            Err(Fault::Passing(why)) => (why, pauses.next()),
-        };
-        let why = format!("repository `{address}` cannot be copied: {why}");
-        let Some(pause) = pause else { return Err(NotCopied::Failed(why)) };
-        (copying.tell)(format!("{why}; trying again in {} s", pause.as_secs()));
-        tokio::select! {
-            () = tokio::time::sleep(*pause) => {}
-            _ = &mut *copying.stop => return Err(NotCopied::Stopped),
+    errand: &mut Errand<'_, T>,
+) -> Result<(), Fault> {
+    errand.make_folder().await?;
+    let mut copying = Copying { repository, errand };
+    copying.git(&["init", "--quiet", "--template=", "."]).await?;
+    copying.git(&["remote", "add", "origin", &repository.address]).await?;
+    let [little, all] = plans(repository);
+    let checkout = match copying.fetch(&little).await {
+        Err(Fault::Final(why)) if said::all_may_help(&why, repository) => {
+            copying.fetch(&all).await?;
+            all.checkout
         }
-    }
-}
-
-/// Why an attempt did not succeed.
-#[derive(Debug)]
-enum Fault {
-    Stopped,
-    /// Trying again would change nothing.
-    Final(String),
-    Passing(String),
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::Passing(error.to_string())
-    }
+        done => done.map(|()| little.checkout)?,
+    };
+    copying.git(&["checkout", "--progress", "--detach", checkout, "--"]).await
 }
 
 /// What to fetch, and what of it is the copy.
@@ -176,34 +120,12 @@ fn plans(repository: &Repository) -> [Plan<'_>; 2] {
 }
 
 /// A copy that is being made.
-struct Copying<'a, T> {
+struct Copying<'a, 'b, T> {
     repository: &'a Repository,
-    to: &'a Path,
-    stop: &'a mut oneshot::Receiver<()>,
-    tell: &'a T,
-    silence_max: Duration,
-    told: Instant,
+    errand: &'a mut Errand<'b, T>,
 }
 
-impl<T: Fn(String) + Sync> Copying<'_, T> {
-    async fn attempt(&mut self) -> Result<(), Fault> {
-        match tokio::fs::remove_dir_all(self.to).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => tokio::fs::create_dir_all(self.to).await?,
-        }
-        self.git(&["init", "--quiet", "--template=", "."]).await?;
-        self.git(&["remote", "add", "origin", &self.repository.address]).await?;
-        let [little, all] = plans(self.repository);
-        let checkout = match self.fetch(&little).await {
-            Err(Fault::Final(why)) if said::all_may_help(&why, self.repository) => {
-                self.fetch(&all).await?;
-                all.checkout
-            }
-            done => done.map(|()| little.checkout)?,
-        };
-        self.git(&["checkout", "--progress", "--detach", checkout, "--"]).await
-    }
-
+impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
     async fn fetch(&mut self, plan: &Plan<'_>) -> Result<(), Fault> {
         let fixed = ["fetch", "--progress", "--no-recurse-submodules"];
         let words: Vec<_> =
@@ -213,7 +135,7 @@ impl<T: Fn(String) + Sync> Copying<'_, T> {
 
     /// Runs `git` in the folder of the copy, to its end.
     async fn git(&mut self, words: &[&str]) -> Result<(), Fault> {
-        let mut child = command(self.repository, self.to, words)?.spawn()?;
+        let mut child = command(self.repository, self.errand.to, words)?.spawn()?;
         let lifeline = child.stdin.take();
         let mut said = Said::default();
         let ended = self.follow(&mut child, &mut said).await;
@@ -240,24 +162,18 @@ impl<T: Fn(String) + Sync> Copying<'_, T> {
         let mut piece = [0; 4096];
         loop {
             let heard = tokio::select! {
-                heard = timeout(self.silence_max, errors.read(&mut piece)) => heard,
-                _ = &mut *self.stop => return Err(Fault::Stopped),
+                heard = timeout(self.errand.silence_max, errors.read(&mut piece)) => heard,
+                _ = &mut *self.errand.stop => return Err(Fault::Stopped),
             };
             let Ok(heard) = heard else {
-                let seconds = self.silence_max.as_secs();
+                let seconds = self.errand.silence_max.as_secs();
                 return Err(Fault::Passing(format!("nothing came for {seconds} s")));
             };
             match piece.get(..heard?) {
                 None | Some([]) => return Ok(child.wait().await?),
                 Some(bytes) => said.take(bytes),
             }
-            if self.told.elapsed() >= TELL_EVERY
-                && let Some(progress) = said.progress()
-            {
-                self.told = Instant::now();
-                let address = &self.repository.address;
-                (self.tell)(format!("copying repository `{address}`: {progress}"));
-            }
+            self.errand.progress(|| said.progress());
         }
     }
 }

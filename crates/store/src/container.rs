@@ -136,4 +136,11 @@ pub enum MountSourceBody {
         /// Commit or tag.
         revision: Option<String>,
     },
+    /// A copy of an S3 bucket.
+    S3 {
+        /// Its name.
+        bucket: String,
+        /// Its server.
+        address: String,
+    },
 }

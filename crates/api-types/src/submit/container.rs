@@ -36,6 +36,8 @@ with_later! {
         pub empty_dir_volume: Vec<EmptyDirInstance>,
         /// Copies of Git repositories.
         pub git: Vec<GitInstance>,
+        /// Copies of S3 buckets.
+        pub s3: Vec<S3Instance>,
         /// Folders of the node.
         pub host_path: Vec<HostPathInstance>,
         /// Folders of NFS servers.
@@ -44,7 +46,6 @@ with_later! {
         pub pvc: Vec<PvcInstance>,
         ---
         data_volume: "dataVolume",
-        s3: "s3",
     }
 }
 
@@ -97,6 +98,26 @@ item! {
         pub secret_key_of_user: String,
         /// Which of its values is the password; `password` if left out.
         pub secret_key_of_password: String,
+    }
+}
+
+item! {
+    /// A copy of an S3 bucket, made before each start. What is written there stays in the pod.
+    pub struct S3Instance {
+        /// Name among the volumes.
+        pub name: String,
+        /// Bucket.
+        pub bucket: String,
+        /// Folder in the workload.
+        pub path: String,
+        /// Server; that of Amazon if left out.
+        pub url: String,
+        /// Name or id of a credential that the project can use.
+        pub access_key_secret: String,
+        /// Which of its values is the id; `AccessKeyId` if left out.
+        pub secret_key_of_access_key_id: String,
+        /// Which of its values is the secret; `SecretKey` if left out.
+        pub secret_key_of_secret_key: String,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl,
     GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret,
     MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility, PvcInstance,
-    RestartPolicy, SecretVolume, Security, Storage,
+    RestartPolicy, S3Instance, SecretVolume, Security, Storage,
 };
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
@@ -122,6 +122,7 @@ mounted! {
     HostPathInstance by mount_path,
     NfsInstance by mount_path,
     PvcInstance by path,
+    S3Instance by path,
 }
 
 fn by_place<T: Mounted>(own: Vec<T>, mut below: Vec<T>) -> Vec<T> {

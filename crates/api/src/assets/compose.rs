@@ -159,7 +159,8 @@ impl Sources<'_> {
             ($($spec:ident)+) => {$(
                 if is($spec::STORED) {
                     let item: Item<Stored<$spec>> = self.usable(field, id)?;
-                    return item.body.spec.put(item.object.name.clone(), field, to);
+                    item.body.spec.put(item.object.name.clone(), to);
+                    return Ok(());
                 }
             )+};
         }

@@ -2,28 +2,25 @@
 
 use api_types::{
     ConfigMapAssetSpec, ConfigMapInstance, GitAssetSpec, GitInstance, HostPathInstance,
-    HostPathSpec, NfsAssetSpec, NfsInstance, PvcAssetSpec, PvcInstance, S3AssetSpec,
+    HostPathSpec, NfsAssetSpec, NfsInstance, PvcAssetSpec, PvcInstance, S3AssetSpec, S3Instance,
     SecretAssetSpec, SecretVolume, Storage,
 };
 
 use super::AssetSpec;
-use crate::convert;
-use crate::edge::Fault;
 
 /// A kind of data source.
 pub(super) trait DataSource: AssetSpec {
-    /// What a workload gets that names it, or why it gets nothing.
-    fn put(self, name: String, field: &str, storage: &mut Storage) -> Result<(), Fault>;
+    /// Adds what a workload gets that names it.
+    fn put(self, name: String, storage: &mut Storage);
 }
 
 macro_rules! puts {
     ($($spec:ident: $list:ident += |$own:ident| $instance:ident { $($value:tt)+ };)+) => {$(
         impl DataSource for $spec {
-            fn put(self, name: String, _: &str, storage: &mut Storage) -> Result<(), Fault> {
+            fn put(self, name: String, storage: &mut Storage) {
                 let $own = self;
                 let one = $instance { name: Some(name), $($value)+, ..$instance::default() };
                 storage.$list.get_or_insert_default().push(one);
-                Ok(())
             }
         }
     )+};
@@ -49,20 +46,11 @@ puts! {
     SecretAssetSpec: secret_volume += |own| SecretVolume {
         mount_path: own.mount_path, default_mode: own.default_mode, secret: own.credential_asset_id
     };
+    S3AssetSpec: s3 += |own| S3Instance {
+        bucket: own.bucket, path: own.path, url: own.url, access_key_secret: own.access_key_asset_id
+    };
     ConfigMapAssetSpec: config_map_volume += |own| ConfigMapInstance {
         config_map: own.config_map, mount_path: own.mount_path, sub_path: own.sub_path,
         default_mode: own.default_mode
     };
 }
-
-macro_rules! refuses {
-    ($($spec:ident $what:literal)+) => {$(
-        impl DataSource for $spec {
-            fn put(self, _: String, field: &str, _: &mut Storage) -> Result<(), Fault> {
-                Err(convert::not_here(field, $what))
-            }
-        }
-    )+};
-}
-
-refuses! { S3AssetSpec "s3" }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api_types::{
     DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullPolicy, ImagePullSecret,
-    NgcApiKeySpec, SecretVolume, WorkloadSpec,
+    NgcApiKeySpec, S3Instance, SecretVolume, WorkloadSpec,
 };
 use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
@@ -50,6 +50,10 @@ pub(crate) fn take_secrets(
     let repositories = spec.storage.iter().flat_map(|storage| &storage.git).flatten();
     for (at, one) in repositories.enumerate() {
         uses.extend(from.repository(&format!("spec.storage.git[{at}]"), one)?);
+    }
+    let buckets = spec.storage.iter().flat_map(|storage| &storage.s3).flatten();
+    for (at, one) in buckets.enumerate() {
+        uses.extend(from.bucket(&format!("spec.storage.s3[{at}]"), one)?);
     }
     let logins = spec.image_pull_secrets.take().unwrap_or_default();
     uses.extend(from.registry(spec, &logins)?);
@@ -115,11 +119,37 @@ impl Credentials<'_> {
     /// The login of a repository that is not open to all.
     fn repository(&self, field: &str, one: &GitInstance) -> Result<Option<SecretUse>, Fault> {
         let (Some(wanted), Some(path)) = (&one.password_secret, &one.path) else { return Ok(None) };
-        if one.exclude == Some(true) {
+        let keys = [
+            ("secretKeyOfUser", &one.secret_key_of_user, "username"),
+            ("secretKeyOfPassword", &one.secret_key_of_password, "password"),
+        ];
+        let kept = one.exclude != Some(true);
+        kept.then(|| self.login(field, ("passwordSecret", wanted), path, keys)).transpose()
+    }
+
+    /// The access key of a bucket that is not open to all.
+    fn bucket(&self, field: &str, one: &S3Instance) -> Result<Option<SecretUse>, Fault> {
+        let (Some(wanted), Some(path)) = (&one.access_key_secret, &one.path) else {
             return Ok(None);
-        }
-        let found = self.find(&format!("{field}.passwordSecret"), wanted)?;
-        let key = |name: &str, given: &Option<String>, usual: &str| {
+        };
+        let keys = [
+            ("secretKeyOfAccessKeyId", &one.secret_key_of_access_key_id, "AccessKeyId"),
+            ("secretKeyOfSecretKey", &one.secret_key_of_secret_key, "SecretKey"),
+        ];
+        let kept = one.exclude != Some(true);
+        kept.then(|| self.login(field, ("accessKeySecret", wanted), path, keys)).transpose()
+    }
+
+    /// The login of whoever copies what is mounted at a path: a credential, and which of its values it is.
+    fn login(
+        &self,
+        field: &str,
+        (name, wanted): (&str, &str),
+        path: &str,
+        [user, password]: [(&str, &Option<String>, &str); 2],
+    ) -> Result<SecretUse, Fault> {
+        let found = self.find(&format!("{field}.{name}"), wanted)?;
+        let key = |(name, given, usual): (&str, &Option<String>, &str)| {
             let key = given.clone().unwrap_or_else(|| usual.to_owned());
             if keys(&found).contains(&key) {
                 return Ok(key);
@@ -128,12 +158,9 @@ impl Credentials<'_> {
             let why = format!("`{key}` is none of the values of `{}`, which are {has}", found.name);
             Err(Fault::field(&format!("{field}.{name}"), why))
         };
-        let to = SecretTo::Repository {
-            mount: path.into(),
-            user_key: key("secretKeyOfUser", &one.secret_key_of_user, "username")?,
-            password_key: key("secretKeyOfPassword", &one.secret_key_of_password, "password")?,
-        };
-        Ok(Some(SecretUse { object: found.key(), named: wanted.clone(), key: None, to }))
+        let (user_key, password_key) = (key(user)?, key(password)?);
+        let to = SecretTo::Copy { mount: path.into(), user_key, password_key };
+        Ok(SecretUse { object: found.key(), named: wanted.to_owned(), key: None, to })
     }
 
     /// The login for the registry of an image: of those that are named, else the nearest there is

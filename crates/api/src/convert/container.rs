@@ -4,14 +4,17 @@
 
 use api_types::{
     Compute, EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, NfsInstance, Port,
-    PortServiceType, PvcInstance, Security, WorkloadSpec,
+    PortServiceType, PvcInstance, S3Instance, Security, WorkloadSpec,
 };
 use control::{
-    Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy, Repository,
-    Seccomp, User,
+    Bucket, Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy,
+    Repository, Seccomp, User,
 };
 
 use crate::edge::Fault;
+
+/// Where buckets are whose server is not said (reference A.3).
+pub(super) const S3_SERVER_DEFAULT: &str = "https://s3.amazonaws.com";
 
 /// What a pod has around it.
 pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, Fault> {
@@ -145,6 +148,7 @@ fn mounts(spec: &WorkloadSpec) -> Result<Vec<Mount>, Fault> {
         pvc "pvc" pvc
         nfs "nfs" nfs
         git "git" git
+        s3 "s3" bucket
         empty_dir_volume "emptyDirVolume" scratch
     }
     if spec.create_home_dir == Some(true) {
@@ -236,6 +240,19 @@ fn git(at: &At, one: &GitInstance) -> Result<Mount, Fault> {
             address: at.needed("repository", one.repository.as_ref())?,
             branch: one.branch.clone(),
             revision: one.revision.clone(),
+            login: None,
+        }),
+        read_only: false,
+    })
+}
+
+fn bucket(at: &At, one: &S3Instance) -> Result<Mount, Fault> {
+    let address = one.url.clone().unwrap_or_else(|| S3_SERVER_DEFAULT.to_owned());
+    Ok(Mount {
+        to: at.needed("path", one.path.as_ref())?.into(),
+        from: MountSource::S3(Bucket {
+            name: at.needed("bucket", one.bucket.as_ref())?,
+            address,
             login: None,
         }),
         read_only: false,

@@ -2,7 +2,7 @@
 
 use api_types::{
     EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret, NfsInstance,
-    PvcInstance, Security, Storage, WorkloadSpec, number_from_millis,
+    PvcInstance, S3Instance, Security, Storage, WorkloadSpec, number_from_millis,
 };
 use control::{
     Container, HOME_FOLDER, Mount, MountSource, PodSpec, Propagation, PullPolicy, Seccomp,
@@ -114,16 +114,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
             });
         }
         MountSource::Git(repository) => {
-            let login = secrets.iter().find_map(|secret| match &secret.to {
-                SecretTo::Repository { mount: at, user_key, password_key } if *at == mount.to => {
-                    Some((secret.named.clone(), user_key.clone(), password_key.clone()))
-                }
-                _ => None,
-            });
-            let (secret, user, password) = match login {
-                Some((secret, user, password)) => (Some(secret), Some(user), Some(password)),
-                None => (None, None, None),
-            };
+            let (secret, user, password) = login(mount, secrets);
             storage.git.get_or_insert_default().push(GitInstance {
                 repository: Some(repository.address.clone()),
                 branch: repository.branch.clone(),
@@ -135,5 +126,31 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
                 ..GitInstance::default()
             });
         }
+        MountSource::S3(bucket) => {
+            let (secret, id, key) = login(mount, secrets);
+            storage.s3.get_or_insert_default().push(S3Instance {
+                bucket: Some(bucket.name.clone()),
+                path: to,
+                url: Some(bucket.address.clone()),
+                access_key_secret: secret,
+                secret_key_of_access_key_id: id,
+                secret_key_of_secret_key: key,
+                ..S3Instance::default()
+            });
+        }
+    }
+}
+
+/// The credential of whoever copies what is mounted, and which of its values are the login.
+fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String>, Option<String>) {
+    let login = secrets.iter().find_map(|secret| match &secret.to {
+        SecretTo::Copy { mount: at, user_key, password_key } if *at == mount.to => {
+            Some((secret.named.clone(), user_key.clone(), password_key.clone()))
+        }
+        _ => None,
+    });
+    match login {
+        Some((secret, user, password)) => (Some(secret), Some(user), Some(password)),
+        None => (None, None, None),
     }
 }

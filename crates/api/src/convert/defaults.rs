@@ -9,6 +9,7 @@ use api_types::{
 use control::view::WorkloadKind;
 use serde_json::Number;
 
+use super::container::S3_SERVER_DEFAULT;
 use super::priority::Class;
 use crate::assets::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT};
 
@@ -143,6 +144,9 @@ fn around(means: &mut WorkloadSpec) {
     }
     for folder in storage.nfs.iter_mut().flatten() {
         folder.read_only.get_or_insert(true);
+    }
+    for bucket in storage.s3.iter_mut().flatten() {
+        bucket.url.get_or_insert_with(|| S3_SERVER_DEFAULT.to_owned());
     }
     for volume in storage.pvc.iter_mut().flatten() {
         volume.read_only.get_or_insert(false);

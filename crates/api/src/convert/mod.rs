@@ -39,7 +39,7 @@ pub(crate) use priority::Class;
 pub(crate) use project::{creation, namespace, parent, project, update};
 pub(crate) use revision::revision;
 pub(crate) use share::{ranks, shares, some_shares};
-pub(crate) use submit::{Asker, check_compute, check_spec, command, not_here, words};
+pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use topology::network_topology;
 pub(crate) use typed::{asked_for, typed};
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};

@@ -112,12 +112,8 @@ pub(crate) fn command(
 
 /// Refuses what is known and not done, by the field that asks for it, with what to do instead where
 /// something can be done.
-pub(crate) fn not_here(field: &str, what: &str) -> Fault {
+fn not_here(field: &str, what: &str) -> Fault {
     let instead = match what {
-        "s3" => {
-            "a bucket cannot be mounted here; copy from it in the command, with the access key in \
-             environmentVariables[].secret"
-        }
         "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
         "userCredential" => "credentials belong to scopes; use secret",
         _ => return Fault::not_yet(field),

@@ -181,6 +181,7 @@ const ALL: &[Field] = &[
     ("storage.hostPath", Holds::Items(&HOST_PATHS)),
     ("storage.nfs", Holds::Items(&NFS)),
     ("storage.pvc", Holds::Items(&CLAIMS)),
+    ("storage.s3", Holds::Items(&BUCKETS)),
     ("storage.secretVolume", Holds::Items(&SECRET_VOLUMES)),
     ("terminationGracePeriodSeconds", Holds::Number),
     ("tolerations", Holds::Items(&TOLERATIONS)),
@@ -284,6 +285,16 @@ static REPOSITORIES: Items = Items {
         ("path", Holds::Text),
         ("repository", Holds::Text),
         ("revision", Holds::Text),
+    ],
+};
+static BUCKETS: Items = Items {
+    keys: &["name", "path"],
+    aside: &["name"],
+    attributes: &[
+        ("accessKeySecret", Holds::Text),
+        ("bucket", Holds::Text),
+        ("path", Holds::Text),
+        ("url", Holds::Text),
     ],
 };
 static HOST_PATHS: Items = Items {

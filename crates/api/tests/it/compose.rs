@@ -130,8 +130,6 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
     let fields = json!({"image": "i", "environmentVariables": [
         {"name": "A", "podFieldRef": {"path": "p"}}]});
     let fields = keep(&server, "environment", &of_tenant("fields"), &fields).await;
-    let bucket = json!({"bucket": "b", "path": "/s3"});
-    let bucket = keep(&server, "datasource/s3", &of_tenant("bucket"), &bucket).await;
     let body = json!({"meta": {"name": "w", "scopeType": "tenant"}, "spec": {}});
     let (_, made) = server.post("/api/v1/workload-templates/workspaces", body).await;
     let of = |assets: Value| server.job("a", &json!({"assets": assets}));
@@ -154,11 +152,6 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
             of(json!({"datasources": [{"id": "x"}]})),
             404,
             "spec.assets.datasources[0]: secret-asset x was not found",
-        ),
-        (
-            of(json!({"datasources": [{"id": bucket}]})),
-            422,
-            "spec.assets.datasources[0]: a bucket cannot be mounted here; copy from it",
         ),
         (of(json!({"enviroment": "x"})), 400, "spec.assets.enviroment: unknown field"),
         (with_template(&json!("x")), 404, "templateId: template x was not found"),

@@ -33,6 +33,7 @@ fn around() -> Value {
             "pvc": [{"claimName": "data", "path": "/data", "readOnly": false}],
             "nfs": [{"server": "nas", "path": "/x", "mountPath": "/nfs", "readOnly": false}],
             "git": [{"repository": "https://git.example/x", "branch": "main", "path": "/code"}],
+            "s3": [{"bucket": "b", "url": "https://s3.example", "path": "/s3"}],
             "emptyDirVolume": [{"path": "/scratch", "medium": "Memory", "sizeLimit": "1G"}],
         },
     })
@@ -348,6 +349,35 @@ async fn a_repository_is_copied_with_the_login_that_is_named() {
 }
 
 #[tokio::test]
+async fn a_bucket_is_copied_with_the_access_key_that_is_named() {
+    let server = Server::with_teams().await;
+    let key = json!({"accessKeyId": "AKIA1", "secretAccessKey": "hush-4e"});
+    let key = keep(&server, "credentials/access-key", &of_tenant("store"), &key).await;
+    let s3 = |secret: &str, url: &str| {
+        let one = json!({"bucket": "b", "path": "/s3", "accessKeySecret": secret, "url": url});
+        server.job("a", &json!({"image": "i", "storage": {"s3": [one]}}))
+    };
+    for (body, status, why) in [
+        (s3("none", "http://s"), 404, "spec.storage.s3[0].accessKeySecret: credential none was"),
+        (s3("store", "ftp://s"), 400, "storage.s3: `ftp://s` is not allowed; an address that"),
+        (s3("store", "http://me:pw@s"), 400, "storage.s3: the address holds a login"),
+    ] {
+        refused(&server, ("POST", TRAININGS, &body), status, why).await;
+    }
+    let asset = json!({"bucket": "b", "path": "/s3", "accessKeyAssetId": key});
+    let asset = keep(&server, "datasource/s3", &of_tenant("data"), &asset).await;
+    let spec = json!({"image": "i", "assets": {"datasources": [{"id": asset}]}});
+    let (_, made) = server.post(TRAININGS, server.job("a", &spec)).await;
+    let run = run_of(&server, "a", made["workloadId"].as_str().unwrap()).await;
+    assert!(run.contains("Login(\"AKIA1\")") && !run.contains("hush"), "{run}");
+    assert!(run.contains("https://s3.amazonaws.com"), "the server if none is said: {run}");
+    let told = json!([{"bucket": "b", "path": "/s3", "url": "https://s3.amazonaws.com",
+        "accessKeySecret": key, "secretKeyOfAccessKeyId": "AccessKeyId",
+        "secretKeyOfSecretKey": "SecretKey"}]);
+    assert_eq!(made["spec"]["storage"]["s3"], told);
+}
+
+#[tokio::test]
 async fn a_volume_is_the_projects_from_the_first_workload_to_its_deletion() {
     let server = Server::with_teams().await;
     let pvc = |claim: &str, existing: bool| {
@@ -408,7 +438,8 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
     let security = |one: Value| json!({"image": "i", "security": one});
     for (spec, status, why) in [
         (storage("nfs", json!({"server": "s"})), 400, "spec.storage.nfs[0].path: must be set"),
-        (storage("s3", json!({})), 422, "spec.storage.s3: a bucket cannot be mounted"),
+        (storage("s3", json!({"path": "/x"})), 400, "spec.storage.s3[0].bucket: must be set"),
+        (storage("dataVolume", json!({"id": "d"})), 422, "spec.storage.dataVolume: there are no"),
         (
             storage("emptyDirVolume", json!({"path": "/x", "medium": "Tape"})),
             400,

@@ -1,6 +1,6 @@
 //! Programs that others wrote, against the built server: the published Python client drives it and
-//! judges its answers, schemathesis sends what its own description allows and forbids, and people log
-//! in at a certified OpenID Connect provider.
+//! judges its answers, schemathesis sends what its own description allows and forbids, moto keeps buckets
+//! that are copied, and people log in at a certified OpenID Connect provider.
 //!
 //! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
 //! counted as ignored and says why.
@@ -17,7 +17,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use sandbox::Sandbox;
 
 /// What is installed, each at the version that was looked at.
-const PACKAGES: [&str; 2] = ["runapy==1.224.0", "schemathesis==4.32.5"];
+const PACKAGES: [&str; 4] =
+    ["runapy==1.224.0", "schemathesis==4.32.5", "moto[s3]==5.2.5", "flask-cors==6.0.5"];
 /// What schemathesis looks for. Left out are two: that every request allowed by the schema is
 /// accepted (a name that is taken and a field of later are refused, and say so), and that every
 /// other is refused (serde takes an object as the list of its values, too).
@@ -31,11 +32,12 @@ type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let python: [(&str, Test); 4] = [
+    let python: [(&str, Test); 5] = [
         ("runapy_plain", |bin| runapy(bin, "sync")),
         ("runapy_threaded", |bin| runapy(bin, "threaded")),
         ("runapy_asynchronous", |bin| runapy(bin, "async")),
         ("schemathesis", schemathesis),
+        ("buckets", buckets),
     ];
     let node: [(&str, Test); 5] = [
         ("login_rs256", |library| login::walk(library, "RS256")),
@@ -117,6 +119,16 @@ fn runapy(bin: &Path, variant: &str) -> Result<(), Failed> {
     let [python, script, credentials] = [&python, &script, &credentials].map(|path| path.display());
     let url = format!("http://127.0.0.1:{}", sandbox.port());
     passes(&sandbox, &format!("{python} {script} {url} {credentials} {variant}"))
+}
+
+fn buckets(bin: &Path) -> Result<(), Failed> {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x16GiB --runtime process");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_walk.py");
+    let (python, token) = (bin.join("python"), sandbox.state_dir().join("token"));
+    let [python, script, token] = [&python, &script, &token].map(|path| path.display());
+    let url = format!("http://127.0.0.1:{}", sandbox.port());
+    passes(&sandbox, &format!("{python} {script} {url} {token}"))
 }
 
 fn schemathesis(bin: &Path) -> Result<(), Failed> {

@@ -106,14 +106,14 @@ fn a_workload_reads_its_copy_and_the_login_stays_nowhere() {
 fn a_server_that_is_killed_while_it_copies_begins_anew() {
     let mut sandbox = sandbox();
     let server = GitServer::with_login("me", HUSH);
-    server.be_silent(true);
+    server.silence().be(true);
     let source = format!("source={},secret=right", server.http());
     run(&sandbox, &format!("runai submit a -i ubuntu --git-sync {source} {READ}"));
-    server.await_visitor();
+    server.silence().await_visitor();
     nobody_knows_a_password(&sandbox);
     sandbox.kill_server();
-    server.await_leaving();
-    server.be_silent(false);
+    server.silence().await_leaving();
+    server.silence().be(false);
     sandbox.start_server(UP);
     await_text(&sandbox, "runai logs a", "new\n");
     let copies = || sandbox.state_dir().join("runs").read_dir().expect("runs").count();

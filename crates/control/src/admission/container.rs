@@ -94,6 +94,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
         MountSource::Nfs { .. } => "storage.nfs",
         MountSource::Scratch { .. } => "storage.emptyDirVolume",
         MountSource::Git(_) => "storage.git",
+        MountSource::S3(_) => "storage.s3",
     };
     path(field, &mount.to)?;
     match &mount.from {
@@ -117,7 +118,8 @@ fn mount(mount: &Mount) -> Result<(), Error> {
             "a size of 0 holds nothing; leave it out".to_owned()
         }),
         MountSource::Git(repository) => {
-            repository_address(field, &repository.address)?;
+            let schemes = ["https://", "http://", "git://"];
+            address(field, &repository.address, &schemes, "password")?;
             repository.branch.iter().chain(&repository.revision).try_for_each(|name| {
                 let bad = |c: char| c.is_whitespace() || c.is_control() || ":?*[\\^~".contains(c);
                 let wrong = name.is_empty() || name.starts_with('-') || name.contains(bad);
@@ -125,6 +127,17 @@ fn mount(mount: &Mount) -> Result<(), Error> {
                 refuse(wrong, field, || {
                     format!("`{}` is no name of a branch, tag or commit", units::shown(name))
                 })
+            })
+        }
+        MountSource::S3(bucket) => {
+            address(field, &bucket.address, &["https://", "http://"], "access-key")?;
+            let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            let name = &bucket.name;
+            let good = name.chars().all(allowed) && (1..=255).contains(&name.len());
+            let good = good && !name.starts_with('.');
+            refuse(!good, field, || {
+                let name = units::shown(name);
+                format!("`{name}` is no name of a bucket; letters, digits, `-`, `.` and `_`")
             })
         }
     }
@@ -147,19 +160,25 @@ fn path(field: &'static str, path: &Path) -> Result<(), Error> {
 
 /// Only what is fetched over the network without a key of the server: a local path or an SSH address
 /// would be read with the server's rights.
-fn repository_address(field: &'static str, address: &str) -> Result<(), Error> {
-    let schemes = ["https://", "http://", "git://"];
+fn address(
+    field: &'static str,
+    address: &str,
+    schemes: &[&str],
+    credential: &str,
+) -> Result<(), Error> {
     let rest = schemes.iter().find_map(|scheme| address.strip_prefix(scheme));
     let bad = |c: char| c.is_whitespace() || c.is_control();
     let host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['-', '/']));
     refuse(!host || address.contains(bad) || address.len() > TEXT_BYTES_MAX, field, || {
         let shown = units::shown(address);
-        format!("`{shown}` is not allowed; an address that begins with https://, http:// or git://")
+        let schemes = schemes.join(" or ");
+        format!("`{shown}` is not allowed; an address that begins with {schemes}")
     })?;
     let login = rest.and_then(|rest| rest.split('/').next()).is_some_and(|host| host.contains('@'));
     refuse(login, field, || {
-        "the address holds a login, which everybody would see; make a credential of type password \
-         and name it"
-            .to_owned()
+        format!(
+            "the address holds a login, which everybody would see; make a credential of type \
+             {credential} and name it"
+        )
     })
 }

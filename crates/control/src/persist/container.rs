@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use engine::{
-    Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
-    Security, User,
+    Bucket, Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository,
+    Seccomp, Security, User,
 };
 use store::{ContainerBody, MountBody, MountSourceBody, SecurityBody};
 
@@ -101,6 +101,9 @@ fn mount_body(mount: &Mount) -> MountBody {
                 revision: revision.clone(),
             }
         }
+        MountSource::S3(Bucket { name, address, login: _ }) => {
+            MountSourceBody::S3 { bucket: name.clone(), address: address.clone() }
+        }
     };
     MountBody { to: text(&mount.to), read_only: mount.read_only, from }
 }
@@ -117,6 +120,9 @@ fn mount(body: MountBody) -> Result<Mount, Error> {
         }
         MountSourceBody::Git { repository, branch, revision } => {
             MountSource::Git(Repository { address: repository, branch, revision, login: None })
+        }
+        MountSourceBody::S3 { bucket, address } => {
+            MountSource::S3(Bucket { name: bucket, address, login: None })
         }
     };
     Ok(Mount { to: body.to.into(), from, read_only: body.read_only })

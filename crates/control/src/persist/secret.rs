@@ -25,7 +25,7 @@ pub(super) fn body(secret: &SecretUse) -> SecretBody {
             (body.path, body.mode) = (Some(path.display().to_string()), Some(*mode));
         }
         SecretTo::Registry(registry) => body.registry = Some(registry.clone()),
-        SecretTo::Repository { mount, user_key, password_key } => {
+        SecretTo::Copy { mount, user_key, password_key } => {
             body.repository = Some(mount.display().to_string());
             body.login_keys = Some((user_key.clone(), password_key.clone()));
         }
@@ -43,7 +43,7 @@ pub(super) fn from_body(body: SecretBody) -> Result<SecretUse, Error> {
         }
         (None, None, Some(registry), None) => SecretTo::Registry(registry),
         (None, None, None, Some((mount, (user_key, password_key)))) => {
-            SecretTo::Repository { mount: mount.into(), user_key, password_key }
+            SecretTo::Copy { mount: mount.into(), user_key, password_key }
         }
         _ => {
             let message = "the database holds a secret that goes nowhere".to_owned();

@@ -76,7 +76,7 @@ async fn logins_reach_who_pulls_and_copies_and_nobody_else() {
     let w = World::new(nodes(1, 1), &[1]).await;
     let object = credential(&w, r#"{"username":"bob","password":"hush","pw2":"other"}"#).await;
     let of = |to| SecretUse { object: object.clone(), named: "keys".to_owned(), key: None, to };
-    let repository = |mount: &str, password_key: &str| SecretTo::Repository {
+    let repository = |mount: &str, password_key: &str| SecretTo::Copy {
         mount: mount.into(),
         user_key: "username".to_owned(),
         password_key: password_key.to_owned(),

@@ -7,9 +7,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::silence::Silence;
 
 /// The server; with it everything it kept is gone.
 #[derive(Debug)]
@@ -23,9 +24,7 @@ pub struct GitServer {
 struct Shared {
     /// What a request over HTTP must have as its `Authorization`.
     login: Option<String>,
-    silent: AtomicBool,
-    /// Those who got no answer.
-    waiting: Mutex<Vec<TcpStream>>,
+    silence: Arc<Silence>,
 }
 
 impl GitServer {
@@ -83,32 +82,10 @@ impl GitServer {
         run(&self.folder.join("repo"), "git", &["rev-parse", name])
     }
 
-    /// From now on nobody gets an answer, or everybody again.
-    pub fn be_silent(&self, silent: bool) {
-        self.shared.silent.store(silent, Ordering::SeqCst);
-    }
-
-    /// Waits for somebody who gets no answer, and returns when they have gone away.
-    ///
-    /// # Panics
-    /// Nobody came.
-    pub fn await_leaving(&self) {
-        self.await_visitor();
-        let mut visitor = self.waiting().pop().expect("somebody came");
-        // A request is read to its end; whoever was killed has closed, or reset, the connection.
-        let mut rest = Vec::new();
-        let _reset = visitor.read_to_end(&mut rest);
-    }
-
-    /// Waits for somebody who gets no answer.
-    pub fn await_visitor(&self) {
-        while self.waiting().is_empty() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
-        self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Who gets no answer.
+    #[must_use]
+    pub fn silence(&self) -> &Arc<Silence> {
+        &self.shared.silence
     }
 }
 
@@ -143,11 +120,8 @@ fn run(folder: &Path, program: &str, words: &[&str]) -> String {
 }
 
 impl Shared {
-    fn answer(&self, mut visitor: TcpStream, folder: &Path) {
-        if self.silent.load(Ordering::SeqCst) {
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(visitor);
-            return;
-        }
+    fn answer(&self, visitor: TcpStream, folder: &Path) {
+        let Some(mut visitor) = self.silence.pass(visitor) else { return };
         let mut first = [0; 4];
         // Whoever goes away in the middle wanted no answer.
         let _gone = match visitor.peek(&mut first) {

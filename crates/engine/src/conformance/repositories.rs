@@ -95,7 +95,7 @@ pub async fn says_why_there_is_no_copy(fixture: &mut dyn Fixture) {
 pub async fn ends_a_copy_that_is_not_wanted(fixture: &mut dyn Fixture) {
     let server = GitServer::open();
     let mut stage = Stage::new(fixture);
-    server.be_silent(true);
+    server.silence().be(true);
     let key = stage.start(with(fixture.script("echo begun"), repository(server.git()))).await;
     let preparing = |state| match state {
         RunState::Preparing(what) => Some(what),
@@ -103,10 +103,10 @@ pub async fn ends_a_copy_that_is_not_wanted(fixture: &mut dyn Fixture) {
     };
     let what = stage.wait(key, preparing).await;
     assert!(what.contains(&server.git()), "{what}");
-    let server = visited(server).await;
+    server.silence().visited().await;
     stage.stop(key, LONG_MS).await;
     assert_eq!(stage.exit(key).await, Exit::Signal(TERM));
-    left(server).await;
+    server.silence().left().await;
     stage.engine.remove(key).await.expect("it has ended");
     assert!(stage.listed(key).await.is_empty());
 }
@@ -116,36 +116,18 @@ pub async fn ends_a_copy_that_is_not_wanted(fixture: &mut dyn Fixture) {
 pub async fn copies_anew_after_a_crash(fixture: &mut dyn Fixture) {
     let server = GitServer::open();
     let stage = Stage::new(fixture);
-    server.be_silent(true);
+    server.silence().be(true);
     let script = "cd $ELASTANE_MOUNTS_DIR/code; cat hello";
     let spec = with(fixture.script(script), repository(server.git()));
     let key = stage.start(spec.clone()).await;
-    let server = visited(server).await;
+    server.silence().visited().await;
     drop(stage);
     fixture.reopen().await;
-    let server = left(server).await;
+    server.silence().left().await;
     let mut stage = Stage::new(fixture);
     assert!(stage.listed(key).await.is_empty());
-    server.be_silent(false);
+    server.silence().be(false);
     stage.start(spec).await;
     assert_eq!(stage.exit(key).await, Exit::Code(0));
     assert_eq!(stage.output(key, ALL).await, "new\n");
-}
-
-/// Waits until somebody is at the server.
-async fn visited(server: GitServer) -> GitServer {
-    let wait = tokio::task::spawn_blocking(move || {
-        server.await_visitor();
-        server
-    });
-    wait.await.expect("somebody comes")
-}
-
-/// Waits until they have gone away.
-async fn left(server: GitServer) -> GitServer {
-    let wait = tokio::task::spawn_blocking(move || {
-        server.await_leaving();
-        server
-    });
-    wait.await.expect("they leave")
 }

@@ -3,10 +3,14 @@
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::Login;
 use crate::conformance::GitServer;
+use crate::copy::{NotCopied, Origin, patiently};
 
 fn of(address: String) -> Repository {
     Repository { address, branch: None, revision: None, login: None }
@@ -28,20 +32,21 @@ impl Desk {
         let tell = |what| self.told.lock().unwrap().push(what);
         let (to, pauses) = (self.folder.path().join("copy"), [Duration::ZERO]);
         let silence_max = Duration::from_millis(500);
-        copy_patiently(repository, &to, &mut stop, &tell, silence_max, &pauses).await
+        let origin = Origin::Repository(repository);
+        patiently(origin, &to, &mut stop, &tell, (silence_max, &pauses)).await
     }
 }
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up_and_tried_again() {
     let (server, desk) = (GitServer::open(), Desk::new());
-    server.be_silent(true);
+    server.silence().be(true);
     let Err(NotCopied::Failed(why)) = desk.copy(&of(server.http())).await else { panic!() };
     assert!(why.contains("nothing came for 0 s"), "{why}");
     let told = desk.told.lock().unwrap().join("\n");
     assert_eq!(told.matches("trying again in 0 s").count(), 1, "{told}");
-    server.await_leaving();
-    server.await_leaving();
+    server.silence().await_leaving();
+    server.silence().await_leaving();
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use api_types::{
     ClaimInfo, ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
-    ImagePullPolicy, NfsInstance, Port, PortServiceType, PvcAccessModes, PvcInstance,
+    ImagePullPolicy, NfsInstance, Port, PortServiceType, PvcAccessModes, PvcInstance, S3Instance,
 };
 use clap::{Args, ValueEnum};
 
@@ -35,6 +35,10 @@ pub(crate) struct Common {
     #[arg(long, value_parser = git)]
     #[arg(value_name = "source=URL,branch=BRANCH,target=DIR,secret=NAME")]
     pub(crate) git_sync: Vec<GitInstance>,
+    /// Copy an S3 bucket; what is written there stays in the pod
+    #[arg(long, value_parser = bucket)]
+    #[arg(value_name = "bucket=BUCKET,path=DIR,url=URL,accesskey=CREDENTIAL")]
+    pub(crate) s3: Vec<S3Instance>,
 }
 
 /// Those of the first dialect.
@@ -375,6 +379,25 @@ fn git(text: &str) -> Result<GitInstance, String> {
         path: Some(target.unwrap_or_else(|| "/code".to_owned())),
         password_secret: fields.get("secret"),
         ..GitInstance::default()
+    })
+}
+
+fn bucket(text: &str) -> Result<S3Instance, String> {
+    let known = ["bucket", "path", "target", "url", "accesskey", "name", "key", "secret"];
+    let fields = Fields::read(text, &known)?;
+    if fields.get("key").is_some() || fields.get("secret").is_some() {
+        let why = "an access key on the command line is seen by everyone; make a credential of type \
+                   access-key and write accesskey=NAME";
+        return Err(why.to_owned());
+    }
+    let path = fields.get("path").or(fields.get("target"));
+    Ok(S3Instance {
+        name: fields.get("name"),
+        bucket: Some(fields.needed("bucket")?),
+        path: Some(path.ok_or("`path=…` is missing")?),
+        url: fields.get("url"),
+        access_key_secret: fields.get("accesskey"),
+        ..S3Instance::default()
     })
 }
 

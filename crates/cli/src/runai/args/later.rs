@@ -22,7 +22,7 @@ const fn value(name: &'static str, why: &'static str) -> Later {
 }
 
 const BURST: &str = "a share of a GPU has no limit above the request";
-const MOUNT: &str = "a bucket or a data volume cannot be mounted";
+const MOUNT: &str = "there are no data volumes; use --new-pvc";
 const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
 const TERMINAL: &str =
@@ -36,7 +36,6 @@ const V1: &[Later] = &[
     switch("local-image", IMAGE),
     switch("run-as-user", USER),
     value("address", PORT),
-    value("s3", MOUNT),
     value("user", USER),
 ];
 const V2: &[Later] = &[
@@ -48,7 +47,6 @@ const V2: &[Later] = &[
     value("exclude-node", "nodes have no label with their name; use --node-type or --node-pools"),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
-    value("s3", MOUNT),
     value("wait-for-submit", "a submission is answered at once"),
 ];
 /// Beside those of all submissions.

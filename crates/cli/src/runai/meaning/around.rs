@@ -93,7 +93,7 @@ pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>
 
 fn common(typed: Common) -> Around {
     Around {
-        storage: Storage { git: some(typed.git_sync), ..Storage::default() },
+        storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },
         security: Security {
             host_ipc: typed.host_ipc.then_some(true),
             host_network: typed.host_network.then_some(true),

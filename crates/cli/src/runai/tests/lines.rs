@@ -272,7 +272,10 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x -v /a:/b:ro:h:i", "`i` is one word too many"),
         ("runai submit j -i x --jupyter", "--jupyter is not supported yet"),
         ("runai training submit j -i x --nfs a=b", "`a` is not known here; write server=…"),
-        ("runai training submit j -i x --s3 a=b", "--s3 is not supported yet: a bucket"),
+        (
+            "runai training submit j -i x --datavolume a=b",
+            "--datavolume is not supported yet: there",
+        ),
         ("runai submit j -i x --interactive --command", "write `--command -- COMMAND ARGS…`"),
         ("runai submit j -i x -e A", "write NAME=VALUE"),
         ("runai training submit j -i x -g 0.5", "--gpu-portion-request 0.5"),

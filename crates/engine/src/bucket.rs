@@ -1,0 +1,255 @@
+//! Copies of S3 buckets. Owns: listing and fetching objects, where each lies in the copy, and what the
+//! server's refusals mean. Refuses to know: whose the copy is, and where it is seen.
+//!
+//! Requests are signed one by one, so the secret of a login leaves this process for nowhere; no other
+//! server gets one, whatever the server says. No name of an object leads out of the copy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use reqwest::{Response, StatusCode, Url};
+use rustls::{ClientConfig, RootCertStore};
+use rusty_s3::actions::{GetObject, ListObjectsV2, ListObjectsV2Response, S3Action};
+use rusty_s3::{Credentials, UrlStyle};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::Bucket;
+use crate::copy::{Errand, Fault, TELL_EVERY};
+
+mod said;
+
+/// How long a request may be on its way.
+const SIGNED_FOR: Duration = Duration::from_secs(3600);
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
+/// Objects that are fetched at a time.
+const AT_ONCE: usize = 8;
+/// Longest page of a list that is read: a thousand names of 1 KiB, in the longest spelling, and what is
+/// said of each.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Longest refusal that is read.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+/// The region of servers that have none.
+const REGION_DEFAULT: &str = "us-east-1";
+
+/// Copies all of a bucket.
+pub(crate) async fn attempt<T: Fn(String) + Sync>(
+    bucket: &Bucket,
+    errand: &mut Errand<'_, T>,
+) -> Result<(), Fault> {
+    errand.make_folder().await?;
+    let (to, silence_max, done) = (errand.to, errand.silence_max, Done::default());
+    let mut copying = pin!(async {
+        let store = Store::find(bucket, silence_max).await?;
+        store.copy(to, &done).await
+    });
+    let mut beat = tokio::time::interval(TELL_EVERY);
+    loop {
+        tokio::select! {
+            ended = &mut copying => return ended,
+            _ = &mut *errand.stop => return Err(Fault::Stopped),
+            _ = beat.tick() => errand.progress(|| Some(done.told())),
+        }
+    }
+}
+
+/// How far a copy is.
+#[derive(Default)]
+struct Done {
+    objects: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Done {
+    fn told(&self) -> String {
+        let objects = self.objects.load(Ordering::Relaxed);
+        format!("{objects} objects, {}", units::format_bytes(self.bytes.load(Ordering::Relaxed)))
+    }
+}
+
+/// A bucket and the way to it.
+struct Store {
+    http: reqwest::Client,
+    bucket: rusty_s3::Bucket,
+    login: Option<Credentials>,
+    silence_max: Duration,
+}
+
+impl Store {
+    /// The bucket, in the region that its server says it is in: signatures depend on that.
+    async fn find(of: &Bucket, silence_max: Duration) -> Result<Self, Fault> {
+        let wrong = |why: String| Fault::Final(format!("its address cannot be used: {why}"));
+        let address: Url = of.address.parse().map_err(|error| wrong(format!("{error}")))?;
+        let bucket = |region: &str| {
+            let (name, region) = (of.name.clone(), region.to_owned());
+            let bucket = rusty_s3::Bucket::new(address.clone(), UrlStyle::Path, name, region);
+            bucket.map_err(|error| wrong(error.to_string()))
+        };
+        let mut store = Self {
+            http: client(silence_max).map_err(Fault::Final)?,
+            bucket: bucket(region(address.host_str().unwrap_or_default()))?,
+            login: of.login.as_ref().map(|own| Credentials::new(&own.user, &own.password)),
+            silence_max,
+        };
+        let look = {
+            let mut list = ListObjectsV2::new(&store.bucket, store.login.as_ref());
+            list.with_max_keys(1);
+            list.sign(SIGNED_FOR)
+        };
+        let answer = store.http.get(look).send().await.map_err(|error| store.broken(error))?;
+        if answer.status() == StatusCode::BAD_REQUEST {
+            let refusal = store.text(answer, REFUSAL_BYTES_MAX).await?;
+            if let Some(region) = said::part(&refusal, "Region") {
+                store.bucket = bucket(region)?;
+            }
+        }
+        Ok(store)
+    }
+
+    async fn copy(&self, to: &Path, done: &Done) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = self.list(after).await?;
+            let objects = page.contents.into_iter().map(|one| self.object(one.key, to, done));
+            let mut copying = stream::iter(objects).buffer_unordered(AT_ONCE);
+            while let Some(copied) = copying.next().await {
+                copied?;
+            }
+            after = page.next_continuation_token;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A page of the list of objects.
+    async fn list(&self, after: Option<String>) -> Result<ListObjectsV2Response, Fault> {
+        let mut list = ListObjectsV2::new(&self.bucket, self.login.as_ref());
+        if let Some(after) = after {
+            list.with_continuation_token(after);
+        }
+        let answer = self.get(list.sign(SIGNED_FOR)).await?;
+        let text = self.text(answer, PAGE_BYTES_MAX).await?;
+        ListObjectsV2::parse_response(&text).map_err(|_| {
+            let why = "what answers is no list of objects; check that its address is that of an S3 \
+                       server";
+            Fault::Final(why.to_owned())
+        })
+    }
+
+    async fn object(&self, key: String, to: &Path, done: &Done) -> Result<(), Fault> {
+        let of_key = |error: io::Error| unwritten(&key, &error);
+        let Some(place) = place(&key).map(|inner| to.join(inner)) else {
+            let why = "no path inside a folder; give it another name, or copy in the command what \
+                       is needed";
+            return Err(Fault::Final(format!("the name of its object `{key}` is {why}")));
+        };
+        if key.ends_with('/') {
+            return tokio::fs::create_dir_all(place).await.map_err(of_key);
+        }
+        tokio::fs::create_dir_all(place.parent().unwrap_or(to)).await.map_err(of_key)?;
+        let get = GetObject::new(&self.bucket, self.login.as_ref(), &key);
+        let mut answer = self.get(get.sign(SIGNED_FOR)).await?;
+        let mut file = tokio::fs::File::create_new(place).await.map_err(of_key)?;
+        while let Some(piece) = answer.chunk().await.map_err(|error| self.broken(error))? {
+            file.write_all(&piece).await.map_err(of_key)?;
+            done.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+        file.flush().await.map_err(of_key)?;
+        done.objects.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn get(&self, url: Url) -> Result<Response, Fault> {
+        let answer = self.http.get(url).send().await.map_err(|error| self.broken(error))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let region = answer.headers().get("x-amz-bucket-region");
+        let region = region.and_then(|name| name.to_str().ok()).map(str::to_owned);
+        let text = self.text(answer, REFUSAL_BYTES_MAX).await?;
+        Err(said::fault(status, region, &text, self.login.is_some()))
+    }
+
+    /// The beginning of an answer.
+    async fn text(&self, mut answer: Response, bytes_max: usize) -> Result<String, Fault> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(|error| self.broken(error))? {
+            bytes.extend(piece);
+            if bytes.len() > bytes_max {
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A connection that failed. The address of the request is left out: its signature is in it.
+    fn broken(&self, error: reqwest::Error) -> Fault {
+        if error.is_timeout() && !error.is_connect() {
+            return Fault::Passing(format!("nothing came for {} s", self.silence_max.as_secs()));
+        }
+        let error = error.without_url();
+        let mut why = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(inner) = cause {
+            why = format!("{why}: {inner}");
+            cause = inner.source();
+        }
+        Fault::Passing(format!("{why}; check its address, and that its server runs"))
+    }
+}
+
+/// The region of a server by its name, which has it where it counts: `s3.eu-west-1.amazonaws.com`.
+fn region(host: &str) -> &str {
+    let mut labels = host.split('.').filter(|label| *label != "dualstack");
+    match (labels.next(), labels.next(), labels.clone().count()) {
+        (Some("s3"), Some(region), 2..) => region,
+        _ => REGION_DEFAULT,
+    }
+}
+
+fn client(silence_max: Duration) -> Result<reqwest::Client, String> {
+    let mut roots = RootCertStore::empty();
+    // One that cannot be read is one that is not trusted.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let tls =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    let builder = reqwest::Client::builder().tls_backend_preconfigured(tls);
+    let builder = builder.redirect(reqwest::redirect::Policy::none());
+    let builder = builder.connect_timeout(CONNECT_WITHIN).read_timeout(silence_max);
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Where in a copy an object lies; none if that is nowhere inside.
+fn place(key: &str) -> Option<PathBuf> {
+    let parts = key.strip_suffix('/').unwrap_or(key).split('/');
+    let inner = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
+    parts.map(|part| Some(part).filter(inner)).collect()
+}
+
+/// An object that could not be written.
+fn unwritten(key: &str, error: &io::Error) -> Fault {
+    use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, StorageFull};
+    match error.kind() {
+        AlreadyExists | IsADirectory | NotADirectory => Fault::Final(format!(
+            "its object `{key}` would be a file and a folder, or is there twice; give it another name"
+        )),
+        InvalidFilename => Fault::Final(format!("the name of its object `{key}` is too long")),
+        StorageFull => {
+            Fault::Passing("make room on the machine of the server: it is full".to_owned())
+        }
+        _ => Fault::Passing(format!("object `{key}` cannot be written: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

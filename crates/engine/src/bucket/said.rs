@@ -1,0 +1,76 @@
+//! What an S3 server refuses with. Owns: finding code and text of it, and what to do about it. Pure.
+
+use reqwest::StatusCode;
+
+use crate::copy::Fault;
+
+/// Longest text of a server that is shown, in characters.
+const TEXT_CHARS_MAX: usize = 300;
+
+const KEY: &str = "check id and secret of its access key, the credential that is named";
+const NO_LOGIN: &str = "it wants a login: make a credential of type access-key and name it \
+                        (`--s3 …,accesskey=NAME`)";
+/// What code, whether it may pass, and what to do.
+const KNOWN: [(&str, bool, &str); 10] = [
+    ("NoSuchBucket", false, "check the name of the bucket, and the address of its server"),
+    ("InvalidBucketName", false, "check the name of the bucket"),
+    ("AllAccessDisabled", false, "ask who keeps the bucket"),
+    ("InvalidAccessKeyId", false, KEY),
+    ("InvalidClientTokenId", false, KEY),
+    ("SignatureDoesNotMatch", false, KEY),
+    ("RequestTimeTooSkewed", false, "set the clock of the machine of the server"),
+    ("NoSuchKey", true, "somebody changes the bucket meanwhile"),
+    ("SlowDown", true, "its server has much to do"),
+    ("InternalError", true, "its server failed"),
+];
+
+/// What a refusal means.
+pub(super) fn fault(
+    status: StatusCode,
+    region: Option<String>,
+    text: &str,
+    with_login: bool,
+) -> Fault {
+    let code = part(text, "Code").unwrap_or_default();
+    let said = match (code, part(text, "Message")) {
+        ("", _) => format!("its server answers {status}"),
+        (code, Some(message)) => format!("{code}: {}", shown(message)),
+        (code, None) => code.to_owned(),
+    };
+    if let Some((_, passing, advice)) = KNOWN.iter().find(|(known, ..)| *known == code) {
+        let why = format!("{said}; {advice}");
+        return if *passing { Fault::Passing(why) } else { Fault::Final(why) };
+    }
+    match (status, region) {
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) if !with_login => {
+            Fault::Final(format!("{said}; {NO_LOGIN}"))
+        }
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
+            Fault::Final(format!("{said}; its access key does not allow to list and read it"))
+        }
+        (status, Some(region)) if status.is_redirection() => {
+            let region = shown(&region);
+            Fault::Final(format!(
+                "{said}; it is in region `{region}`: write the address of that \
+                 (`url=https://s3.{region}.amazonaws.com`)"
+            ))
+        }
+        (status, _) if status.is_redirection() => Fault::Final(format!(
+            "{said}, so it is elsewhere, and nobody is followed with a login; write its own address"
+        )),
+        (StatusCode::TOO_MANY_REQUESTS, _) => Fault::Passing(said),
+        (status, _) if status.is_server_error() => Fault::Passing(said),
+        _ => Fault::Final(format!("{said}; check that its address is that of an S3 server")),
+    }
+}
+
+/// The text of the first element of this name.
+pub(super) fn part<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once("</").map(|(inner, _)| inner).filter(|inner| !inner.is_empty())
+}
+
+/// One line of it.
+fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_CHARS_MAX).collect()
+}

@@ -1,0 +1,65 @@
+//! Visitors of a server of a test who get no answer. Owns: keeping them, and hearing that they went away.
+
+use std::io::Read as _;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Whether a server is silent, and who waits.
+#[derive(Debug, Default)]
+pub struct Silence {
+    on: AtomicBool,
+    waiting: Mutex<Vec<TcpStream>>,
+}
+
+impl Silence {
+    /// From now on nobody gets an answer, or everybody again.
+    pub fn be(&self, on: bool) {
+        self.on.store(on, Ordering::SeqCst);
+    }
+
+    /// Keeps a visitor if it is silent; else hands it back.
+    pub(super) fn pass(&self, visitor: TcpStream) -> Option<TcpStream> {
+        if !self.on.load(Ordering::SeqCst) {
+            return Some(visitor);
+        }
+        self.waiting().push(visitor);
+        None
+    }
+
+    /// Waits for somebody who gets no answer.
+    pub fn await_visitor(&self) {
+        while self.waiting().is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for somebody who gets no answer, and returns when they have gone away.
+    ///
+    /// # Panics
+    /// Nobody came.
+    pub fn await_leaving(&self) {
+        self.await_visitor();
+        let mut visitor = self.waiting().pop().expect("somebody came");
+        // A request is read to its end; whoever was killed has closed, or reset, the connection.
+        let mut rest = Vec::new();
+        let _reset = visitor.read_to_end(&mut rest);
+    }
+
+    /// The same, beside other tasks.
+    pub(super) async fn visited(self: &Arc<Self>) {
+        let own = Arc::clone(self);
+        tokio::task::spawn_blocking(move || own.await_visitor()).await.expect("somebody comes");
+    }
+
+    /// The same, beside other tasks.
+    pub(super) async fn left(self: &Arc<Self>) {
+        let own = Arc::clone(self);
+        tokio::task::spawn_blocking(move || own.await_leaving()).await.expect("they leave");
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

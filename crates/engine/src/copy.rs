@@ -1,0 +1,161 @@
+//! Copies for runs, made before they start. Owns: what there is to copy, how often it is tried, and what is
+//! told meanwhile. Refuses to know: how each is copied, whose the copy is, and where it is seen.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::{Bucket, Repository, bucket, repository};
+
+/// Progress is told no more often.
+pub(crate) const TELL_EVERY: Duration = Duration::from_secs(10);
+/// A server is given up when it has said nothing for so long.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// Before another attempt; after the last it is given up.
+const RETRY_PAUSES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
+
+/// What is copied.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin<'a> {
+    /// A Git repository.
+    Repository(&'a Repository),
+    /// An S3 bucket.
+    Bucket(&'a Bucket),
+}
+
+impl Origin<'_> {
+    /// The field of a workload that asks for it.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Repository(_) => "storage.git",
+            Self::Bucket(_) => "storage.s3",
+        }
+    }
+
+    /// What is easily taken for granted of it, and is not so.
+    const fn note(&self) -> &'static str {
+        match self {
+            Self::Repository(_) => "",
+            Self::Bucket(_) => "; what is written to the copy stays in the pod",
+        }
+    }
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Repository(Repository { address, .. }) => write!(f, "repository `{address}`"),
+            Self::Bucket(Bucket { name, address, .. }) => {
+                write!(f, "bucket `{name}` of `{address}`")
+            }
+        }
+    }
+}
+
+/// Why there is no copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotCopied {
+    /// It was not wanted any more.
+    Stopped,
+    /// Why, and what to do, for people.
+    Failed(String),
+}
+
+/// Copies something into a folder, which is made anew, and tells how far that is. What another time
+/// may go well is tried some times. Nothing goes on copying when this returns, nor soon after it was
+/// dropped; what is in the folder then is half a copy, unless this returned well.
+///
+/// # Errors
+/// The other end of `stop` was used or dropped, or there is no copy to be had.
+pub async fn copy(
+    origin: Origin<'_>,
+    to: &Path,
+    stop: &mut oneshot::Receiver<()>,
+    tell: impl Fn(String) + Sync,
+) -> Result<(), NotCopied> {
+    patiently(origin, to, stop, &tell, (SILENCE_MAX, &RETRY_PAUSES)).await
+}
+
+/// The same, with this patience: for silence, and between attempts.
+pub(crate) async fn patiently(
+    origin: Origin<'_>,
+    to: &Path,
+    stop: &mut oneshot::Receiver<()>,
+    tell: &(impl Fn(String) + Sync),
+    (silence_max, pauses): (Duration, &[Duration]),
+) -> Result<(), NotCopied> {
+    let mut pauses = pauses.iter();
+    let mut errand = Errand { origin, to, stop, tell, silence_max, told: Instant::now() };
+    loop {
+        tell(format!("copying {origin}{}", origin.note()));
+        let done = match origin {
+            Origin::Repository(one) => repository::attempt(one, &mut errand).await,
+            Origin::Bucket(one) => bucket::attempt(one, &mut errand).await,
+        };
+        let (why, pause) = match done {
+            Ok(()) => return Ok(()),
+            Err(Fault::Stopped) => return Err(NotCopied::Stopped),
+            Err(Fault::Final(why)) => (why, None),
+            Err(Fault::Passing(why)) => (why, pauses.next()),
+        };
+        let why = format!("{origin} cannot be copied: {why}");
+        let Some(pause) = pause else { return Err(NotCopied::Failed(why)) };
+        tell(format!("{why}; trying again in {} s", pause.as_secs()));
+        tokio::select! {
+            () = tokio::time::sleep(*pause) => {}
+            _ = &mut *errand.stop => return Err(NotCopied::Stopped),
+        }
+    }
+}
+
+/// Why an attempt did not succeed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Stopped,
+    /// Trying again would change nothing.
+    Final(String),
+    Passing(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Passing(error.to_string())
+    }
+}
+
+/// What an attempt has beside what it copies.
+pub(crate) struct Errand<'a, T> {
+    origin: Origin<'a>,
+    pub(crate) to: &'a Path,
+    pub(crate) stop: &'a mut oneshot::Receiver<()>,
+    tell: &'a T,
+    pub(crate) silence_max: Duration,
+    told: Instant,
+}
+
+impl<T: Fn(String) + Sync> Errand<'_, T> {
+    /// Makes the folder anew.
+    pub(crate) async fn make_folder(&self) -> io::Result<()> {
+        match tokio::fs::remove_dir_all(self.to).await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => tokio::fs::create_dir_all(self.to).await,
+        }
+    }
+
+    /// Tells how far it is, if that was not told just before.
+    pub(crate) fn progress(&mut self, how_far: impl FnOnce() -> Option<String>) {
+        if self.told.elapsed() < TELL_EVERY {
+            return;
+        }
+        if let Some(how_far) = how_far() {
+            self.told = Instant::now();
+            (self.tell)(format!("copying {}: {how_far}", self.origin));
+        }
+    }
+}
