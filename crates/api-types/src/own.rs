@@ -371,6 +371,22 @@ pub struct ConfigMapSummary {
     pub updated_at: Time,
 }
 
+/// Which port of a workload is to be opened in a browser.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TicketRequest {
+    /// Its name or number; may be left out where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// By which a browser comes to a port of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ticket {
+    /// The address; with a ticket in it, good once and for a minute, unless everyone may come.
+    pub url: String,
+}
+
 /// How a session in a pod ended: the message of channel 3 of a WebSocket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -100,6 +100,8 @@ pub(crate) struct Server {
     pub(crate) refusals: Failures,
     /// Who is at a pod now.
     pub(crate) visits: Arc<Visits>,
+    /// Who may come to ports of workloads in a browser.
+    pub(crate) passes: urls::Passes,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
     /// Who may hash a password now.
@@ -118,6 +120,7 @@ impl From<State> for Server {
             wrong_logins: Failures::new(Most::LOGINS),
             refusals: Failures::new(Most::REFUSALS),
             visits: Arc::default(),
+            passes: urls::Passes::default(),
             forecasting: Arc::new(Semaphore::new(1)),
             turns: Turns::default(),
             asking: Asking::default(),

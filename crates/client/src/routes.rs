@@ -337,6 +337,15 @@ impl Client {
         self.get(&format!("/api/v1/workloads/{id}")).await
     }
 
+    /// An address by which a browser comes to a port of a workload, by its name or number.
+    ///
+    /// # Errors
+    /// As every request; 409 when it has none.
+    pub async fn ticket(&self, id: &str, url: Option<&str>) -> Result<wire::Ticket, Error> {
+        let request = wire::TicketRequest { url: url.map(str::to_owned) };
+        self.send(Method::POST, &format!("/elastane/v1/workloads/{id}/tickets"), &request).await
+    }
+
     /// Creates a workload.
     ///
     /// # Errors

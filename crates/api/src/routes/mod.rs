@@ -22,6 +22,7 @@ mod rules;
 mod telemetry;
 mod templates;
 mod tenant;
+mod tickets;
 mod token;
 mod topologies;
 mod typed;
@@ -239,6 +240,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
+    let own = own.chain([tickets::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

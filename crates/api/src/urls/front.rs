@@ -2,6 +2,7 @@
 //! Refuses to know: how its port is reached (`control`), and what comes back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::Action;
 use axum::Extension;
@@ -10,20 +11,24 @@ use axum::extract::{Request, State as FromState};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use control::view::{PodState, WorkloadView};
 use control::{Audience, ExposedUrl};
 use http_body_util::BodyExt as _;
 use serving::Error;
 
 use super::address::{Whose, whose};
+use super::browser::{
+    cookie, is_from_elsewhere, keep_visits, set_cookie, take_ticket, take_visits,
+};
 use super::page;
+use super::passes::{Place, VISIT_MS};
 use crate::Server;
 use crate::access::resource_of;
 use crate::convert::phase_name;
 use crate::edge::{Caller, Fault, Origin, host_of};
 use crate::gateway::{is_meant, no_longer_allowed, refuse, take_caller, tell};
-use crate::serve::Place;
+use crate::serve;
 
 /// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
 pub(crate) async fn divert(
@@ -59,6 +64,15 @@ fn wants_page(headers: &HeaderMap) -> bool {
     accepts.is_some_and(|accept| accept.contains("text/html"))
 }
 
+/// Who comes.
+struct Guest {
+    caller: Option<Caller>,
+    /// By a visit that a page of another host uses.
+    elsewhere: bool,
+    /// For how long at most.
+    lasts_ms: u64,
+}
+
 /// A port of a workload that is opened in a browser.
 struct Door {
     workload: Arc<WorkloadView>,
@@ -82,8 +96,8 @@ fn nowhere() -> Fault {
 
 /// Whoever has no token is not told which there are.
 fn closed() -> Fault {
-    let why = "nothing here is open to everyone, or there is nothing; send `Authorization: \
-               Bearer <token>`";
+    let why = "nothing here is open to everyone, or there is nothing; open it with \
+               `runai workload open NAME`, or send `Authorization: Bearer <token>`";
     Fault::new(StatusCode::UNAUTHORIZED, why)
 }
 
@@ -105,28 +119,113 @@ impl Door {
     ) -> Result<Response, Response> {
         origin.path.insert_str(0, &self.address);
         serving::strip(request.headers_mut());
-        let caller = take_caller(server, &origin, request.headers_mut());
-        let answer = self.pass(server, &origin, caller.as_ref(), request).await;
-        answer.map_err(|fault| refuse(server, &origin, caller.as_ref(), fault))
+        let visits = take_visits(request.headers_mut(), cookie(&self.address));
+        if let Some((ticket, rest)) = take_ticket(request.uri()) {
+            let entered = self.enter(server, &origin, &visits, (&ticket, &rest));
+            return entered.map_err(|fault| refuse(server, &origin, None, fault));
+        }
+        let guest = self.guest(server, &origin, &visits, request.headers_mut());
+        let answer = self.pass(server, &origin, &guest, request).await;
+        answer.map_err(|fault| refuse(server, &origin, guest.caller.as_ref(), fault))
+    }
+
+    fn place(&self) -> Place {
+        (self.workload.id, self.url.port)
+    }
+
+    /// Who asks: whose token it is, or whose visit.
+    fn guest(
+        &self,
+        server: &Server,
+        origin: &Origin,
+        visits: &[String],
+        headers: &mut HeaderMap,
+    ) -> Guest {
+        let nobody = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
+        if let Some(caller) = take_caller(server, origin, headers) {
+            return Guest { caller: Some(caller), ..nobody };
+        }
+        let now = server.now();
+        let Some(pass) = server.passes.visit(visits, self.place(), now) else { return nobody };
+        let caller = server.again(&Caller { origin: origin.clone(), ..pass.caller });
+        let elsewhere = caller.is_some() && is_from_elsewhere(headers);
+        Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) }
+    }
+
+    /// Begins the visit of who comes with a ticket, and leads on to the address without it.
+    fn enter(
+        &self,
+        server: &Server,
+        origin: &Origin,
+        visits: &[String],
+        (ticket, rest): (&str, &str),
+    ) -> Result<Response, Fault> {
+        let (now, place) = (server.now(), self.place());
+        let onwards = [
+            (header::LOCATION, format!("{}{rest}", self.address)),
+            (header::CACHE_CONTROL, "no-store".to_owned()),
+            (header::REFERRER_POLICY, "no-referrer".to_owned()),
+        ];
+        let caller = server.passes.redeem(ticket, place, now);
+        let caller =
+            caller.and_then(|caller| server.again(&Caller { origin: origin.clone(), ..caller }));
+        let Some(caller) = caller else {
+            if self.url.audience == Audience::Everyone
+                || server.passes.visit(visits, place, now).is_some()
+            {
+                return Ok((StatusCode::SEE_OTHER, onwards).into_response());
+            }
+            let why = format!(
+                "this address was opened already, or not within a minute; {} makes another",
+                self.command()
+            );
+            return Err(Fault::new(StatusCode::UNAUTHORIZED, why));
+        };
+        self.admit(Some(&caller))?;
+        let secret = server.passes.begin(place, caller, now).map_err(Fault::internal)?;
+        let cookie = set_cookie(&self.address, &secret, VISIT_MS / 1000);
+        Ok((StatusCode::SEE_OTHER, onwards, [(header::SET_COOKIE, cookie)]).into_response())
+    }
+
+    /// The command that opens it.
+    fn command(&self) -> String {
+        let WorkloadView { spec, project_name, .. } = &*self.workload;
+        format!("`runai workload open {} -p {project_name}`", spec.name)
     }
 
     async fn pass(
         &self,
         server: &Arc<Server>,
         origin: &Origin,
-        caller: Option<&Caller>,
+        guest: &Guest,
         mut request: Request,
     ) -> Result<Response, Fault> {
+        let caller = guest.caller.as_ref();
+        if guest.elsewhere {
+            let why = "a page of another host asked for this; open the address itself";
+            return Err(Fault::forbidden(why));
+        }
         self.admit(caller)?;
         must_not_stay(request.headers())?;
         tell(server, request.headers_mut(), None, origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
-        let place = request.extensions_mut().remove::<Place>();
+        let place = request.extensions_mut().remove::<serve::Place>();
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(server.clone(), caller.cloned(), place);
+        let over = tokio::time::sleep(Duration::from_millis(guest.lasts_ms));
+        let until = async move {
+            tokio::select! {
+                () = until => {}
+                () = over => {}
+            }
+        };
         let answer = server.serving.pass(self.connect(server, caller), request, until).await;
-        Ok(answer?.map(Body::new))
+        let mut answer = answer?.map(Body::new);
+        // It would end visits of siblings.
+        answer.headers_mut().remove("clear-site-data");
+        keep_visits(answer.headers_mut(), cookie(&self.address));
+        Ok(answer)
     }
 
     /// Lets those pass that may open it.

@@ -3,8 +3,13 @@
 //! the interface of this server.
 
 mod address;
+mod browser;
 mod front;
 mod page;
+mod passes;
+mod ticket;
 
 pub(crate) use address::{Origins, addresses, check};
 pub(crate) use front::divert;
+pub(crate) use passes::Passes;
+pub(crate) use ticket::ticket;

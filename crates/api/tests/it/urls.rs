@@ -22,7 +22,9 @@ fn pages() -> Router {
         let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
         let mut told: Value = headers.iter().map(|(name, v)| (name.to_string(), text(v))).collect();
         told["uri"] = json!(uri.to_string());
-        ([("set-cookie", "own=1; Path=/"), ("x-own", "1")], axum::Json(told)).into_response()
+        let said =
+            [("set-cookie", "own=1; Path=/"), ("x-own", "1"), ("clear-site-data", "\"cookies\"")];
+        (said, axum::Json(told)).into_response()
     })
 }
 
@@ -100,6 +102,7 @@ async fn what_is_asked_and_answered_passes_unchanged() {
         (&Value::Null, &Value::Null)
     );
     assert_eq!((answer.header("set-cookie"), answer.header("x-own")), ("own=1; Path=/", "1"));
+    assert!(!answer.head.contains_key("clear-site-data"), "siblings' visits go on");
 }
 
 #[tokio::test]
@@ -302,11 +305,11 @@ async fn a_pod_that_waits_is_not_why_another_does_not_answer() {
 }
 
 /// A connection to the lab that speaks another protocol by now.
-async fn gone_over(port: u16, token: &str) -> TcpStream {
+async fn gone_over(port: u16, header: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let head = format!(
         "GET /ws HTTP/1.1\r\nHost: {LAB}\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\
-         Authorization: Bearer {token}\r\n\r\n"
+         {header}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
@@ -324,8 +327,8 @@ async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server(
     let (server, _) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
     let port = server.listens().await;
     let (id, _, token) = program(&server, "bot").await;
-    let mut of_bot = gone_over(port, &token).await;
-    let mut of_ada = gone_over(port, &server.token).await;
+    let mut of_bot = gone_over(port, &format!("Authorization: Bearer {token}")).await;
+    let mut of_ada = gone_over(port, &format!("Authorization: Bearer {}", server.token)).await;
     server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
     let mut rest = Vec::new();
     assert_eq!(of_bot.read_to_end(&mut rest).await.unwrap_or(0), 0);
@@ -333,4 +336,126 @@ async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server(
     assert_eq!(of_ada.read_u8().await.unwrap(), b'y', "others' go on");
     server.shutdown.trigger();
     assert_eq!(of_ada.read_to_end(&mut rest).await.unwrap_or(0), 0);
+}
+
+const TICKETS: &str = "/elastane/v1/workloads";
+
+/// The address with a ticket to the lab, for whoever has this token.
+async fn ticket(server: &Server, token: &str, id: &str) -> String {
+    let route = ("POST", &*format!("{TICKETS}/{id}/tickets"));
+    let (status, made) = people::call(server, token, route, &json!({})).await;
+    assert_eq!(status, StatusCode::OK, "{made}");
+    text(&made, "url")
+}
+
+/// What a browser keeps of a ticket.
+async fn visit(server: &Server, token: &str, id: &str) -> String {
+    let url = ticket(server, token, id).await;
+    let (_, path) = url.split_once(".localhost").unwrap();
+    let entered = ask(server, LAB, path, &[]).await;
+    assert_eq!(entered.status, 303, "{}", entered.body);
+    let cookie = entered.header("set-cookie");
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_ticket_opens_once_and_a_visit_goes_on() {
+    let (server, id) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
+    let url = ticket(&server, &server.token, &id).await;
+    let path = url.strip_prefix("http://lab--team-a--8888.localhost").unwrap();
+    let path = path.replacen("/?", "/a%20b?c=1&", 1);
+    let entered = ask(&server, LAB, &path, &[]).await;
+    assert_eq!(entered.status, 303, "{}", entered.body);
+    assert_eq!(entered.header("location"), "http://lab--team-a--8888.localhost/a%20b?c=1");
+    let kept = entered.header("set-cookie");
+    assert!(kept.ends_with("; Path=/; Max-Age=43200; HttpOnly; SameSite=Lax"), "{kept}");
+    let cookies = format!("own=1; {}", kept.split(';').next().unwrap());
+    let told = ask(&server, LAB, "/", &[("cookie", &cookies)]).await.told();
+    let user = json!("ada");
+    assert_eq!((&told["cookie"], &told["x-forwarded-user"]), (&json!("own=1"), &user));
+    let again = ask(&server, LAB, &path, &[]).await;
+    assert!(again.status == 401 && again.body.contains("was opened already"), "{}", again.body);
+    // Who reloads the page is in already.
+    assert_eq!(ask(&server, LAB, &path, &[("cookie", &cookies)]).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_visit_is_one_of_its_host_and_its_pages() {
+    let (server, id) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
+    let other = json!([{"container": 8888, "authorizationType": "authenticatedUsers"}]);
+    workspace(&server, "2", "lab", other).await;
+    let cookie = visit(&server, &server.token, &id).await;
+    for (host, origin, status) in [
+        (LAB, "http://lab--team-a--8888.localhost:7070", 200),
+        (LAB, "http://lab--team-b--8888.localhost:7070", 403),
+        (LAB, "http://localhost:7070", 403),
+        (LAB, "null", 403),
+        ("lab--team-b--8888.localhost", "http://lab--team-b--8888.localhost", 401),
+    ] {
+        let sent = [("cookie", cookie.as_str()), ("origin", origin)];
+        assert_eq!(ask(&server, host, "/", &sent).await.status, status, "{host} {origin}");
+    }
+    let two = format!("{cookie}; {}", visit(&server, &server.token, &id).await);
+    let answer = ask(&server, LAB, "/", &[("cookie", &two)]).await;
+    assert_eq!(answer.status, 401, "one of them may be set by a sibling");
+    let bearer = format!("Bearer {}", server.token);
+    let sent = [("authorization", bearer.as_str()), ("origin", "http://elsewhere")];
+    assert_eq!(ask(&server, LAB, "/", &sent).await.status, 200, "whoever has a token sent it");
+}
+
+#[tokio::test]
+async fn a_visit_ends_with_the_token_it_is_from() {
+    let (server, id) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
+    let port = server.listens().await;
+    let (bot, _, token) = program(&server, "bot").await;
+    people::give(&server, &bot, 9, ("project", "1")).await;
+    let late = ticket(&server, &token, &id).await;
+    let cookie = visit(&server, &token, &id).await;
+    ask(&server, LAB, "/", &[("cookie", &cookie)]).await.told();
+    let mut over = gone_over(port, &format!("Cookie: {cookie}")).await;
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{bot}"), "").await;
+    assert_eq!(ask(&server, LAB, "/", &[("cookie", &cookie)]).await.status, 401);
+    let (_, path) = late.split_once(".localhost").unwrap();
+    assert_eq!(ask(&server, LAB, path, &[]).await.status, 401);
+    let mut rest = Vec::new();
+    assert_eq!(over.read_to_end(&mut rest).await.unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn tickets_are_for_those_who_see_the_workload_and_may_open_it() {
+    let (server, id) = with_lab(json!({"authorizedUsers": ["ada"]})).await;
+    let (bot, _, token) = program(&server, "bot").await;
+    let path = format!("{TICKETS}/{id}/tickets");
+    let refused = async || people::call(&server, &token, ("POST", &path), &json!({})).await.1;
+    assert!(text(&refused().await, "message").contains("may not read"));
+    people::give(&server, &bot, 9, ("project", "1")).await;
+    assert!(text(&refused().await, "message").contains("is not one of its authorizedUsers"));
+    visit(&server, &server.token, &id).await;
+    let is_there = |log: &Value| log.to_string().contains("team-a/lab: 8888");
+    server.until("/api/v1/audit/log?numberOfSamples=500", is_there).await;
+}
+
+#[tokio::test]
+async fn a_ticket_says_which_port_is_meant() {
+    let (server, _) = with_lab(json!({})).await;
+    let two = json!([{"container": 8888, "name": "lab"}, {"container": 6006}]);
+    let two = workspace(&server, "1", "two", two).await;
+    let none = workspace(&server, "1", "none", json!([])).await;
+    let ask = async |id: &str, url: Value| {
+        server.post(&format!("{TICKETS}/{id}/tickets"), json!({"url": url})).await
+    };
+    for (url, port) in [("lab", 8888), ("8888", 8888), ("6006", 6006)] {
+        let (_, made) = ask(&two, json!(url)).await;
+        assert_eq!(made["url"], format!("http://two--team-a--{port}.localhost/"), "no ticket");
+    }
+    for (id, url, status, why) in [
+        (&two, Value::Null, 400, "url: say which of those of two: lab, 6006"),
+        (&two, json!("tensorboard"), 400, "url: say which of those of two: lab, 6006"),
+        (&none, Value::Null, 409, "none has no port that is opened in a browser"),
+        (&none, json!("80"), 409, "none has no port that is opened in a browser"),
+    ] {
+        let (got, said) = ask(id, url).await;
+        assert_eq!(got.as_u16(), status, "{said}");
+        assert!(text(&said, "message").starts_with(why), "{said}");
+    }
 }

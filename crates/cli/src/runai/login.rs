@@ -102,7 +102,7 @@ async fn browser(client: &Client, out: &mut dyn Write) -> Result<TokenResponse, 
 }
 
 /// Whether a browser was started.
-fn opens(url: &str) -> bool {
+pub(super) fn opens(url: &str) -> bool {
     let named = std::env::var("BROWSER").ok().filter(|name| !name.is_empty());
     let known = ["xdg-open", "open"].map(str::to_owned);
     let start = |program: &String| {

@@ -21,6 +21,7 @@ mod loopback;
 mod manifest;
 mod meaning;
 mod objects;
+mod open;
 mod request;
 mod rows;
 mod session;
@@ -135,6 +136,9 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Change(request) => change::run(request, context, out).await,
         Intent::Exec { of, command, tie } => visit::exec(&of, &command, tie, context, raw).await,
         Intent::Attach { of, tie } => visit::attach(&of, tie, context, raw).await,
+        Intent::Open { of, url, print } => {
+            open::run(&of, url.as_deref(), print, context, out).await
+        }
         Intent::PortForward { of, ports, address } => {
             forward::run(&of, &ports, &address, context, out).await
         }

@@ -3,6 +3,7 @@
 //! Owns: which scenarios there are. Refuses to know: anything inside the product; these tests use
 //! what a person at a terminal can use.
 
+mod browser;
 mod commands;
 mod costs;
 mod crash;

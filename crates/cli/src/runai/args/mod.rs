@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Exec(Exec),
     /// See what a job prints, and type what it reads
     Attach(Attach),
+    /// Open a port of a job in a browser
+    Open(Open),
     /// Bring ports of a job to this machine
     PortForward(PortForward),
     /// Manage trainings
@@ -240,6 +242,20 @@ pub(crate) struct Attach {
     /// Leave this terminal as it is
     #[arg(long)]
     pub(crate) no_tty: bool,
+}
+
+/// `open`.
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Name
+    #[arg(add = Known::new(workloads))]
+    pub(crate) name: String,
+    /// Which of its ports [default: the only one]
+    #[arg(long, value_name = "NAME|PORT")]
+    pub(crate) url: Option<String>,
+    /// Only print the address; it is good once, for a minute
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// Ports of a workload.

@@ -220,6 +220,15 @@ pub(crate) enum Intent {
         /// How it is tied to this program.
         tie: Tie,
     },
+    /// Open a port in a browser.
+    Open {
+        /// Of which workload.
+        of: Target,
+        /// Name or number of the port; none where there is one.
+        url: Option<String>,
+        /// Whether its address is only to be printed.
+        print: bool,
+    },
     /// Bring ports of a pod to this machine.
     PortForward {
         /// Of which workload.

@@ -34,13 +34,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Describe(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
         Command::Wait(wait) => wait_for(Noun::Job, wait),
-        Command::Top { what: None } => Intent::Top,
-        Command::Top { what: Some(v1::Top::Node { names, details }) } => {
-            Intent::TopNodes { names, details }
-        }
-        Command::Top { what: Some(v1::Top::Job { all_projects }) } => {
-            Intent::TopJobs { all_projects }
-        }
+        Command::Top { what } => top(what),
         Command::Logs(logs) => logs_of(Noun::Job, logs),
         Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
         Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),
@@ -48,6 +42,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Bash(named) => bash(Noun::Job, named),
         Command::Exec(exec) => exec_in(Noun::Job, exec),
         Command::Attach(typed) => attach(Noun::Job, typed),
+        Command::Open(typed) => open(Noun::Job, typed),
         Command::PortForward(typed) => port_forward(Noun::Job, typed),
         Command::Training(verb) => training(verb, line)?,
         Command::Pytorch(verb) => pytorch(verb, line)?,
@@ -94,6 +89,14 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         }),
         Command::Version { short } => Intent::Version { short },
     })
+}
+
+fn top(what: Option<v1::Top>) -> Intent {
+    match what {
+        None => Intent::Top,
+        Some(v1::Top::Node { names, details }) => Intent::TopNodes { names, details },
+        Some(v1::Top::Job { all_projects }) => Intent::TopJobs { all_projects },
+    }
 }
 
 fn login(way: Option<Way>) -> Login {
@@ -305,6 +308,7 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::Bash(named) => bash(noun, named),
         v2::AnyVerb::Exec(exec) => exec_in(noun, exec),
         v2::AnyVerb::Attach(typed) => attach(noun, typed),
+        v2::AnyVerb::Open(typed) => open(noun, typed),
         v2::AnyVerb::PortForward(typed) => port_forward(noun, typed),
     })
 }
@@ -344,6 +348,11 @@ fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
 fn attach(noun: Noun, attach: args::Attach) -> Intent {
     let of = Target { noun, name: attach.of.name, pod: attach.of.pod };
     Intent::Attach { of, tie: Tie { stdin: !attach.no_stdin, tty: !attach.no_tty } }
+}
+
+fn open(noun: Noun, open: args::Open) -> Intent {
+    let of = Target { noun, name: open.name, pod: None };
+    Intent::Open { of, url: open.url, print: open.print }
 }
 
 fn port_forward(noun: Noun, forward: args::PortForward) -> Intent {

@@ -212,6 +212,18 @@ fn ports_are_pairs() {
 }
 
 #[test]
+fn ports_are_opened_by_name_or_number() {
+    for (flags, url, print) in [
+        ("", None, false),
+        ("--url lab", Some("lab"), false),
+        ("--url 80 --print", Some("80"), true),
+    ] {
+        let opened = Intent::Open { of: target("web"), url: url.map(str::to_owned), print };
+        assert_eq!(meaning(&format!("runai open web {flags}")).unwrap(), opened, "{flags}");
+    }
+}
+
+#[test]
 fn old_style_strings_are_split_as_a_shell_would() {
     let old = submit("runai submit j -i img --command 'python -u' --args 'train.py \"a b\"'");
     assert_eq!(old.spec.command, ["python", "-u"]);

@@ -18,7 +18,7 @@ pub(crate) use submit::{
     Workspace,
 };
 
-use super::{Attach, Exec, Format, Logs, Named, Names, PortForward, Wait, v1};
+use super::{Attach, Exec, Format, Logs, Named, Names, Open, PortForward, Wait, v1};
 use crate::runai::complete::{projects, workloads};
 
 /// `training …`.
@@ -131,6 +131,8 @@ pub(crate) enum AnyVerb {
     Exec(Exec),
     /// See what one prints, and type what it reads
     Attach(Attach),
+    /// Open a port of one in a browser
+    Open(Open),
     /// Bring ports of one to this machine
     PortForward(PortForward),
 }

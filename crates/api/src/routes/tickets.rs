@@ -1,0 +1,35 @@
+//! Tickets: by them somebody comes to a port of a workload in a browser.
+
+use api_types::{Ticket, TicketRequest};
+use auth::Action::Read;
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+
+use super::Shared;
+use super::workloads::find;
+use crate::access::Where;
+use crate::edge::{Body, Caller, Fault};
+use crate::openapi::{Route, post};
+use crate::urls;
+
+/// The route.
+pub(super) fn route() -> Route<Shared> {
+    let path = "/elastane/v1/workloads/{workloadId}/tickets";
+    let about =
+        "An address by which a browser comes to a port of a workload; good once, for a minute";
+    post(path, "create_ticket", about, create).needs(Read, Resource::Workloads, Where::Workload)
+}
+
+async fn create(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<TicketRequest>,
+) -> Result<Json<Ticket>, Fault> {
+    let workload = find(&state.control.view(), &id)?;
+    let (port, url) = urls::ticket(&state, &workload, request.url.as_deref(), &caller)?;
+    let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
+    state.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
+    Ok(Json(Ticket { url }))
+}

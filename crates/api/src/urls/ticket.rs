@@ -1,0 +1,55 @@
+//! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it. Refuses to
+//! know: who may see the workload.
+
+use axum::http::StatusCode;
+use control::view::WorkloadView;
+use control::{Audience, ExposedUrl};
+
+use super::browser::TICKET;
+use crate::Server;
+use crate::edge::{Caller, Fault};
+use crate::gateway::is_meant;
+
+/// The port that is meant, by name or number, or the only one; and an address by which a browser comes there
+/// as this caller. Where everyone may come there is no ticket in it.
+pub(crate) fn ticket(
+    server: &Server,
+    workload: &WorkloadView,
+    asked: Option<&str>,
+    caller: &Caller,
+) -> Result<(u16, String), Fault> {
+    let url = chosen(workload, asked)?;
+    let Some(address) = server.origins().of_port(workload, url.port) else {
+        let why = "its project was renamed, and there is no host for it any more; submit it again";
+        return Err(Fault::new(StatusCode::CONFLICT, why));
+    };
+    if url.audience == Audience::Everyone {
+        return Ok((url.port, format!("{address}/")));
+    }
+    is_meant(&url.audience, Some(caller), workload.created_at)?;
+    let ticket = server.passes.ticket((workload.id, url.port), caller, server.now());
+    let ticket = ticket.map_err(Fault::internal)?;
+    Ok((url.port, format!("{address}/?{TICKET}={ticket}")))
+}
+
+fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a ExposedUrl, Fault> {
+    let (name, urls) = (&workload.spec.name, &workload.spec.urls);
+    let is = |url: &&ExposedUrl, asked: &str| {
+        url.name.as_deref() == Some(asked) || url.port.to_string() == asked
+    };
+    let found = match (asked, &urls[..]) {
+        (None, [only]) => Some(only),
+        (None, _) => None,
+        (Some(asked), _) => urls.iter().find(|url| is(url, asked)),
+    };
+    found.ok_or_else(|| {
+        if urls.is_empty() {
+            let why = "has no port that is opened in a browser; submit it with exposedUrls \
+                       (`--external-url container=PORT`)";
+            return Fault::new(StatusCode::CONFLICT, format!("{name} {why}"));
+        }
+        let one = |url: &ExposedUrl| url.name.clone().unwrap_or_else(|| url.port.to_string());
+        let all = urls.iter().map(one).collect::<Vec<_>>().join(", ");
+        Fault::field("url", format!("say which of those of {name}: {all}"))
+    })
+}
