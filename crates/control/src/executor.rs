@@ -185,15 +185,13 @@ async fn remove_volume(
         let _ = told.send(Told::Volume(name.to_owned(), error));
     };
     loop {
-        let error = {
-            let open = open.read().await;
-            if !*open {
-                return;
-            }
-            match engine.remove_volume(name).await {
-                Ok(()) => return tell(None),
-                Err(error) => chain(&error),
-            }
+        // Not held meanwhile: deleting may be done twice, and nobody waits for it.
+        if !*open.read().await {
+            return;
+        }
+        let error = match engine.remove_volume(name).await {
+            Ok(()) => return tell(None),
+            Err(error) => chain(&error),
         };
         tries += 1;
         tracing::warn!(volume = %name, %error, wait_ms, "a volume stays; trying again");

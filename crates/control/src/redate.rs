@@ -21,7 +21,8 @@ impl Step {
             self.redate_pod(&mut pod.body);
         }
         let mut changes = Vec::new();
-        // What is held is one entry until the step and another from now on: no time is in both.
+        // What is held is one entry until the step and another from now on: no time is in both, except what
+        // is gone through twice after the clock was set back while no server ran.
         changes.extend(snapshot.allocations.drain(..).map(|row| {
             let ended_at = Some(self.before.max(row.started_at));
             Change::Allocation(AllocationRow { ended_at, ..row })

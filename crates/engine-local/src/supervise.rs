@@ -66,7 +66,9 @@ fn run(dir: &RunDir) -> io::Result<()> {
     sys::keep_descriptors();
     // It holds secrets: nobody of the same user looks into it, and it leaves no image of itself.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    // No image of a run either. A byte and not none: 0 would not keep the kernel from handing one to a
+    // program (`core_pattern` with a pipe), 1 does, and is too little for a file (core(5), coredump.c).
+    let nothing = Rlimit { current: Some(1), maximum: Some(1) };
     setrlimit(Resource::Core, nothing)?;
     std::env::set_current_dir("/")?;
     let mut signals = Orders::register()?;

@@ -146,6 +146,7 @@ impl Store {
         let Some(place) = place(&key).map(|inner| to.join(inner)) else {
             let why = "no path inside a folder; give it another name, or copy in the command what \
                        is needed";
+            let key = units::shown(&key);
             return Err(Fault::Final(format!("the name of its object `{key}` is {why}")));
         };
         if key.ends_with('/') {
@@ -238,15 +239,19 @@ fn place(key: &str) -> Option<PathBuf> {
 
 /// An object that could not be written.
 fn unwritten(key: &str, error: &io::Error) -> Fault {
-    use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, StorageFull};
+    use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory};
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    let key = units::shown(key);
     match error.kind() {
         AlreadyExists | IsADirectory | NotADirectory => Fault::Final(format!(
             "its object `{key}` would be a file and a folder, or is there twice; give it another name"
         )),
         InvalidFilename => Fault::Final(format!("the name of its object `{key}` is too long")),
-        StorageFull => {
-            Fault::Passing("make room on the machine of the server: it is full".to_owned())
-        }
+        // Tried again it would fill the disk again, on which the server keeps its own.
+        StorageFull | QuotaExceeded => Fault::Final(
+            "the machine of the server is full; make room, or copy in the command what is needed"
+                .to_owned(),
+        ),
         _ => Fault::Passing(format!("object `{key}` cannot be written: {error}")),
     }
 }

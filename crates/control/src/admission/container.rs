@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use engine::{Container, Limits, Mount, MountSource};
+use engine::{Container, Limits, Mount, MountSource, SecretPlace};
 
 use crate::Error;
 use crate::spec::PodSpec;
@@ -35,6 +35,7 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
             return bad("storage", format!("two things cannot both be {}", mount.to.display()));
         }
     }
+    files(pod)?;
     let mut inner = BTreeSet::new();
     let mut outer = BTreeSet::new();
     for port in ports {
@@ -54,6 +55,30 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
         return bad("security.capabilities", why);
     }
     self::limits(pod)
+}
+
+/// Files of credentials and config maps are the pod's own: put into what others share they would be
+/// written there, and over what is there.
+fn files(pod: &PodSpec) -> Result<(), Error> {
+    for secret in &pod.secrets {
+        let Some(SecretPlace::File { path, .. }) = secret.to.place() else { continue };
+        self::path("mountPath", path)?;
+        let shared = pod.container.mounts.iter().find(|mount| {
+            use MountSource::{HostPath, Nfs, Volume};
+            matches!(mount.from, HostPath { .. } | Volume { .. } | Nfs { .. })
+                && path.starts_with(&mount.to)
+        });
+        if let Some(mount) = shared {
+            let why = format!(
+                "{} lies in {}, which others may share; files of credentials and config maps need a \
+                 folder outside of it",
+                path.display(),
+                mount.to.display()
+            );
+            return bad("mountPath", why);
+        }
+    }
+    Ok(())
 }
 
 fn limits(pod: &PodSpec) -> Result<(), Error> {

@@ -36,6 +36,8 @@ use traffic::Flow;
 pub(crate) const LOOK_EVERY_MS: u64 = 15_000;
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;
+/// How long nothing is forgotten after the clock was set: time to set it right.
+const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 
 /// Looks at what is used, again and again.
 pub(crate) struct Meter {
@@ -44,6 +46,8 @@ pub(crate) struct Meter {
     nodes: Vec<NodeSpec>,
     /// How far the line was ahead at the last look.
     ahead_ms: i64,
+    /// What is old enough is forgotten from then on.
+    forgets_from: Instant,
     last: Last,
     idle: Idle,
     tiers: Tiers,
@@ -75,14 +79,26 @@ impl Meter {
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
         let retention = Retention::new(kept);
         let ahead_ms = line.ahead_ms();
-        Self { shared, line, nodes, ahead_ms, last, idle, tiers, retention, forgot_at: Instant(0) }
+        Self {
+            shared,
+            line,
+            nodes,
+            ahead_ms,
+            forgets_from: Instant(0),
+            last,
+            idle,
+            tiers,
+            retention,
+            forgot_at: Instant(0),
+        }
     }
 
     /// Never ends by itself.
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
-            self.follow();
+            // Taken first: a step after it is followed before anything is dated by it.
             let now = self.line.now();
+            self.follow(now);
             if let Err(error) = self.look(now).await {
                 tracing::warn!(%error, "what was measured could not be written");
             }
@@ -91,14 +107,16 @@ impl Meter {
     }
 
     /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock where that
-    /// was put forward.
-    fn follow(&mut self) {
+    /// was put forward. Nothing is forgotten for a day then: what a clock that is wrong makes look old
+    /// would be gone for good.
+    fn follow(&mut self, now: Instant) {
         if self.line.is_behind() {
             self.idle.wake();
         }
         let ms = self.line.ahead_ms() - self.ahead_ms;
         if ms != 0 {
             self.ahead_ms += ms;
+            self.forgets_from = now.plus_ms(FORGETS_AFTER_STEP_MS);
             let step = Step { before: self.last.at, ms };
             self.last.at = step.since(self.last.at);
             self.last.idle_since.values_mut().for_each(|at| *at = step.since(*at));
@@ -133,15 +151,18 @@ impl Meter {
 
     async fn keep(&mut self, rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
         write(&self.shared.store, rows).await?;
-        if used::hour(now) != self.forgot_at {
+        let forgets = now >= self.forgets_from;
+        if forgets && used::hour(now) != self.forgot_at {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
             past::forget(&self.shared.store, now).await?;
             self.forgot_at = used::hour(now);
         }
-        let newest = self.shared.view.load().event_seq;
-        self.retention.forget_some(&self.shared.store, newest, now).await?;
+        if forgets {
+            let newest = self.shared.view.load().event_seq;
+            self.retention.forget_some(&self.shared.store, newest, now).await?;
+        }
         self.tiers.roll_up(&self.shared.store, now).await
     }
 }

@@ -44,3 +44,21 @@ async fn what_is_old_is_forgotten_on_record_and_the_newest_event_stays() {
         [gone, "elastane audit.delete 1 to 6, after 400 days".into()]
     );
 }
+
+#[tokio::test]
+async fn what_a_wrong_clock_makes_look_old_is_kept_for_a_day() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    for quota in 2..5 {
+        w.handle.update_project("admin", 1, given(gpus(quota))).await.unwrap();
+    }
+    w.clock.put_forward_ms(Kept::default().events_ms + DAY_MS);
+    w.handle.update_project("admin", 1, given(gpus(6))).await.unwrap();
+    look(&w).await;
+    look(&w).await;
+    let newest = w.handle.view().event_seq;
+    assert_eq!(w.handle.events(EventFilter::default()).await.unwrap().len() as u64, newest);
+    w.clock.advance_ms(DAY_MS);
+    look(&w).await;
+    look(&w).await;
+    assert!((w.handle.events(EventFilter::default()).await.unwrap().len() as u64) < newest);
+}

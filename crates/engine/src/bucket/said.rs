@@ -34,8 +34,8 @@ pub(super) fn fault(
     let code = part(text, "Code").unwrap_or_default();
     let said = match (code, part(text, "Message")) {
         ("", _) => format!("its server answers {status}"),
-        (code, Some(message)) => format!("{code}: {}", shown(message)),
-        (code, None) => code.to_owned(),
+        (code, Some(message)) => format!("{}: {}", units::shown(code), shown(message)),
+        (code, None) => units::shown(code),
     };
     if let Some((_, passing, advice)) = KNOWN.iter().find(|(known, ..)| *known == code) {
         let why = format!("{said}; {advice}");
