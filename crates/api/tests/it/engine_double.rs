@@ -225,7 +225,7 @@ impl Engine for EngineDouble {
         self.exec(key, ExecSpec { terminal, ..ExecSpec::default() }).await
     }
 
-    /// Port 80 repeats what comes, 81 breaks; at port 8888 is what replicas answer.
+    /// Port 80 repeats what comes, 83 breaks; at port 8888 is what replicas answer.
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
         self.spec(key)?;
         let alive = !matches!(self.0.lock().unwrap().runs[&key].1, RunState::Exited { .. });
@@ -236,9 +236,9 @@ impl Engine for EngineDouble {
             tokio::spawn(api::serve(listener, None, pages, Shutdown::default()));
             return Ok(Box::new(tokio::net::TcpStream::connect(address).await.unwrap()));
         }
-        if port == 81 {
+        if port == 83 {
             let (what, source) =
-                ("connect to port 81".to_owned(), ErrorKind::ConnectionReset.into());
+                ("connect to port 83".to_owned(), ErrorKind::ConnectionReset.into());
             return Err(Error::Io { what, source });
         }
         if port != 80 {

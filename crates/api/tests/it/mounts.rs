@@ -402,7 +402,7 @@ async fn a_volume_is_the_projects_from_the_first_workload_to_its_deletion() {
     server.raw("DELETE", &format!("{TRAININGS}/{second}"), "").await;
     server.until("/api/v1/workloads/count", |count| count["count"] == 0).await;
     assert_eq!(server.raw("DELETE", &one, "").await.0, 204);
-    assert_eq!(server.get(VOLUMES).await["volumes"], json!([]));
+    server.until(VOLUMES, |all| all["volumes"] == json!([])).await;
 }
 
 #[tokio::test]

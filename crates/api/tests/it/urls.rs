@@ -279,13 +279,13 @@ async fn a_port_that_nobody_listens_on_says_so() {
 #[tokio::test]
 async fn faults_of_an_engine_are_for_those_who_see_the_workload() {
     let server = Server::with_teams().await;
-    workspace(&server, "1", "lab", json!([{"container": 81}])).await;
+    workspace(&server, "1", "lab", json!([{"container": 83}])).await;
     let bearer = format!("Bearer {}", server.token);
     for (sent, why) in [
         (vec![], "nothing answers at this address now"),
-        (vec![("authorization", bearer.as_str())], "connect to port 81"),
+        (vec![("authorization", bearer.as_str())], "connect to port 83"),
     ] {
-        let answer = ask(&server, "lab--team-a--81.localhost", "/", &sent).await;
+        let answer = ask(&server, "lab--team-a--83.localhost", "/", &sent).await;
         assert_eq!(answer.status, 503, "{}", answer.body);
         assert!(answer.body.contains(why), "{}", answer.body);
     }

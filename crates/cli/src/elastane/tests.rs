@@ -375,6 +375,8 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
+          config-map           Set, list, show and delete config maps: texts that workloads of a project get
+                               as files and variables
           user                 Create, list and delete users, and give out new passwords
           application          Create, list and delete the accounts of programs, and give out new secrets
           access-key           List and delete the access keys of users

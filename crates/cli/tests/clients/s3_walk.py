@@ -112,7 +112,7 @@ def credential(name, secret):
 
 def submit(name, what, script):
     shell(
-        f"runai submit {name} -p team-a --backoff-limit 0 --s3 {what},target=/data"
+        f"runai submit {name} -p team-a -i ubuntu --backoff-limit 0 --s3 {what},target=/data"
         f" --command -- sh -c '{script}'"
     )
 

@@ -149,6 +149,6 @@ async fn a_config_map_is_the_one_with_its_name_when_a_run_starts() {
     again(&w, Phase::Failed).await;
     let said: Vec<_> = w.events(w.id("t")).await.into_iter().map(|event| event.message).collect();
     let why = "config map `settings` of project team-a was deleted; make it again with `elastane config-map \
-               set settings --from-file FILE -p p1`";
+               set settings --from-file FILE -p team-a`";
     assert!(said.concat().contains(why), "{said:?}");
 }

@@ -415,7 +415,8 @@ fn the_second_dialect_takes_inferences() {
     let head = "inference submit j -i x --serving-port 80";
     let ends = |tail: &&str| {
         let those = ["--backoff", "--restart", "--auto-deletion", "--stdin", "--attach"];
-        those.iter().any(|flag| tail.starts_with(flag))
+        let open = ["--external-url", "--port service-type=external-url"];
+        those.iter().chain(&open).any(|flag| tail.starts_with(flag))
     };
     taken(head, &V2_TAKEN.iter().copied().filter(|tail| !ends(tail)).collect::<Vec<_>>());
     taken(head, INFERENCE_TAKEN);
