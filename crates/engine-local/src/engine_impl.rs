@@ -210,7 +210,11 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         copies: shared.dir(spec.key).copies(),
         hostfile: shared.dir(spec.key).hostfile(),
     };
-    let env = environment::environment(&shared.inherited, spec, &folders)?;
+    let mut env = environment::environment(&shared.inherited, spec, &folders)?;
+    let port = match shared.images.port(spec) {
+        None => None,
+        Some(usual) => Some((usual, ports::tell(usual, spec, &mut env)?)),
+    };
     let working_dir = match &spec.working_dir {
         Some(own) => copies::place(&folders.copies, own, &spec.container),
         None => shared.paths.work(spec.key.pod),
@@ -230,6 +234,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             limits: spec.container.limits,
             output_bytes_max: shared.output_bytes_max,
             more_rights: spec.container.security.privilege_escalation == Some(true),
+            port,
         }),
     })
 }

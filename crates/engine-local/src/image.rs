@@ -1,5 +1,6 @@
 //! What an image name stands for on a machine without containers. Owns: the image table, the
-//! comparison of image names, and the command line a specification comes to.
+//! comparison of image names, and the command line a specification comes to. Refuses to know: what
+//! the programs that stand in for images do.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +15,11 @@ pub struct Image {
     pub entrypoint: Vec<String>,
     /// What arguments of the user replace.
     pub default_args: Vec<String>,
+    /// Programs that are in the image: a command that begins with one runs by the entrypoint.
+    pub programs: &'static [&'static str],
+    /// Where its program serves. Ports of a machine are shared, so each run is told another one in
+    /// `PORT`, and who asks the run for this port is led there.
+    pub port: Option<u16>,
 }
 
 /// Image names and what they stand for. Names are compared without tag, digest and the default
@@ -26,18 +32,36 @@ pub struct ImageTable(BTreeMap<String, Image>);
 const SHELLS: [&str; 9] =
     ["ubuntu", "debian", "busybox", "alpine", "fedora", "python", "bash", "centos", "rockylinux"];
 
+/// An image of the published quickstarts and what stands in for it: its name, the word for the quickstart
+/// program, programs that are in the image, and its port.
+type StandIn = (&'static str, &'static str, &'static [&'static str], Option<u16>);
+
+const STAND_INS: [StandIn; 8] = [
+    ("zembutsu/docker-sample-nginx", "page", &[], Some(80)),
+    ("jupyter/scipy-notebook", "jupyter", &["start-notebook.sh", "start-notebook.py"], Some(8888)),
+    ("gcr.io/run-ai-demo/quickstart-inference-marian", "inference", &[], Some(8888)),
+    ("gcr.io/run-ai-demo/example-triton-server", "inference", &[], Some(8000)),
+    ("runai.jfrog.io/demo/example-triton-server", "inference", &[], Some(8000)),
+    ("gcr.io/run-ai-demo/quickstart-inference-marian-client", "inference-client", &[], None),
+    ("gcr.io/run-ai-demo/example-triton-client", "inference-client", &["perf_analyzer"], None),
+    ("runai.jfrog.io/demo/example-triton-client", "inference-client", &["perf_analyzer"], None),
+];
+
 impl ImageTable {
     /// The built-in table. `binary` is the `elastane` program.
     #[must_use]
     pub fn new(binary: &Path) -> Self {
-        let binary = binary.display().to_string();
-        let quickstart =
-            Image { entrypoint: vec![binary, "quickstart-workload".into()], default_args: vec![] };
-        let shell = Image { entrypoint: vec![], default_args: vec!["/bin/sh".into()] };
-        let quickstarts =
-            QUICKSTARTS.iter().map(|name| (plain_name(name).to_owned(), quickstart.clone()));
-        let shells = SHELLS.iter().map(|name| (plain_name(name).to_owned(), shell.clone()));
-        Self(quickstarts.chain(shells).collect())
+        let program = [binary.display().to_string(), "quickstart-workload".to_owned()];
+        let quickstart = Image { entrypoint: program.to_vec(), ..Image::default() };
+        let shell = Image { default_args: vec!["/bin/sh".into()], ..Image::default() };
+        let quickstarts = QUICKSTARTS.iter().map(|name| (*name, quickstart.clone()));
+        let shells = SHELLS.iter().map(|name| (*name, shell.clone()));
+        let stand_ins = STAND_INS.iter().map(|(name, word, programs, port)| {
+            let entrypoint = program.iter().cloned().chain([(*word).to_owned()]).collect();
+            (*name, Image { entrypoint, programs, port: *port, ..Image::default() })
+        });
+        let all = quickstarts.chain(shells).chain(stand_ins);
+        Self(all.map(|(name, image)| (plain_name(name).to_owned(), image)).collect())
     }
 
     /// Adds an image, or replaces what a name stands for.
@@ -55,13 +79,13 @@ impl ImageTable {
     /// The command line of a specification: its own command, or what the image brings.
     pub(crate) fn argv(&self, spec: &RunSpec) -> Result<Vec<String>, Error> {
         let own = spec.command.as_deref().unwrap_or_default();
-        let argv = match (own, self.0.get(plain_name(&spec.image))) {
-            ([], Some(image)) => {
+        let argv = match (own, self.runs(spec)) {
+            (command, Some(image)) => {
                 let args = if spec.args.is_empty() { &image.default_args } else { &spec.args };
-                [image.entrypoint.as_slice(), args].concat()
+                [image.entrypoint.as_slice(), command, args].concat()
             }
             ([], None) => return Err(self.unknown(&spec.image)),
-            (command, _) => [command, &spec.args].concat(),
+            (command, None) => [command, &spec.args].concat(),
         };
         match argv.first() {
             Some(program) if !program.is_empty() => Ok(argv),
@@ -69,6 +93,18 @@ impl ImageTable {
                 "the command is empty; its first word must name a program".to_owned(),
             )),
         }
+    }
+
+    /// The port of the image, where its own program runs.
+    pub(crate) fn port(&self, spec: &RunSpec) -> Option<u16> {
+        self.runs(spec)?.port
+    }
+
+    /// The image whose program a specification runs.
+    fn runs(&self, spec: &RunSpec) -> Option<&Image> {
+        let image = self.0.get(plain_name(&spec.image))?;
+        let own = spec.command.as_deref().unwrap_or_default();
+        own.first().is_none_or(|first| image.programs.contains(&first.as_str())).then_some(image)
     }
 
     fn unknown(&self, image: &str) -> Error {
@@ -101,6 +137,32 @@ mod tests {
         assert_eq!(argv("runai.jfrog.io/demo/quickstart:latest", None, &[]), Ok(line.clone()));
         let with = [line, vec!["--steps".to_owned()]].concat();
         assert_eq!(argv("gcr.io/run-ai-demo/quickstart", None, &["--steps"]), Ok(with));
+    }
+
+    #[test]
+    fn a_program_of_an_image_runs_by_its_stand_in() {
+        let line = |words: &[&str]| {
+            let all = [&["/bin/elastane", "quickstart-workload"], words].concat();
+            Ok(all.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let notebook = "jupyter/scipy-notebook:latest";
+        assert_eq!(argv(notebook, None, &[]), line(&["jupyter"]));
+        let words = ["jupyter", "start-notebook.sh", "--x"];
+        assert_eq!(argv(notebook, Some(&["start-notebook.sh"]), &["--x"]), line(&words));
+        assert_eq!(argv(notebook, Some(&["sh"]), &[]), Ok(vec!["sh".to_owned()]));
+        let client = "gcr.io/run-ai-demo/quickstart-inference-marian-client";
+        let words = ["inference-client", "--port", "80"];
+        assert_eq!(argv(client, None, &["--port", "80"]), line(&words));
+    }
+
+    #[test]
+    fn an_image_has_a_port_where_its_own_program_runs() {
+        let table = ImageTable::new(Path::new("/bin/elastane"));
+        let mut spec = spec();
+        spec.image = "zembutsu/docker-sample-nginx".to_owned();
+        assert_eq!(table.port(&spec), Some(80));
+        spec.command = Some(vec!["sleep".to_owned()]);
+        assert_eq!(table.port(&spec), None);
     }
 
     #[test]

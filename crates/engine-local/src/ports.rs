@@ -1,25 +1,48 @@
-//! Ports that processes of a run listen on. Owns: that nobody reaches another's through it.
+//! Ports that processes of a run listen on. Owns: that nobody reaches another's through it, and the
+//! ports that are told to programs of images. Refuses to know: what is spoken there.
 //!
 //! Processes of all runs share this machine's addresses. A socket is a run's if one of its processes
 //! has it open, as `/proc` shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use engine::{Duplex, Error, RunKey};
+use engine::{Duplex, Error, RunKey, RunSpec};
 use tokio::net::TcpStream;
 
 use crate::engine_impl::blocking;
 use crate::open::io_error;
 use crate::process::families;
+use crate::record::Runtime;
 use crate::visit::running;
 use crate::watch::Shared;
 
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
+/// Where a program learns its port.
+const VARIABLE: &str = "PORT";
+
+/// Tells a program whose image serves at a port where to listen: where it was told already, at that
+/// very port if it was asked for by its number on this machine, else at any that is free. If somebody
+/// takes that one first the program ends, and the next run is told another.
+pub(crate) fn tell(
+    usual: u16,
+    spec: &RunSpec,
+    env: &mut BTreeMap<String, String>,
+) -> Result<u16, Error> {
+    if let Some(port) = env.get(VARIABLE).and_then(|port| port.parse().ok()) {
+        return Ok(port);
+    }
+    let asked = spec.container.ports.iter().any(|port| port.host == Some(usual));
+    let free = || Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port());
+    let failed = |source| io_error("find a free port".into(), source);
+    let port = if asked { usual } else { free().map_err(failed)? };
+    env.insert(VARIABLE.to_owned(), port.to_string());
+    Ok(port)
+}
 
 /// Connects to a port of a run.
 pub(crate) async fn connect(
@@ -91,7 +114,20 @@ enum Found {
     Shared,
 }
 
+/// Who listens where the run is asked for this port.
 fn find(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
+    let found = find_at(shared, key, port)?;
+    if !matches!(found, Found::Nobody) {
+        return Ok(found);
+    }
+    let Runtime::Process(process) = shared.dir(key).read_spec()?.runtime;
+    match process.port {
+        Some((usual, told)) if usual == port && told != port => find_at(shared, key, told),
+        _ => Ok(Found::Nobody),
+    }
+}
+
+fn find_at(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
     let Some(supervisor) = shared.dir(key).holder()? else { return Ok(Found::Nobody) };
     let root = supervisor.as_raw_nonzero().get();
     let family = families(&BTreeSet::from([root])).remove(&root).unwrap_or_default();
@@ -174,6 +210,22 @@ mod tests {
    0: 00000000000000000000000001000000:1F90 0:0 0A 0:0 00:0 0     0        0 1 1 0
    1: 0000000000000000FFFF00000100007F:0050 0:0 0A 0:0 00:0 0     0        0 2 1 0\n";
         assert_eq!(heard(table), ["[::1]:8080", "127.0.0.1:80"]);
+    }
+
+    #[test]
+    fn a_program_of_an_image_is_told_a_port_unless_it_was() {
+        let mut spec = crate::environment::tests::spec();
+        let told = |spec: &RunSpec, env: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let mut env: BTreeMap<String, String> = env.iter().map(own).collect();
+            let port = tell(80, spec, &mut env).expect("a port");
+            assert_eq!(env[VARIABLE], port.to_string());
+            port
+        };
+        assert!(told(&spec, &[]) > 1023, "anybody can listen there");
+        assert_eq!(told(&spec, &[("PORT", "4711")]), 4711);
+        spec.container.ports = vec![engine::Port { container: 80, host: Some(80) }];
+        assert_eq!(told(&spec, &[]), 80);
     }
 
     #[test]

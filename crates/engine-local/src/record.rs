@@ -92,6 +92,9 @@ pub(crate) struct ProcessSpec {
     /// Whether programs in it may get rights that it has not, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
+    /// The port of its image, and the one it was told instead.
+    #[serde(default)]
+    pub(crate) port: Option<(u16, u16)>,
 }
 
 /// `state.json`, and one line on the pipe to the server.

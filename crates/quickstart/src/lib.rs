@@ -1,9 +1,10 @@
-//! The quickstart workload: a small real training job that needs no GPU and no framework.
+//! The quickstart workload: a small real training job that needs no GPU and no framework, and
+//! programs that stand in for the other demo images of the published quickstarts (`stand_in`).
 //!
 //! Owns: its command line, its environment, and the order of things (resume, train, report,
 //! checkpoint, stop). Refuses to know: the scheduler, the server, and any file of theirs.
 //!
-//! It stands in for the demo images of the published quickstarts. What it does is real: the data
+//! What the training does is real: the data
 //! is generated, the gradients are computed and accumulated, the loss falls, a checkpoint outlives
 //! the process. Only the GPUs are make-believe: each one is worth one micro-batch of time, so that
 //! a workload that was given more of them really gets on faster.
@@ -14,6 +15,7 @@ mod net;
 mod options;
 mod plan;
 mod random;
+mod stand_in;
 mod trainer;
 
 use std::io::Write;
@@ -34,7 +36,8 @@ pub const EXIT_INTERRUPTED: u8 = 143;
 pub const EXIT_USAGE: u8 = 2;
 
 /// Runs the workload with command line arguments (without the program's name) and environment
-/// `env`, until it is stopped or has done the steps it was asked for.
+/// `env`, until it is stopped or has done the steps it was asked for. Where the first argument is the word
+/// of another image, what stands in for that runs with the rest.
 ///
 /// Ends with 0 when `--steps` were done, [`EXIT_INTERRUPTED`] after SIGTERM or SIGINT,
 /// [`EXIT_USAGE`] for a bad command line, and 1 when checkpoints cannot be written.
@@ -42,6 +45,11 @@ pub fn run(
     args: impl IntoIterator<Item = String>,
     env: impl Fn(&str) -> Option<String>,
 ) -> ExitCode {
+    let mut args = args.into_iter().peekable();
+    if let Some(program) = args.peek().and_then(|word| stand_in::program(word)) {
+        args.next();
+        return program(&args.collect::<Vec<_>>(), &env);
+    }
     let options = match options::parse(args, &env) {
         Ok(Parsed::Run(options)) => options,
         Ok(Parsed::Help) => {

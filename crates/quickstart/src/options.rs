@@ -21,6 +21,17 @@ Usage: elastane quickstart-workload [OPTIONS]
   --checkpoint-dir DIR  where the checkpoint is kept (default:
                         ELASTANE_CHECKPOINT_DIR, else ./checkpoint)
   --micro-step-ms N     how long a GPU takes for one batch (default 150)
+
+With one of these words it stands in for another image of the quickstarts:
+
+  page                  a page at PORT, else at 80
+  jupyter [ARGUMENT...] Jupyter of this machine at PORT, else at 8888, or a page
+                        that says that there is none
+  inference             a server at PORT, else at 8888, that answers one request
+                        after the other
+  inference-client      asks a server and tells how fast it answers; takes
+                        --hostname HOST --port PORT [--path PATH], or -u URL,
+                        and --processes N
 ";
 
 /// Everything a run needs to know.

@@ -1,0 +1,75 @@
+//! Programs that stand in for demo images where no container runs them. Owns: which word is which, and
+//! how one ends that cannot go on. Whatever they print or show says that it is simulated.
+
+mod client;
+mod inference;
+mod jupyter;
+mod page;
+mod web;
+
+use std::convert::Infallible;
+use std::process::ExitCode;
+
+use crate::{EXIT_USAGE, complain};
+
+/// How a program reads its environment.
+pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A program, with its arguments and its environment.
+pub(crate) type Program = fn(&[String], Env<'_>) -> ExitCode;
+
+/// The program of a word.
+pub(crate) fn program(word: &str) -> Option<Program> {
+    let program: Program = match word {
+        "page" => |_, env| ended(page::run(env)),
+        "jupyter" => |args, env| ended(jupyter::run(args, env)),
+        "inference" => |_, env| ended(inference::run(env)),
+        "inference-client" => |args, _| match client::Options::parse(args) {
+            Ok(options) => ended(client::run(&options)),
+            Err(why) => {
+                complain(&why);
+                ExitCode::from(EXIT_USAGE)
+            }
+        },
+        _ => return None,
+    };
+    Some(program)
+}
+
+/// They end by a signal only, or with why they could not go on.
+fn ended(result: Result<Infallible, String>) -> ExitCode {
+    match result {
+        Ok(never) => match never {},
+        Err(why) => {
+            complain(&why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line, at once.
+fn say(line: &str) -> Result<(), String> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("no output: {error}"))
+}
+
+/// Where to listen: as the environment says, else where the image does.
+fn port(env: Env<'_>, usual: u16) -> Result<u16, String> {
+    let Some(text) = env("PORT").filter(|text| !text.is_empty()) else { return Ok(usual) };
+    text.parse().map_err(|_| format!("PORT must be a number from 1 to 65535, not `{text}`"))
+}
+
+/// The name of the pod; outside of one there is none.
+fn pod_name(env: Env<'_>) -> String {
+    env("POD_NAME").unwrap_or_else(|| "no pod".to_owned())
+}
+
+#[test]
+fn the_environment_says_where_to_listen() {
+    let port = |text: Option<&str>| port(&|_| text.map(str::to_owned), 80);
+    assert_eq!((port(None), port(Some("")), port(Some("8080"))), (Ok(80), Ok(80), Ok(8080)));
+    assert!(port(Some("http")).is_err_and(|why| why.contains("from 1 to 65535")));
+}
