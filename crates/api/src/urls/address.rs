@@ -83,16 +83,26 @@ impl Origins {
         Ok(format!("{scheme}://{label}.{}{own_port}", self.domain))
     }
 
+    /// The address of a port that is the machine's own.
+    fn at_machine(&self, port: u16) -> String {
+        let place = self.server.split_once("://").map_or(self.server.as_str(), |(_, place)| place);
+        let host = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        format!("http://{}:{port}/", host.map_or(place, |(host, _)| host))
+    }
+
     /// The address of a port of a workload, if it has one: a project may have been renamed since.
     pub(super) fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         self.of(&workload.project_name, &workload.spec.name, port).ok()
     }
 }
 
-/// The addresses of a workload.
+/// The addresses of a workload: of ports that are opened in a browser, then of those that were asked for by
+/// their number on the machine.
 pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
-    workload.spec.urls.iter().filter_map(address).collect()
+    let hosts = workload.spec.pods.pod.container.ports.iter().filter_map(|port| port.host);
+    let opened = workload.spec.urls.iter().filter_map(address);
+    opened.chain(hosts.map(|port| origins.at_machine(port))).collect()
 }
 
 /// Refuses addresses that there cannot be. Ports are right by now.
@@ -163,6 +173,16 @@ mod tests {
             assert!(fault.message.starts_with(why), "{}", fault.message);
         }
         assert_eq!(label("p-23456", &long, 80).expect("fits").len(), 63);
+    }
+
+    #[test]
+    fn a_port_of_the_machine_is_where_the_server_is() {
+        let at = |server: &str| {
+            Origins { server: server.to_owned(), domain: String::new() }.at_machine(8888)
+        };
+        assert_eq!(at("https://gpu-box:7070"), "http://gpu-box:8888/");
+        assert_eq!(at("http://[::1]:7070"), "http://[::1]:8888/");
+        assert_eq!(at("https://gpu-box"), "http://gpu-box:8888/");
     }
 
     #[test]

@@ -38,21 +38,41 @@ pub(super) async fn run(
     refuse_resting(&workload)?;
     let mut listening = Vec::new();
     for (local, remote) in ports {
-        for listener in listen(address, *local).await? {
-            let here = listener.local_addr()?;
-            writeln!(out, "Forwarding from {here} -> {remote}")?;
-            listening.push((listener, *remote));
+        listening.push(Forwarded { here: listen(address, *local).await?, there: *remote });
+    }
+    for Forwarded { here, there } in &listening {
+        for listener in here {
+            writeln!(out, "Forwarding from {} -> {there}", listener.local_addr()?)?;
         }
     }
     out.flush()?;
-    let context = context.anew().await?;
-    let place = Rc::new(Place { id: workload.id, pod: of.pod.clone(), context });
+    carry_all(listening, workload.id, of.pod.clone(), context).await
+}
+
+/// A port of this machine that leads to one of a pod.
+pub(super) struct Forwarded {
+    /// Where it listens.
+    pub(super) here: Vec<TcpListener>,
+    /// The port of the pod.
+    pub(super) there: u16,
+}
+
+/// Carries what comes, until somebody ends this program.
+pub(super) async fn carry_all(
+    listening: Vec<Forwarded>,
+    id: String,
+    pod: Option<String>,
+    context: &Context,
+) -> Result<(), Error> {
+    let place = Rc::new(Place { id, pod, context: context.anew().await? });
     let mut ends = JoinSet::new();
     let served = tokio::task::LocalSet::new();
     let all = async {
-        for (listener, port) in listening {
-            let place = place.clone();
-            ends.spawn_local(async move { accept(&listener, port, &place).await });
+        for Forwarded { here, there } in listening {
+            for listener in here {
+                let place = place.clone();
+                ends.spawn_local(async move { accept(&listener, there, &place).await });
+            }
         }
         match ends.join_next().await {
             Some(Ok(never)) => match never {},
@@ -71,7 +91,7 @@ struct Place {
 }
 
 /// `localhost` is two addresses, of which a machine may lack the second.
-async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>, Error> {
+pub(super) async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>, Error> {
     let fault = |error: std::io::Error| {
         Error::Failed(format!(
             "cannot listen on port {port} of {}: {error}; choose another with --port LOCAL:REMOTE",

@@ -1,6 +1,7 @@
 //! `runai`: one path for both dialects: words (`args`) → meaning (`intent`) → requests (the other
 //! modules) → text.
 
+mod access;
 mod account;
 mod args;
 mod change;

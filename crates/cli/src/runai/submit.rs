@@ -6,13 +6,14 @@ use std::time::Duration;
 use api_types as wire;
 use client::WorkloadKind;
 
+use super::access::{self, Entrance};
 use super::context::Context;
 use super::inherit::Inherited;
 use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
 use super::{inherit, request, terminal, visit, what_if};
 use crate::exit::{self, Error};
-use crate::plain::Plain;
+use crate::plain::{Plain, tell};
 
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
@@ -43,12 +44,17 @@ pub(super) async fn run(
         let mut stderr = std::io::stderr();
         writeln!(stderr, "Warning: the resources of this job may be preempted without notice")?;
     }
+    submit.notes.iter().for_each(|note| tell(note));
     let asked = Asked::of(&submit, &project, context).await?;
     match submit.deed {
         Deed::DryRun => return what_if::dry_run(&asked, context, out).await,
         Deed::WhatIf => return what_if::run(&asked, context, out).await,
         Deed::Submit | Deed::Attach { .. } => {}
     }
+    let entrance = match &submit.access {
+        Some(access) => Some(Entrance::open(access).await?),
+        None => None,
+    };
     let (name, id) = asked.create(context).await?;
     let project = &project.name;
     match submit.dialect {
@@ -66,11 +72,12 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
-    match submit.deed {
-        Deed::Attach { within_s } => {
+    match (submit.deed, entrance) {
+        (Deed::Attach { within_s }, _) => {
             visit::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
         }
-        _ => settle_own(&id, context).await,
+        (_, Some(entrance)) => entrance.enter(&id, context, out).await,
+        (_, None) => settle_own(&id, context).await,
     }
 }
 
@@ -126,7 +133,12 @@ impl<'a> Asked<'a> {
         let mut request = request::creation(self.submit, name, self.project.id.clone());
         request.cluster_id = Some(self.project.cluster_id.clone());
         request.template_id.clone_from(&self.inherited.template);
-        request.spec.get_or_insert_default().assets.clone_from(&self.inherited.assets);
+        let spec = request.spec.get_or_insert_default();
+        spec.assets.clone_from(&self.inherited.assets);
+        if self.submit.access.as_ref().is_some_and(|access| access.own_path) {
+            let path = access::own_path(&self.project.name, name);
+            spec.args = Some(shell_words::join(access::start_at(&path)));
+        }
         request
     }
 

@@ -1,5 +1,6 @@
 //! From command lines to meanings, and from workloads to tables.
 
+mod access;
 mod complete;
 mod flags;
 mod help;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::context::Context;
-use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie, Until};
+use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie};
 use super::logs::refuse_resting;
 use super::terminal::{self, Page, Raw};
 use super::wait;
@@ -62,45 +62,17 @@ pub(super) async fn attach(
     attach_to(&workload.id, of.pod.as_deref(), tie, context, out).await
 }
 
-/// Attaches to what was just submitted, once it runs; if it does not within this time, says why it
-/// waits. It stands as submitted whatever comes of this.
+/// Attaches to what was just submitted, once it runs.
 pub(super) async fn attach_to_new(
     id: &str,
     within: Duration,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let until = Instant::now() + within;
-    let mut told = false;
-    loop {
-        let workload = context.client.workload(id).await?;
-        let Workload { name, project_name, phase, additional_fields, .. } = &workload;
-        match wait::reached(&workload, Until::Running) {
-            Some(Ok(())) if phase == "Running" => break,
-            Some(Ok(())) => {
-                tell(&format!(
-                    "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
-                     wrote"
-                ));
-                return Ok(());
-            }
-            Some(over) => return over,
-            None => {}
-        }
-        if Instant::now() >= until {
-            let why = additional_fields.pending_reasons.first();
-            let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
-            return Err(Error::Failed(format!(
-                "Timeout waiting for job to start running; {name} is {phase}{why}\n\
-                 It stays submitted; `runai attach {name} -p {project_name}` comes back to it"
-            )));
-        }
-        if !std::mem::replace(&mut told, true) {
-            tell("Waiting for pod to start running...");
-        }
-        sleep(LOOK_EVERY).await;
+    match wait::to_run(id, within, ("attach", ""), context).await? {
+        Some(_) => attach_to(id, None, Tie::FULL, context, out).await,
+        None => Ok(()),
     }
-    attach_to(id, None, Tie::FULL, context, out).await
 }
 
 /// Attaches by id.

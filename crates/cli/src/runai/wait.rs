@@ -15,6 +15,8 @@ use crate::plain::tell;
 /// The first look comes at once, later ones less and less often.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
+/// How often somebody looks who is to start at once.
+const LOOK_SOON: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
     let deadline = wait.timeout_s.map(|s| Instant::now() + Duration::from_secs(s));
@@ -100,6 +102,47 @@ pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
     match lost {
         None => is_away(error) || ran_out,
         Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
+    }
+}
+
+/// Waits for what was just submitted to run; none has ended already. It stands as submitted whatever comes
+/// of this: if it does not run within this time, says why it waits, and with which command one comes back,
+/// whose words behind the name are `rest`.
+pub(super) async fn to_run(
+    id: &str,
+    within: Duration,
+    (verb, rest): (&str, &str),
+    context: &Context,
+) -> Result<Option<Workload>, Error> {
+    let until = Instant::now() + within;
+    let mut told = false;
+    loop {
+        let workload = context.client.workload(id).await?;
+        let Workload { name, project_name, phase, additional_fields, .. } = &workload;
+        match reached(&workload, Until::Running) {
+            Some(Ok(())) if phase == "Running" => return Ok(Some(workload)),
+            Some(Ok(())) => {
+                tell(&format!(
+                    "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
+                     wrote"
+                ));
+                return Ok(None);
+            }
+            Some(over) => return over.map(|()| None),
+            None => {}
+        }
+        if Instant::now() >= until {
+            let why = additional_fields.pending_reasons.first();
+            let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
+            return Err(Error::Failed(format!(
+                "Timeout waiting for job to start running; {name} is {phase}{why}\n\
+                 It stays submitted; `runai {verb} {name} -p {project_name}{rest}` comes back to it"
+            )));
+        }
+        if !std::mem::replace(&mut told, true) {
+            tell("Waiting for pod to start running...");
+        }
+        sleep(LOOK_SOON).await;
     }
 }
 

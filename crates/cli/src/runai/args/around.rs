@@ -75,10 +75,14 @@ pub(crate) struct V1 {
     /// Port that is reached from outside
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
     pub(crate) port: Vec<Port>,
-    /// How those ports are reached; ingress is in a browser
-    #[arg(short, long, value_enum, ignore_case = true, requires = "port")]
-    #[arg(hide_possible_values = true, value_name = "nodeport|loadbalancer|clusterip|ingress")]
+    /// How those ports are reached: portforward is here, as long as this command stays; ingress is in a
+    /// browser; the others are at the machine
+    #[arg(short, long, value_enum, ignore_case = true, hide_possible_values = true)]
+    #[arg(value_name = "portforward|nodeport|loadbalancer|clusterip|ingress")]
     pub(crate) service_type: Option<ServiceType>,
+    /// Where portforward listens on this machine [default: localhost]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
     /// Capability beside the usual ones, such as SYS_PTRACE
     #[arg(long, value_name = "CAPABILITY")]
     pub(crate) add_capability: Vec<String>,
@@ -160,6 +164,8 @@ pub(crate) struct V2 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lowercase")]
 pub(crate) enum ServiceType {
+    /// On the machine of who submits.
+    PortForward,
     /// At the machine.
     NodePort,
     /// At the machine.
@@ -414,8 +420,11 @@ fn port_v2(text: &str) -> Result<Opened, String> {
     let external = fields.get("external").as_deref().map(port).transpose()?.map(u32::from);
     let name = fields.get("name");
     let kind = fields.get("service-type");
-    let kind = kind.map(|kind| ServiceType::from_str(&kind, true).map_err(|_| kind)).transpose();
-    let kind = kind.map_err(|other| {
+    let read = |kind: String| match ServiceType::from_str(&kind, true) {
+        Ok(ServiceType::PortForward) | Err(_) => Err(kind),
+        Ok(known) => Ok(known),
+    };
+    let kind = kind.map(read).transpose().map_err(|other| {
         let allowed = "allowed are nodeport, loadbalancer, clusterip and external-url";
         format!("service-type `{other}`; {allowed}")
     })?;
@@ -428,7 +437,8 @@ fn port_v2(text: &str) -> Result<Opened, String> {
 /// It has a number outside, which an address has not.
 pub(crate) fn opened(port: Port, kind: Option<ServiceType>) -> Result<Opened, String> {
     let service_type = match kind {
-        None => None,
+        // Nothing of it is the workload's: it is forwarded to.
+        None | Some(ServiceType::PortForward) => None,
         Some(ServiceType::NodePort) => Some(PortServiceType::NodePort),
         Some(ServiceType::LoadBalancer) => Some(PortServiceType::LoadBalancer),
         Some(ServiceType::ClusterIp) => Some(PortServiceType::ClusterIP),

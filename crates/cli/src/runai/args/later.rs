@@ -27,17 +27,12 @@ const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
 const TERMINAL: &str =
     "nobody is at a replica; `runai inference bash NAME` opens a terminal in one";
-const PORT: &str = "`runai port-forward NAME --port LOCAL:REMOTE` brings ports here";
-const SERVED: &str = "use `runai inference submit NAME --serving-port PORT`";
+const ALONE: &str = "it is one of one pod; use `runai submit NAME`";
 
-const V1: &[Later] = &[
-    switch("inference", SERVED),
-    switch("jupyter", IMAGE),
-    switch("local-image", IMAGE),
-    switch("run-as-user", USER),
-    value("address", PORT),
-    value("user", USER),
-];
+const V1: &[Later] =
+    &[switch("local-image", IMAGE), switch("run-as-user", USER), value("user", USER)];
+/// Beside those, of jobs of several pods.
+const TOGETHER: &[Later] = &[switch("inference", ALONE), switch("jupyter", ALONE)];
 const V2: &[Later] = &[
     switch("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
@@ -76,7 +71,8 @@ const SETTINGS: &[Later] = &[value("auth-url", PROVIDER)];
 /// The flags of a command, by the words that lead to it.
 fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
     let (of_all, more): (&[Later], &[Later]) = match path {
-        ["submit" | "submit-mpi"] | ["submit-dist", _] => (V1, &[]),
+        ["submit"] => (V1, &[]),
+        ["submit-mpi"] | ["submit-dist", _] => (V1, TOGETHER),
         ["login"] => (LOGIN, &[]),
         ["config", "set"] => (SETTINGS, &[]),
         ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),

@@ -33,6 +33,16 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", value_parser = positive)]
     #[arg(conflicts_with_all = ["interactive", "elastic"])]
     pub(crate) parallelism: Option<u32>,
+    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are given
+    #[arg(long, conflicts_with_all = ["elastic", "completions", "parallelism"])]
+    pub(crate) jupyter: bool,
+    /// The job answers requests, at its --port
+    #[arg(long, conflicts_with_all = ["interactive", "preemptible", "jupyter", "attach"])]
+    #[arg(conflicts_with_all = ["elastic", "completions", "parallelism"])]
+    pub(crate) inference: bool,
+    /// Replicas that answer [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive, requires = "inference")]
+    pub(crate) replicas: Option<u32>,
 }
 
 /// `submit-dist`: by whose rules the pods work together.
@@ -274,16 +284,37 @@ fn gpu_millis(text: &str) -> Result<u64, String> {
     units::parse_gpu_millis(text).map_err(|error| error.to_string())
 }
 
+/// The first word that is a command, after the flags that may stand before it.
+fn command_at(argv: &[OsString]) -> Option<usize> {
+    let word = |at: usize| argv.get(at).map(|word| word.to_string_lossy()).unwrap_or_default();
+    (1..argv.len())
+        .find(|at| !word(*at).starts_with('-') && !matches!(&*word(at - 1), "-p" | "--project"))
+}
+
 /// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is
 /// the word after `--command` its value; it is joined to it, so that one grammar reads both.
+///
+/// Lines of the second dialect may give the program as well, and its arguments behind `--`: `submit NAME
+/// --command PROGRAM -- ARGUMENT`. The program is put behind `--`, too.
 #[must_use]
-pub(crate) fn join_old_strings(argv: Vec<OsString>) -> Vec<OsString> {
-    let word = |at: usize| argv.get(at).map(|word| word.to_string_lossy()).unwrap_or_default();
-    let is_command =
-        |at: &usize| !word(*at).starts_with('-') && !matches!(&*word(at - 1), "-p" | "--project");
-    let command = (1..argv.len()).find(is_command).map(word).unwrap_or_default();
+pub(crate) fn join_old_strings(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let Some(at) = command_at(&argv) else { return argv };
+    let is_word = |word: &OsString| !word.to_string_lossy().starts_with('-');
+    let command = argv[at].to_string_lossy();
     let submits = command == "submit" || command == "mj" || command.starts_with("submit-");
-    if !submits || argv.iter().any(|word| word == "--") {
+    if let Some(end) = argv.iter().position(|word| word == "--") {
+        let verb = argv[at..end].iter().position(|word| word == "submit").map(|verb| at + verb);
+        let Some(verb) = verb.filter(|verb| !submits && is_word(&argv[verb + 1])) else {
+            return argv;
+        };
+        let takes = |at: &usize| argv[*at] == "--command" || argv[*at] == "-c";
+        if let Some(flag) = (verb..end).find(takes).filter(|flag| is_word(&argv[flag + 1])) {
+            let program = argv.remove(flag + 1);
+            argv.insert(end, program);
+        }
+        return argv;
+    }
+    if !submits {
         return argv;
     }
     let mut joined: Vec<OsString> = Vec::with_capacity(argv.len());

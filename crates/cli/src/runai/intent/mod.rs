@@ -4,8 +4,8 @@
 mod submit;
 
 pub(crate) use submit::{
-    Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master, Name,
-    Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
+    Access, Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master,
+    Name, Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
 
 use std::path::PathBuf;

@@ -23,8 +23,27 @@ pub(crate) struct Submit {
     pub(crate) spec: Spec,
     /// What is done with it.
     pub(crate) deed: Deed,
+    /// How whoever submits it comes to it at once.
+    pub(crate) access: Option<Access>,
+    /// What is said of it first.
+    pub(crate) notes: Vec<String>,
     /// What was typed.
     pub(crate) command_line: String,
+}
+
+/// How whoever submits a workload comes to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// Ports that are brought here: the one here, and the one there.
+    pub(crate) ports: Vec<(u16, u16)>,
+    /// Where they listen here.
+    pub(crate) address: String,
+    /// Whether another port here will do, because nobody asked for one.
+    pub(crate) any_port: bool,
+    /// Whether it is a notebook, which tells a token.
+    pub(crate) notebook: bool,
+    /// Whether it is started to serve at a path of its own.
+    pub(crate) own_path: bool,
 }
 
 /// What is done with a submission.

@@ -1,9 +1,40 @@
 //! From the flags about what is around a workload to what it is, for both dialects.
 
-use api_types::{HostPathInstance, ImagePullPolicy, NfsInstance, PvcInstance, Security, Storage};
+use api_types::{
+    HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
+};
 
-use crate::runai::args::around::{Common, Opened, V1, V2, opened};
-use crate::runai::intent::Around;
+use crate::runai::args::around::{Common, Opened, ServiceType, V1, V2, opened};
+use crate::runai::intent::{Access, Around};
+
+/// The ports that are brought to whoever submits; they are none of the workload's. Those of ingress have
+/// no number outside.
+pub(super) fn ports(typed: &mut V1, notes: &mut Vec<String>) -> Result<Option<Access>, String> {
+    if typed.service_type.is_some() && typed.port.is_empty() {
+        return Err("--service-type: say of which port, with --port EXTERNAL:INTERNAL".to_owned());
+    }
+    if typed.service_type != Some(ServiceType::PortForward) {
+        if typed.address.is_some() {
+            let why = "--address is where ports are brought on this machine; add --service-type";
+            return Err(format!("{why} portforward"));
+        }
+        let outside = |port: &&mut Port| port.external != port.container;
+        for port in typed.port.iter_mut().filter(outside) {
+            if typed.service_type == Some(ServiceType::Ingress)
+                && let (Some(outer), Some(inner)) = (port.external.take(), port.container)
+            {
+                let why = "has an address of its own in a browser";
+                notes.push(format!("Port {outer} is not used: port {inner} {why}"));
+            }
+        }
+        return Ok(None);
+    }
+    let number = |port: Option<u32>| port.and_then(|port| u16::try_from(port).ok());
+    let pair = |port: Port| Some((number(port.external)?, number(port.container)?));
+    let ports = std::mem::take(&mut typed.port).into_iter().filter_map(pair).collect();
+    let address = typed.address.take().unwrap_or_else(|| "localhost".to_owned());
+    Ok(Some(Access { ports, address, ..Access::default() }))
+}
 
 pub(super) fn v1(typed: V1) -> Result<Around, String> {
     let mut around = common(typed.common);

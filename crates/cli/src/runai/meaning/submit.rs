@@ -1,28 +1,89 @@
 //! From the words of a submission to what is to be submitted, for both dialects. Pure.
 
+use api_types::Port;
+
 use super::{around, framework};
+use crate::runai::args::around::ServiceType;
 use crate::runai::args::{self, v1, v2};
 use crate::runai::intent::{
-    ATTACH_WAIT_S, Around, Deed, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master,
-    Name, Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
+    ATTACH_WAIT_S, Access, Around, Deed, Dialect, Distributed, Framework, Gpu, Inherits, Kind,
+    Master, Name, Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
 const WAITING: [&str; 2] = ["sleep", "infinity"];
+/// What `--jupyter` runs, and its port.
+const NOTEBOOK: &str = "jupyter/scipy-notebook";
+const NOTEBOOK_PORT: u16 = 8888;
 
 pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
-    let v1::Submit { job, elastic, interactive, preemptible, completions, parallelism } = typed;
+    let v1::Submit { mut job, elastic, interactive, preemptible, completions, parallelism, .. } =
+        typed;
     if parallelism.is_some_and(|pods| pods > 1) && completions.is_none() {
         return Err("--parallelism needs --completions: how many pods are to end well".to_owned());
     }
+    let interactive = interactive || typed.jupyter;
+    let mut notes = Vec::new();
+    let notebook = typed.jupyter.then(|| notebook(&mut job, &mut notes));
     let kind = match interactive {
+        _ if typed.inference => Kind::Inference(Box::new(serving(&mut job, typed.replicas)?)),
         true => Kind::Workspace,
         false => Kind::Training(Runs { completions, parallelism, elastic }),
     };
     let mut submit = job_v1(job, kind, line)?;
+    submit.notes.splice(..0, notes);
+    if let Some(notebook) = notebook {
+        let Access { ports, address, .. } = submit.access.take().unwrap_or_default();
+        submit.access = Some(Access { ports, address, ..notebook });
+    }
+    if submit.access.is_some() && matches!(submit.deed, Deed::Attach { .. }) {
+        return Err("--attach: this terminal cannot stay at its ports as well; leave it out".into());
+    }
     // A training is preemptible anyway.
     submit.spec.preemptible = (preemptible && interactive).then_some(true);
     Ok(submit)
+}
+
+/// What `--jupyter` stands for, as far as nothing else was said, with a note of each.
+fn notebook(job: &mut v1::Job, notes: &mut Vec<String>) -> Access {
+    let mut uses = |what: &str, flag: &str| notes.push(format!("Using {what}; {flag} changes it"));
+    if job.image.is_none() && job.template.is_none() {
+        uses(&format!("image {NOTEBOOK}"), "--image");
+        job.image = Some(NOTEBOOK.to_owned());
+    }
+    let around = &mut job.around;
+    let any_port = around.port.is_empty();
+    if any_port {
+        uses(&format!("port {NOTEBOOK_PORT}"), "--port");
+        let (container, external) = (Some(NOTEBOOK_PORT.into()), Some(NOTEBOOK_PORT.into()));
+        around.port = vec![Port { container, external, ..Port::default() }];
+    }
+    let service = around.service_type.unwrap_or_else(|| {
+        uses("service type portforward", "--service-type");
+        ServiceType::PortForward
+    });
+    around.service_type = Some(service);
+    let own_path = service == ServiceType::Ingress
+        && job.words.is_empty()
+        && job.command.is_none()
+        && job.args.is_none();
+    if own_path {
+        uses("start-notebook.sh with a base URL of project and name", "a command behind `--`");
+    }
+    Access { any_port, notebook: true, own_path, ..Access::default() }
+}
+
+/// How an inference of this dialect serves. However its port was to be reached, it is at its address.
+fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<v2::Serving, String> {
+    let around = &mut job.around;
+    let [Port { container: Some(port), .. }] = around.port[..] else {
+        return Err("--inference: say at which port it answers, with one --port PORT".to_owned());
+    };
+    (around.service_type, around.address) = (None, None);
+    around.port.clear();
+    let container = u16::try_from(port).ok();
+    let serving_port = Some(v2::Port { container, ..v2::Port::default() });
+    Ok(v2::Serving { serving_port, min_replicas: replicas, ..v2::Serving::default() })
 }
 
 /// `submit-dist`.
@@ -51,7 +112,7 @@ pub(super) fn mpi_v1(typed: v1::SubmitMpi, line: &[String]) -> Result<Submit, St
     job_v1(typed.job, Kind::Distributed(Box::new(distributed)), line).map(led)
 }
 
-fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String> {
+fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String> {
     let name = match (typed.name.or(typed.name_flag), typed.job_name_prefix) {
         (Some(name), _) => Name::Given(name),
         (None, Some(prefix)) => Name::Numbered(prefix),
@@ -71,6 +132,11 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     );
     let (tie, deed) = (tie(&typed.console)?, deed(&typed.asking, Some(&typed.console))?);
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
+    let mut notes = Vec::new();
+    let mut access = around::ports(&mut typed.around, &mut notes)?;
+    if let Some(Access { ports, .. }) = access.take_if(|_| kind != Kind::Workspace) {
+        notes.push(forward_later(&name, &ports));
+    }
     let spec = Spec {
         image: typed.image,
         command,
@@ -92,7 +158,19 @@ fn job_v1(typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, String>
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V1, name, kind, inherits, spec, deed, command_line })
+    let dialect = Dialect::V1;
+    Ok(Submit { dialect, name, kind, inherits, spec, deed, access, notes, command_line })
+}
+
+/// How somebody comes to the ports of what nobody sits at.
+fn forward_later(name: &Name, ports: &[(u16, u16)]) -> String {
+    let name = if let Name::Given(name) = name { name } else { "NAME" };
+    let ports: String =
+        ports.iter().map(|(here, there)| format!(" --port {here}:{there}")).collect();
+    format!(
+        "Its ports are not brought here now, since it is not interactive; `runai port-forward \
+         {name}{ports}` does so"
+    )
 }
 
 /// Input and terminal of the main process.
@@ -283,7 +361,8 @@ fn v2(
         }
     }
     let command_line = shell_words::join(line);
-    Ok(Submit { dialect: Dialect::V2, name, kind, inherits, spec, deed, command_line })
+    let (dialect, access, notes) = (Dialect::V2, None, Vec::new());
+    Ok(Submit { dialect, name, kind, inherits, spec, deed, access, notes, command_line })
 }
 
 fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {

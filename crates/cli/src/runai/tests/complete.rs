@@ -29,7 +29,7 @@ fn a_line_goes_on_with_commands_flags_and_values() {
 
 #[test]
 fn flags_without_effect_are_not_offered() {
-    assert!(goes_on("runai submit --").iter().all(|flag| flag != "--jupyter"));
+    assert!(goes_on("runai submit --").iter().all(|flag| flag != "--local-image"));
     assert!(goes_on("runai ").iter().all(|word| word != "distributed"));
 }
 

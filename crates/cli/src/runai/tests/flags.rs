@@ -63,7 +63,16 @@ const V1_TAKEN: &[&str] = &[
     "--pvc-new claimname=c,size=1G,path=/d,accessmode-rwo",
     "--port 80:8080",
     "--port 8888 -s ingress",
+    "--port 80:8888 -s ingress",
     "--port 80:8080 --service-type nodeport",
+    "--port 80:8080 --service-type=LoadBalancer",
+    "--interactive --service-type portforward --port 8080:80 --port 6006",
+    "--interactive -s portforward --port 8080:80 --address 0.0.0.0",
+    "-s portforward --port 8080:80",
+    "--jupyter -g 1",
+    "--jupyter -g 0.5 --service-type=ingress",
+    "--inference --service-type nodeport --port 8888 -g 1",
+    "--inference --port 8888 --replicas 4 -g 0.25",
     "--host-ipc",
     "--host-network",
     "--allow-privilege-escalation",
@@ -126,11 +135,17 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--git-sync branch=main", "`source=…` is missing"),
     ("--git-sync source=http://x,username=u,password=p", "make a credential of type password"),
     ("--port 0:80", "write a whole number from 1 to"),
-    ("--port 80:8888 -s ingress", "--port: what is opened in a browser has no port outside"),
-    ("--port 80 -s portforward", "possible values: nodeport, loadbalancer, clusterip, ingress"),
-    ("-s ingress", "required arguments were not provided"),
+    ("--port 80 -s cable", "possible values: portforward, nodeport, loadbalancer, clusterip"),
+    ("-s ingress", "--service-type: say of which port, with --port EXTERNAL:INTERNAL"),
+    ("--port 80 --address 0.0.0.0", "add --service-type portforward"),
+    ("--jupyter --attach", "leave it out"),
+    ("--jupyter --elastic", "cannot be used with"),
+    ("--jupyter --inference --port 80", "cannot be used with"),
+    ("--inference", "say at which port it answers, with one --port PORT"),
+    ("--inference --port 80 --port 81", "with one --port PORT"),
+    ("--replicas 2", "required arguments were not provided"),
     ("--ttl-after-finish soon", "write whole seconds, minutes or hours"),
-    ("--inference --interactive", "use `runai inference submit"),
+    ("--inference --interactive --port 80", "cannot be used with"),
     ("--tty", "add --stdin"),
     ("--dry-run --what-if", "cannot be used with"),
     ("--dry-run --attach", "nothing would be submitted"),
@@ -139,14 +154,10 @@ const V1_REFUSED: &[(&str, &str)] = &[
 ];
 
 /// The same; this version does not act on them.
-const V1_LATER: &[&str] = &[
-    "--inference",
-    "--jupyter",
-    "--local-image",
-    "--address 0.0.0.0",
-    "--run-as-user",
-    "--user me",
-];
+const V1_LATER: &[&str] = &["--local-image", "--run-as-user", "--user me"];
+
+/// Of jobs of several pods.
+const TOGETHER_LATER: &[&str] = &["--inference", "--jupyter"];
 
 /// `runai training submit j -i x …`, and the same of a workspace where it says so.
 const V2_TAKEN: &[&str] = &[
@@ -232,6 +243,7 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--port external=80", "`container=…` is missing"),
     ("--port container=80,external=8080,service-type=external-url", "has no port outside"),
     ("--port container=80,service-type=cable", "service-type `cable`; allowed are nodeport"),
+    ("--port container=80,service-type=portforward", "`portforward`; allowed are nodeport"),
     ("--external-url url=http://a", "`container=…` is missing"),
     ("--external-url container=0", "`0` is no port"),
     ("--image-pull-policy Sometimes", "possible values: Always, IfNotPresent, Never"),
@@ -349,6 +361,7 @@ fn the_first_dialect_takes_what_is_published() {
     refused("submit j -i x", V1_REFUSED);
     later("submit j -i x", V1_LATER);
     later("submit-dist tf j -i x", V1_LATER);
+    later("submit-mpi j -i x", TOGETHER_LATER);
     later("login", LOGIN_LATER);
     taken("submit", &["-i x", "--name k -i x", "--job-name-prefix k -i x"]);
 }
@@ -438,7 +451,8 @@ fn the_second_dialect_takes_inferences() {
 #[test]
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../../docs/reference/cli.md");
-    let submits = V1_LATER.iter().chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(INFERENCE_LATER);
+    let first = V1_LATER.iter().chain(TOGETHER_LATER);
+    let submits = first.chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(INFERENCE_LATER);
     for tail in submits.chain(LOGIN_LATER) {
         let flag = tail.split([' ', '=']).next().unwrap();
         assert!(page.contains(&format!("`{flag}`")), "{flag}");

@@ -282,7 +282,7 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x --elastik", "a similar argument exists: '--elastic'"),
         ("runai submit j -i x --volume /a", "write DIR:DIR"),
         ("runai submit j -i x -v /a:/b:ro:h:i", "`i` is one word too many"),
-        ("runai submit j -i x --jupyter", "--jupyter is not supported yet"),
+        ("runai submit j -i x --local-image", "--local-image is not supported yet"),
         ("runai training submit j -i x --nfs a=b", "`a` is not known here; write server=…"),
         (
             "runai training submit j -i x --datavolume a=b",

@@ -65,6 +65,18 @@ fn both_dialects_ask_for_the_same() {
             "submit j -i x -s ingress --port 8888",
             "training submit j -i x --port container=8888,service-type=external-url",
         ),
+        (
+            "submit --name j -i x --inference --service-type nodeport --port 8888 -g 1",
+            "inference submit j -i x --serving-port 8888 -g 1",
+        ),
+        (
+            "submit j -i x --inference -s nodeport --port 32717:8888 --replicas 4 -g 0.25",
+            "inference submit j -i x --serving-port 8888 --min-replicas 4 --gpu-portion-request 0.25",
+        ),
+        (
+            "submit j -i x --interactive --command -- start.sh --url=/",
+            "workspace submit j -i x --command start.sh -- --url=/",
+        ),
         ("submit-mpi j -i x --processes 2 -g 1", "mpi submit j -i x --workers 2 -g 1"),
         (
             "submit-dist mpi j -i x -g 1 --slots-per-worker 2 --command -- mpirun a",
