@@ -3,7 +3,8 @@
 //!
 //! Only fenced blocks marked `console` count. In them a line that starts with `$ ` is a command (a
 //! trailing backslash continues it) and the lines up to the next command are its output. A command
-//! that starts with `elastane up` is the server: it stays in the background.
+//! that starts with `elastane up` is the server: it stays in the background. So does one that ends in
+//! ` &`, until `kill %N` ends the Nth of them; its lines are those it has printed so far.
 
 /// One command of a document with what it prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +23,24 @@ impl Step {
         self.command.split_whitespace().take(2).eq(["elastane", "up"])
     }
 
+    /// The command without its `&`, if it stays in the background.
+    pub(crate) fn in_background(&self) -> Option<&str> {
+        self.command.strip_suffix(" &")
+    }
+
+    /// Which of those in the background this ends, from 0.
+    pub(crate) fn ends(&self) -> Option<usize> {
+        self.command.strip_prefix("kill %")?.parse::<usize>().ok()?.checked_sub(1)
+    }
+
     /// Whether the command only looks, so that it may be repeated until the cluster has settled.
     pub(crate) fn is_read_only(&self) -> bool {
         const LOOKS: [&str; 5] = ["list", "describe", "logs", "explain", "status"];
         let mut words = self.command.split_whitespace();
-        matches!(words.next(), Some("runai" | "elastane"))
-            && words.take(2).any(|word| LOOKS.contains(&word))
+        match words.next() {
+            Some("runai" | "elastane") => words.take(2).any(|word| LOOKS.contains(&word)),
+            first => first == Some("curl"),
+        }
     }
 }
 
@@ -91,6 +104,16 @@ fn commands_and_outputs_are_told_apart() {
         ]
     );
     assert_eq!(steps.iter().map(Step::is_server).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(steps.iter().map(Step::is_read_only).collect::<Vec<_>>(), [false, false, true]);
+}
+
+#[test]
+fn what_stays_in_the_background_is_ended_by_its_number() {
+    let steps = parse("```console\n$ runai port-forward a &\n$ kill %2\n$ curl -s a\n```\n");
+    let steps = steps.expect("parses");
+    let background: Vec<_> = steps.iter().map(Step::in_background).collect();
+    assert_eq!(background, [Some("runai port-forward a"), None, None]);
+    assert_eq!(steps.iter().map(Step::ends).collect::<Vec<_>>(), [None, Some(1), None]);
     assert_eq!(steps.iter().map(Step::is_read_only).collect::<Vec<_>>(), [false, false, true]);
 }
 

@@ -47,9 +47,12 @@ impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("elastane-test-").tempdir().expect("a folder");
         fs::create_dir(root.path().join("home")).expect("a home");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        Self { root, port, server: None }
+        Self { root, port: free_port(), server: None }
+    }
+
+    /// Where commands run.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
     }
 
     /// Where the server keeps its state.
@@ -255,6 +258,19 @@ pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
     groups.filter(|group| group.is_dir()).collect()
 }
 
+/// A port that nobody has now.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Ends what [`Sandbox::begin`] began, as a shell's `kill` does.
+pub(crate) fn end(child: &mut Child) {
+    // `timeout` hands it on.
+    kill_with(child.id(), Signal::TERM);
+    child.wait().expect("a child can be waited for");
+}
+
 /// Waits for what [`Sandbox::begin`] began.
 pub(crate) fn finish(child: Child) -> Output {
     let output = child.wait_with_output().expect("a child can be waited for");
@@ -287,9 +303,13 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
 }
 
 fn kill(pid: u32) {
+    kill_with(pid, Signal::KILL);
+}
+
+fn kill_with(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     // A process that is gone already is as dead as it should be.
-    let _ = kill_process(pid.expect("a process id"), Signal::KILL);
+    let _ = kill_process(pid.expect("a process id"), signal);
 }
 
 fn mentions(pid: u32, root: &str) -> bool {

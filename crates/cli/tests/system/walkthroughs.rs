@@ -1,16 +1,29 @@
 //! Every document in `docs/walkthroughs` is followed to the letter. Owns: running a document's
 //! steps in a sandbox. Refuses to know: what any document says.
+//!
+//! Two numbers are not those of the document, since this machine may need them: the server's port and
+//! the port that is brought to the reader's machine.
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::document::{self, Step};
 use crate::matching::compare;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, end, free_port};
 
 /// How long a command that only looks is repeated until it shows what it should.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(40);
+/// The ports in the documents: the server's, and the one on the reader's machine.
+const SERVER_PORT: &str = "7070";
+const LOCAL_PORT: &str = "8080";
+
+/// A machine with what a document has left in its background.
+struct Machine {
+    sandbox: Sandbox,
+    background: Vec<Child>,
+}
 
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/walkthroughs"))
@@ -23,28 +36,43 @@ fn read(name: &str) -> String {
 
 /// Follows a document on a fresh machine; the error says which line did not do what it says.
 fn follow(text: &str, patience: Duration) -> Result<(), String> {
-    let mut sandbox = Sandbox::new();
-    let steps = document::parse(text)?;
+    let sandbox = Sandbox::new();
+    let text = text.replace(SERVER_PORT, &sandbox.port().to_string());
+    let steps = document::parse(&text.replace(LOCAL_PORT, &free_port().to_string()))?;
+    let mut machine = Machine { sandbox, background: Vec::new() };
     if !steps.iter().any(Step::is_server) {
         return Err("no block starts a server with `$ elastane up`".to_owned());
     }
     for step in &steps {
-        take(step, &mut sandbox, patience).map_err(|what| {
+        take(step, &mut machine, patience).map_err(|what| {
             format!(
                 "line {}: $ {}\n{what}server:\n{}",
                 step.line,
                 step.command,
-                sandbox.server_text()
+                machine.sandbox.server_text()
             )
         })?;
     }
     Ok(())
 }
 
-fn take(step: &Step, sandbox: &mut Sandbox, patience: Duration) -> Result<(), String> {
+fn take(step: &Step, machine: &mut Machine, patience: Duration) -> Result<(), String> {
+    let Machine { sandbox, background } = machine;
     if step.is_server() {
         sandbox.start_server(&step.command);
         return repeat(patience, || compare(&step.expected, &sandbox.server_text()));
+    }
+    if let Some(command) = step.in_background() {
+        let log = sandbox.home().join(format!("background.{}", background.len()));
+        background.push(sandbox.begin(&format!("exec {command} > {} 2>&1", log.display())));
+        let said = || fs::read_to_string(&log).unwrap_or_default();
+        return repeat(patience, || compare(&step.expected, &said()));
+    }
+    if let Some(which) = step.ends() {
+        let child =
+            background.get_mut(which).ok_or("nothing of this number is in the background")?;
+        end(child);
+        return Ok(());
     }
     let once = || {
         let output = sandbox.shell(&step.command);
@@ -89,6 +117,9 @@ macro_rules! walkthroughs {
 walkthroughs! {
     train: "train",
     build: "build",
+    build_ports: "build-ports",
+    jupyter: "jupyter",
+    inference: "inference",
     distributed: "distributed",
     hpo: "hpo",
     suspend: "suspend",
