@@ -62,6 +62,8 @@ pub struct NodeGpu {
     pub uuid: String,
     /// Its memory in bytes.
     pub memory_bytes: u64,
+    /// Why it does not work, if that was so when the server began. It is not looked at again.
+    pub fault: Option<String>,
 }
 
 /// The cluster, for people.

@@ -1,44 +1,96 @@
-//! The GPUs the driver reports. Owns: the difference between no driver, which is an answer, and
-//! a broken one, which is an error.
+//! The GPUs the driver reports. Owns: the difference between no driver, which is an answer, a broken one,
+//! which is an error, and one that has lost some of its GPUs.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
+use crate::health::fault_of;
 use crate::{Error, Gpu};
 
-/// The GPUs of this machine in PCI bus order. `None`: no NVIDIA driver is installed.
+/// The GPUs of this machine in PCI bus order, those that do not answer included. `None`: no NVIDIA driver
+/// is installed.
 ///
 /// Blocks for as long as the driver needs to wake up (up to seconds).
 ///
 /// # Errors
-/// A driver is installed but does not answer.
+/// A driver is installed but does not answer, for none of its GPUs.
 pub fn discover() -> Result<Option<Vec<Gpu>>, Error> {
+    let broken = |error: NvmlError| Error::Driver(error.to_string());
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
         Err(NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound) => return Ok(None),
-        Err(error) => return Err(Error::Driver(error.to_string())),
+        Err(error) => return Err(broken(error)),
     };
-    read(&nvml).map(Some).map_err(|error| Error::Driver(error.to_string()))
+    let count = nvml.device_count().map_err(broken)?;
+    let ask = |index| ask(&nvml, index).map_err(|error| fault_of(&error));
+    settle((0..count).map(ask).collect()).map(Some)
 }
 
-fn read(nvml: &Nvml) -> Result<Vec<Gpu>, NvmlError> {
-    (0..nvml.device_count()?)
-        .map(|index| {
-            let device = nvml.device_by_index(index)?;
-            Ok(Gpu {
-                index,
-                uuid: device.uuid()?,
-                product: device.name()?,
-                memory_bytes: device.memory_info()?.total,
-                simulated: false,
-            })
-        })
-        .collect()
+/// What the driver says of a GPU.
+#[derive(Debug, Clone)]
+struct Answer {
+    uuid: String,
+    product: String,
+    memory_bytes: u64,
+}
+
+fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
+    let device = nvml.device_by_index(index)?;
+    Ok(Answer {
+        uuid: device.uuid()?,
+        product: device.name()?,
+        memory_bytes: device.memory_info()?.total,
+    })
+}
+
+/// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to it, and it
+/// is told to be like the first that answers.
+fn settle(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
+    let Some(known) = answers.iter().find_map(|answer| answer.as_ref().ok()).cloned() else {
+        let Some(Err(first)) = answers.first() else { return Ok(Vec::new()) };
+        let count = answers.len();
+        return Err(Error::Driver(format!("of {count} GPUs none answers; the first: {first}")));
+    };
+    let gpu = |(index, answer): (u32, Result<Answer, String>)| {
+        let (Answer { uuid, product, memory_bytes }, fault) = match answer {
+            Ok(answer) => (answer, None),
+            Err(why) => (Answer { uuid: format!("GPU-lost-{index}"), ..known.clone() }, Some(why)),
+        };
+        Gpu { index, uuid, product, memory_bytes, simulated: false, fault }
+    };
+    Ok((0..).zip(answers).map(gpu).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::discover;
+    use super::*;
+
+    fn works(uuid: &str) -> Result<Answer, String> {
+        Ok(Answer { uuid: uuid.into(), product: "H100".into(), memory_bytes: 80 << 30 })
+    }
+
+    #[test]
+    fn a_gpu_that_does_not_answer_keeps_its_number_and_says_why() {
+        let gpus = settle(vec![Err(fault_of(&NvmlError::GpuLost)), works("GPU-b")]).expect("one");
+        let [lost, works] = &gpus[..] else { panic!("{gpus:?}") };
+        assert_eq!((lost.index, works.index, works.uuid.as_str()), (0, 1, "GPU-b"));
+        assert_eq!((lost.memory_bytes, lost.product.as_str()), (80 << 30, "H100"));
+        assert!(
+            lost.fault.as_ref().is_some_and(|why| why.contains("fell off the bus")),
+            "{lost:?}"
+        );
+        assert_eq!(works.fault, None);
+        assert_ne!(lost.uuid, works.uuid);
+    }
+
+    #[test]
+    fn no_gpu_is_an_answer_and_none_that_answers_is_a_broken_driver() {
+        assert_eq!(settle(Vec::new()).expect("no GPU"), []);
+        let said = settle(vec![Err("gone".into()), Err("gone, too".into())]).expect_err("broken");
+        let said = said.to_string();
+        assert!(said.contains("of 2 GPUs none answers; the first: gone)"), "{said}");
+        assert!(said.contains("`--gpus 0`") && said.contains("`nvidia-smi`"), "{said}");
+    }
 
     #[test]
     fn a_machine_with_or_without_a_driver_gets_an_answer() {

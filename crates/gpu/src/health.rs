@@ -127,7 +127,7 @@ impl Watcher {
 }
 
 /// What an error says of the device, where the driver answers: many a lost one is only an unknown error.
-fn fault_of(error: &NvmlError) -> String {
+pub(crate) fn fault_of(error: &NvmlError) -> String {
     match error {
         NvmlError::NotFound => "the driver does not have it any more".to_owned(),
         other => format!("the driver does not answer for it: {other}"),

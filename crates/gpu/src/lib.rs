@@ -32,6 +32,9 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// Whether it exists only in the books.
     pub simulated: bool,
+    /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one that it has
+    /// lost: those are made up.
+    pub fault: Option<String>,
 }
 
 /// A node and its GPUs; none for a CPU-only node.
@@ -51,7 +54,7 @@ pub enum Error {
     /// A driver is installed but does not answer.
     #[error(
         "the NVIDIA driver is installed but does not work ({0}); check `nvidia-smi`, \
-         or simulate GPUs with `--gpus 4x16GiB`"
+         start without GPUs with `--gpus 0`, or simulate some with `--gpus 4x16GiB`"
     )]
     Driver(String),
     /// The text is not in the notation at all.

@@ -124,6 +124,7 @@ fn node(name: String, count: u32, memory_bytes: u64) -> NodeGpus {
         product: "simulated".to_owned(),
         memory_bytes,
         simulated: true,
+        fault: None,
     };
     NodeGpus { gpus: (0..count).map(gpu).collect(), name, labels: BTreeMap::new() }
 }

@@ -24,7 +24,11 @@ pub(crate) struct Server {
 }
 
 fn node(name: &str, gpus: u32) -> NodeSpec {
-    let gpu = |index| NodeGpu { uuid: format!("GPU-{name}-{index}"), memory_bytes: 16 << 30 };
+    let gpu = |index| NodeGpu {
+        uuid: format!("GPU-{name}-{index}"),
+        memory_bytes: 16 << 30,
+        fault: None,
+    };
     NodeSpec {
         name: name.into(),
         gpu_type: "simulated".into(),

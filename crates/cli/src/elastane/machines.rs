@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use control::{NodeGpu, NodeSpec};
-use gpu::NodeGpus;
+use gpu::{Gpu, NodeGpus};
 
 use super::config::{Given, Machines};
 use crate::exit::Error;
@@ -18,11 +18,19 @@ const SIMULATED_DEFAULT: &str = "4x16GiB";
 /// The file in the state directory with the name of this machine as a node.
 const NAME_FILE: &str = "node-name";
 
-/// The nodes. Blocks while the driver wakes up.
-pub(crate) fn nodes(machines: &Machines, state_dir: &Path) -> Result<Vec<NodeSpec>, Error> {
+/// The nodes, and how it came to them.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) nodes: Vec<NodeSpec>,
+    /// Why GPUs are simulated that nobody asked for.
+    because: Option<&'static str>,
+}
+
+/// Finds the nodes. Blocks while the driver wakes up.
+pub(crate) fn find(machines: &Machines, state_dir: &Path) -> Result<Found, Error> {
     let wrong =
         |given: &Given, error: gpu::Error| Error::Usage(format!("{}: {error}", given.origin));
-    let found = match machines {
+    let asked_for = match machines {
         Machines::Gpus(given) => {
             let name = node_name(state_dir, &gpu::host_name())?;
             vec![gpu::simulate_gpus(&given.text, &name).map_err(|error| wrong(given, error))?]
@@ -30,23 +38,35 @@ pub(crate) fn nodes(machines: &Machines, state_dir: &Path) -> Result<Vec<NodeSpe
         Machines::Nodes(given) => {
             gpu::simulate_nodes(&given.text).map_err(|error| wrong(given, error))?
         }
-        Machines::Found => vec![this_machine(state_dir)?],
+        Machines::Found => {
+            let name = node_name(state_dir, &gpu::host_name())?;
+            return of_driver(gpu::discover().map_err(failed)?, &name);
+        }
     };
-    let labels = found.iter().flat_map(|node| &node.labels);
+    let labels = asked_for.iter().flat_map(|node| &node.labels);
     for (key, value) in labels {
         let wrong = |error: control::Error| Error::Usage(format!("--nodes: {error}"));
         control::check_label(key, value).map_err(wrong)?;
     }
-    Ok(found.into_iter().map(node).collect())
+    Ok(Found { nodes: asked_for.into_iter().map(node).collect(), because: None })
 }
 
-fn this_machine(state_dir: &Path) -> Result<NodeGpus, Error> {
-    let failed = |error: gpu::Error| Error::Failed(error.to_string());
-    let name = node_name(state_dir, &gpu::host_name())?;
-    match gpu::discover().map_err(failed)? {
-        Some(gpus) if !gpus.is_empty() => Ok(NodeGpus { name, gpus, labels: BTreeMap::new() }),
-        _ => gpu::simulate_gpus(SIMULATED_DEFAULT, &name).map_err(failed),
-    }
+/// This machine, with the GPUs that the driver has, else with simulated ones.
+pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, Error> {
+    let because = match driver {
+        None => "no NVIDIA driver is installed here",
+        Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
+        Some(gpus) => {
+            let found = NodeGpus { name: name.to_owned(), gpus, labels: BTreeMap::new() };
+            return Ok(Found { nodes: vec![node(found)], because: None });
+        }
+    };
+    let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
+    Ok(Found { nodes: vec![node(simulated)], because: Some(because) })
+}
+
+fn failed(error: gpu::Error) -> Error {
+    Error::Failed(error.to_string())
 }
 
 /// The name this machine got when the state directory was made: places are kept by the name of
@@ -94,7 +114,7 @@ fn node(node: NodeGpus) -> NodeSpec {
         gpus: node
             .gpus
             .into_iter()
-            .map(|gpu| NodeGpu { uuid: gpu.uuid, memory_bytes: gpu.memory_bytes })
+            .map(|gpu| NodeGpu { uuid: gpu.uuid, memory_bytes: gpu.memory_bytes, fault: gpu.fault })
             .collect(),
         name: node.name,
         cpu_millis: capacity.cpu_millis,
@@ -103,14 +123,16 @@ fn node(node: NodeGpus) -> NodeSpec {
     }
 }
 
-/// One line per node, and one that cannot be overlooked when GPUs are simulated.
-pub(crate) fn announce(nodes: &[NodeSpec]) -> String {
+/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are simulated.
+pub(crate) fn announce(found: &Found) -> String {
     let mut text = String::new();
-    let simulated = nodes.iter().any(|node| node.simulated);
-    if simulated {
-        text.push_str("  GPUs       *** SIMULATED: they exist only in the books ***\n");
+    if found.nodes.iter().any(|node| node.simulated) {
+        let because = found.because.map(|why| format!(", because {why}")).unwrap_or_default();
+        text.push_str(&format!(
+            "  GPUs       *** SIMULATED{because}: they exist only in the books ***\n"
+        ));
     }
-    for node in nodes {
+    for node in &found.nodes {
         let sizes: Vec<u64> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
         let gpus = match sizes.as_slice() {
             [] => "no GPU".to_owned(),
@@ -121,6 +143,11 @@ pub(crate) fn announce(nodes: &[NodeSpec]) -> String {
         let labels = node.labels.iter().map(|(key, value)| format!(", {key}={value}"));
         let labels: String = labels.collect();
         text.push_str(&format!("  Node       {}: {gpus}{labels}\n", node.name));
+        for (number, gpu) in node.gpus.iter().enumerate() {
+            if let Some(why) = &gpu.fault {
+                text.push_str(&format!("             GPU {number} is lost (E207): {why}\n"));
+            }
+        }
     }
     text
 }

@@ -244,26 +244,58 @@ fn other_machines_are_let_in_only_on_demand() {
 fn simulated_gpus_are_announced_loudly() {
     let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
     let dir = tempfile::tempdir().unwrap();
-    let nodes = super::machines::nodes(&Machines::Nodes(given), dir.path()).unwrap();
+    let found = super::machines::find(&Machines::Nodes(given), dir.path()).unwrap();
     expect![[r#"
         running
           GPUs       *** SIMULATED: they exist only in the books ***
           Node       node-1: 2x simulated 16GiB
           Node       node-2: 2x simulated 16GiB
     "#]]
-    .assert_eq(&format!("running\n{}", announce(&nodes)));
+    .assert_eq(&format!("running\n{}", announce(&found)));
     let labelled = |text: &str| {
         let given = Given { text: text.into(), origin: "--nodes".into() };
-        super::machines::nodes(&Machines::Nodes(given), dir.path())
+        super::machines::find(&Machines::Nodes(given), dir.path())
     };
-    let nodes = labelled("1x0@zone=a,run.ai/type=big").unwrap();
-    assert_eq!(announce(&nodes), "  Node       node-1: no GPU, run.ai/type=big, zone=a\n");
+    let found = labelled("1x0@zone=a,run.ai/type=big").unwrap();
+    assert_eq!(announce(&found), "  Node       node-1: no GPU, run.ai/type=big, zone=a\n");
     let fault = labelled("1x0@node-pool=a").unwrap_err().to_string();
     assert!(fault.starts_with("--nodes: label node-pool says in which pool"), "{fault}");
     let given = Given { text: "4".into(), origin: "--gpus".into() };
-    let fault = super::machines::nodes(&Machines::Gpus(given), dir.path()).unwrap_err();
+    let fault = super::machines::find(&Machines::Gpus(given), dir.path()).unwrap_err();
     let fault = fault.to_string();
     assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");
+}
+
+#[test]
+fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
+    let gpu = |index, fault: Option<&str>| gpu::Gpu {
+        index,
+        uuid: format!("GPU-{index}"),
+        product: "H100".into(),
+        memory_bytes: 80 << 30,
+        simulated: false,
+        fault: fault.map(str::to_owned),
+    };
+    let announced = |driver| announce(&super::machines::of_driver(driver, "box").unwrap());
+    let lines = [
+        "running\n".to_owned(),
+        announced(None),
+        announced(Some(Vec::new())),
+        announced(Some(vec![gpu(0, None), gpu(1, Some("the driver does not have it any more"))])),
+    ];
+    expect![[r#"
+        running
+
+          GPUs       *** SIMULATED, because no NVIDIA driver is installed here: they exist only in the books ***
+          Node       box: 4x simulated 16GiB
+
+          GPUs       *** SIMULATED, because the NVIDIA driver counts no GPU here: they exist only in the books ***
+          Node       box: 4x simulated 16GiB
+
+          Node       box: 2x H100 80GiB
+                     GPU 1 is lost (E207): the driver does not have it any more
+    "#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 #[test]

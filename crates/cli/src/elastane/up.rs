@@ -76,13 +76,13 @@ struct Server {
 /// Serves until it is told to stop; the text is what to say at the end.
 async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let dir = state_dir(&config.state_dir)?;
-    let nodes = tokio::task::block_in_place(|| machines::nodes(&config.machines, &dir))?;
-    let server = open(config, &dir, nodes.clone(), umask).await?;
+    let found = tokio::task::block_in_place(|| machines::find(&config.machines, &dir))?;
+    let server = open(config, &dir, found.nodes.clone(), umask).await?;
     let url = server.state.url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     let runtime = &server.runtime;
-    say(&banner(&url, &config.state_dir, runtime, &nodes, &server.state.control))?;
+    say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
 
     let Server { listener, tls, service, state, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
@@ -295,7 +295,7 @@ fn banner(
     url: &str,
     state_dir: &Path,
     runtime: &str,
-    nodes: &[NodeSpec],
+    found: &machines::Found,
     control: &control::Handle,
 ) -> String {
     let view = control.view();
@@ -317,7 +317,7 @@ fn banner(
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
         version = env!("CARGO_PKG_VERSION"),
         token = state_dir.join(auth::TOKEN_FILE).display(),
-        nodes = machines::announce(nodes),
+        nodes = machines::announce(found),
     )
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Watch {
     line: Arc<Line>,
     /// What the driver calls them.
     uuids: Vec<String>,
+    /// Those that did not work when the server began.
+    lost: BTreeMap<String, Trouble>,
     judge: Judge,
     told: watch::Sender<Troubles>,
     /// When it looks next.
@@ -39,9 +41,17 @@ impl Watch {
         told: watch::Sender<Troubles>,
     ) -> Self {
         let real = nodes.iter().filter(|node| !node.simulated).flat_map(|node| &node.gpus);
-        let uuids = real.map(|gpu| gpu.uuid.clone()).collect();
+        let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
+        for gpu in real {
+            match gpu.fault.clone() {
+                None => uuids.push(gpu.uuid.clone()),
+                Some(why) => drop(lost.insert(gpu.uuid.clone(), Trouble::Lost(why))),
+            }
+        }
+        // Also where the driver says no more.
+        told.send_replace(Arc::new(lost.clone()));
         let next = line.now();
-        Self { engine, line, uuids, judge: Judge::default(), told, next }
+        Self { engine, line, uuids, lost, judge: Judge::default(), told, next }
     }
 
     /// One look. What was known stays as it is where the driver does not answer.
@@ -57,7 +67,9 @@ impl Watch {
         };
         match seen {
             Ok(Some(seen)) => {
-                let fresh = Arc::new(self.judge.judge(seen));
+                let mut fresh = self.judge.judge(seen);
+                fresh.extend(self.lost.clone());
+                let fresh = Arc::new(fresh);
                 self.told.send_if_modified(|told| {
                     let news = *told != fresh;
                     *told = fresh;

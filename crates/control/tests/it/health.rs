@@ -122,6 +122,24 @@ async fn a_lost_gpu_is_seen_before_anything_is_placed_and_comes_back_by_itself()
 }
 
 #[tokio::test]
+async fn a_gpu_that_was_lost_before_the_start_is_told_and_never_given_out() {
+    let mut machine = real(1, 2);
+    machine[0].gpus[0].fault = Some("the driver does not answer for it".to_owned());
+    let w = World::new(machine, &[2]).await;
+    w.submit(1, training("one", 1)).await;
+    w.submit(1, training("two", 1)).await;
+    w.becomes("one Running 1/1\ntwo Pending 0/1").await;
+    assert_eq!(place(&w, "one"), "node-1 1");
+    let before = w.engine.gpu_looks();
+    w.clock.advance_ms(5_000);
+    w.until("a look", |_| w.engine.gpu_looks() > before).await;
+    assert_eq!((out(&w.handle.view()), w.handle.view().capacity.gpu_millis), (1, 1000));
+    let told = &of_nobody(&w).await[0];
+    assert_eq!(told.code.as_deref(), Some("E207"));
+    assert_eq!(told.message, "GPU 0 of node-1 is lost: the driver does not answer for it");
+}
+
+#[tokio::test]
 async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
     w.submit(

@@ -42,7 +42,11 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         gpu_type: "simulated".to_owned(),
         simulated: true,
         gpus: (0..gpus)
-            .map(|gpu| NodeGpu { uuid: format!("GPU-{number}-{gpu}"), memory_bytes: 16 << 30 })
+            .map(|gpu| NodeGpu {
+                uuid: format!("GPU-{number}-{gpu}"),
+                memory_bytes: 16 << 30,
+                fault: None,
+            })
             .collect(),
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
