@@ -16,6 +16,7 @@ mod policy;
 mod pools;
 mod programs;
 mod projects;
+mod prometheus;
 mod properties;
 mod rights;
 mod rules;
@@ -240,7 +241,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
-    let own = own.chain([tickets::route()]);
+    let own = own.chain([tickets::route(), prometheus::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

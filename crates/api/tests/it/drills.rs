@@ -1,12 +1,21 @@
 //! Simulated GPUs that are made to fail, over the wire.
 
+use axum::body::Body;
 use axum::http::StatusCode;
 use serde_json::json;
 
 use crate::refusals::refused;
-use crate::server::Server;
+use crate::server::{Server, bytes};
 
 const FAILURE: &str = "/elastane/v1/nodes/node-1/gpus/1/simulated-failure";
+
+/// What a Prometheus reads.
+async fn gauges(server: &Server) -> String {
+    let request = server.request("GET", "/metrics").body(Body::empty()).unwrap();
+    let answer = server.send(request).await;
+    assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    String::from_utf8(bytes(answer).await.to_vec()).unwrap()
+}
 
 #[tokio::test]
 async fn a_failed_gpu_is_a_condition_of_its_node_until_it_is_healed() {
@@ -19,7 +28,10 @@ async fn a_failed_gpu_is_a_condition_of_its_node_until_it_is_healed() {
     assert_eq!((&told["gpu"], &told["name"]), (&json!(1), &json!("GpuLost")));
     let ready = "/api/v1/nodes/telemetry?telemetryType=READY_GPUS&groupBy=Node";
     assert_eq!(server.get(ready).await["values"][0]["value"], "3");
+    let lost = "elastane_node_gpus_out_of_service{node=\"node-1\",reason=\"lost\"}";
+    assert!(gauges(&server).await.contains(&format!("{lost} 1\n")));
     let (_, node) = server.raw("DELETE", FAILURE, "").await;
+    assert!(gauges(&server).await.contains(&format!("{lost} 0\n")));
     assert_eq!(node["conditions"].as_array().map(Vec::len), Some(1), "{node}");
 }
 
