@@ -17,6 +17,8 @@ pub struct Logs {
     pub timestamps: bool,
     /// With what is still to come.
     pub follow: bool,
+    /// Of the run before the newest.
+    pub previous: bool,
 }
 
 /// Since when.

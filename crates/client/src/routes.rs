@@ -485,7 +485,7 @@ impl Client {
         pod: Option<&str>,
         which: &Logs,
     ) -> Result<LogStream, Error> {
-        let Logs { tail_lines, since, timestamps, follow } = which;
+        let Logs { tail_lines, since, timestamps, follow, previous } = which;
         let mut query = vec![];
         query.extend(pod.map(|pod| ("pod", pod.to_owned())));
         query.extend(tail_lines.map(|lines| ("tail", lines.to_string())));
@@ -495,6 +495,7 @@ impl Client {
         }));
         query.extend(timestamps.then(|| ("timestamps", "true".to_owned())));
         query.extend(follow.then(|| ("follow", "true".to_owned())));
+        query.extend(previous.then(|| ("previous", "true".to_owned())));
         self.output(id, query, Line::new(*timestamps)).await
     }
 

@@ -38,6 +38,20 @@ impl Handle {
         found.map_err(from_engine)
     }
 
+    /// The run of a pod before the one whose output [`logs`](Self::logs) tells.
+    ///
+    /// # Errors
+    /// As there, or there was none.
+    pub fn run_before(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
+        let run = self.run(id, pod)?;
+        let before = RunKey { generation: run.generation - 1, ..run };
+        if before.generation == 0 {
+            let why = "this is the first run of the pod; there is none before it";
+            return Err(Error::conflict(why));
+        }
+        Ok(before)
+    }
+
     async fn log_of(&self, run: RunKey, range: &LogRange) -> Result<Log, engine::Error> {
         let engine = &self.shared.engine;
         let bytes_before = engine.bytes_before(run, range).await?;

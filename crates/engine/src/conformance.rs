@@ -119,7 +119,7 @@ macro_rules! conformance_suite {
             ends_what_the_main_process_left, starts_once, knows_its_runs_after_a_crash,
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
-            tells_when_lines_were_written,
+            tells_when_lines_were_written, keeps_the_output_of_earlier_runs,
             follows_the_output_to_its_end, removes_ended_runs_only, forgives_unknown_runs,
             refuses_what_it_cannot_run, measures_what_runs_use
         );
@@ -472,6 +472,25 @@ pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
     assert!(of_a < of_b && of_b <= of_c && of_a.contains('T') && of_a.ends_with('Z'), "{lines}");
     let within = LogRange { from_byte: Some(1), ..stamped };
     assert_eq!(stage.output(key, within).await, format!("\n{of_b} b\n{of_c} c"));
+}
+
+/// What a run printed is told while the next run of its pod goes on, also by the next server.
+pub async fn keeps_the_output_of_earlier_runs(fixture: &mut dyn Fixture) {
+    let mut stage = Stage::new(fixture);
+    let first = stage.start(fixture.script("echo first; exit 3")).await;
+    stage.exit(first).await;
+    let second = RunKey { generation: 2, ..first };
+    let script = fixture.script("echo second; exec sleep 600");
+    stage.start(RunSpec { key: second, ..script }).await;
+    stage.said(second, "second\n").await;
+    assert_eq!(stage.output(first, ALL).await, "first\n");
+    drop(stage);
+    fixture.reopen().await;
+    let mut stage = Stage::new(fixture);
+    assert_eq!(stage.output(first, ALL).await, "first\n");
+    assert_eq!(stage.output(second, ALL).await, "second\n");
+    stage.stop(second, 0).await;
+    stage.exit(second).await;
 }
 
 /// Following ends after the last byte of a run that ended meanwhile.

@@ -136,6 +136,7 @@ pub(super) async fn what_if(
 #[derive(Default)]
 pub(super) struct OutputQuery {
     pod: Option<String>,
+    previous: bool,
     range: LogRange,
 }
 
@@ -145,6 +146,8 @@ impl Input for OutputQuery {
             "Name of a pod, or a run as `x-elastane-run` names it; the first pod unless told";
         to.parameter("pod", Type::String, about);
         to.parameter("follow", Type::Boolean, "Go on with what is still to come");
+        let about = "Of the run before that one";
+        to.parameter("previous", Type::Boolean, about);
         let about = "Only what was written in so many seconds until now";
         to.parameter("sinceSeconds", Type::Integer, about);
         let about = "Only what was written at this time or later, RFC 3339";
@@ -194,11 +197,12 @@ fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, Fault> {
             "timestamps" => range.timestamps = switch()?,
             "tail" => range.tail_lines = Some(count("lines")?),
             "offset" => range.from_byte = Some(count("bytes")?),
+            "previous" => query.previous = switch()?,
             "pod" => query.pod = Some(value),
             _ => {
                 let why = format!(
-                    "unknown parameter `{name}`; allowed are follow, offset, pod, sinceSeconds, \
-                     sinceTime, tail, timestamps"
+                    "unknown parameter `{name}`; allowed are follow, offset, pod, previous, \
+                     sinceSeconds, sinceTime, tail, timestamps"
                 );
                 return Err(Fault::bad(why));
             }
@@ -214,7 +218,11 @@ pub(super) async fn logs(
     query: OutputQuery,
 ) -> Result<(HeaderMap, PlainText), Fault> {
     let workload = find(&state.control.view(), &id)?;
-    let log = state.control.logs(workload.id, query.pod, query.range).await?;
+    let pod = match query.previous {
+        true => Some(state.control.run_before(workload.id, query.pod.as_deref())?.to_string()),
+        false => query.pod,
+    };
+    let log = state.control.logs(workload.id, pod, query.range).await?;
     let run = log.run.to_string();
     let chunks = log.chunks.map(|chunk| chunk.map(Bytes::from));
     let stop = async move {

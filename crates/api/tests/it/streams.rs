@@ -164,6 +164,8 @@ async fn output_belongs_to_a_workload() {
         ("logs?sinceTime=yesterday", 400),
         ("logs?sinceSeconds=5&sinceTime=2026-01-31T12:00:00Z", 400),
         ("logs?timestamps=perhaps", 400),
+        ("logs?previous=perhaps", 400),
+        ("logs?previous=true", 409),
     ] {
         let request = server.request("GET", &format!("{own}/{query}")).body(Body::empty());
         let (got, answer) = read(server.send(request.unwrap()).await).await;

@@ -44,7 +44,7 @@ pub(super) async fn run(
         }
     }
     match &workload.additional_fields.last_exit {
-        Some(why) if nothing && workload.running_pods == 0 => {
+        Some(why) if nothing && !which.previous && workload.running_pods == 0 => {
             tell(&format!("{} wrote nothing: {why}", workload.name));
         }
         _ => {}

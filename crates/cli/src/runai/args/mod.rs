@@ -338,6 +338,9 @@ pub(crate) struct Logs {
     /// Put before each line when it was written
     #[arg(long)]
     pub(crate) timestamps: bool,
+    /// Of the run before: the one that was preempted, failed or suspended
+    #[arg(long)]
+    pub(crate) previous: bool,
     /// Pod of the workload [default: the first]
     #[arg(long)]
     pub(crate) pod: Option<String>,

@@ -321,6 +321,7 @@ fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
         since: logs.since.map(Since::Seconds).or(logs.since_time.map(Since::Time)),
         timestamps: logs.timestamps,
         follow: logs.follow,
+        previous: logs.previous,
     };
     Intent::Logs { of, which }
 }

@@ -140,6 +140,7 @@ fn logs_and_shells_name_their_job() {
     for (line, which) in [
         ("-f -t 5", Logs { follow: true, tail_lines: Some(5), ..all.clone() }),
         ("--tail -1", all.clone()),
+        ("--previous", Logs { previous: true, ..all.clone() }),
         ("--since 2m", Logs { since: Some(Since::Seconds(120)), ..all.clone() }),
         (
             "--since-time 2026-11-21T21:00:00+01:00 --timestamps",
