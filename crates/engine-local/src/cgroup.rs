@@ -212,6 +212,11 @@ impl Group {
         self.processes().is_empty()
     }
 
+    /// Removes it where no process is in it.
+    pub(crate) fn discard(&self) -> io::Result<()> {
+        if self.processes().is_empty() { self.remove() } else { Ok(()) }
+    }
+
     fn remove(&self) -> io::Result<()> {
         let mut all = self.places().into_iter().flat_map(|folder| whole(folder));
         all.try_for_each(|folder| match fs::remove_dir(folder) {

@@ -8,7 +8,7 @@
 //! trash/                       removed, being deleted
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::cgroup::Place;
 use crate::environment;
 use crate::image::ImageTable;
+use crate::process;
 use crate::record::{ExitFile, RunDir, StateFile};
 use crate::supervise;
 use crate::watch::{self, Shared};
@@ -188,7 +189,9 @@ enum Found {
 fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
     let groups = shared.place.runs();
+    let mut others = groups.clone();
     for (key, dir) in run_dirs(&shared.paths.runs())? {
+        others.remove(&key);
         match survey(&dir) {
             Ok(Found::Ended(state)) => {
                 // What its supervisor could not remove.
@@ -221,7 +224,21 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
         }
     }
     end_vanished(shared, vanished);
+    clear_groups(shared, others);
     Ok(())
+}
+
+/// Removes empty groups of runs whose state directory was deleted. Another server's run has a supervisor, also
+/// while nothing is in its group yet.
+fn clear_groups(shared: &Shared, mut others: BTreeSet<RunKey>) {
+    // After the groups were listed: who had one then is found.
+    let Some(supervised) = process::supervised().filter(|_| !others.is_empty()) else { return };
+    others.retain(|key| !supervised.contains(key));
+    for (key, group) in others.iter().filter_map(|key| Some((key, shared.place.group(*key)?))) {
+        if let Err(error) = group.discard() {
+            tracing::debug!("the control group of {key}, which is nobody's, stays: {error}");
+        }
+    }
 }
 
 /// One sweep for all. Whose processes resist is followed like a living run.

@@ -4,13 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
+use engine::RunKey;
 use engine::environment::RUN_VARIABLE;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getuid, kill_process_group, pidfd_open, pidfd_send_signal,
 };
+
+use crate::supervise::SUBCOMMAND;
 
 /// How often leftovers are killed again, 10 ms apart, before they are given up as unkillable.
 const LEFTOVER_ROUNDS_MAX: u32 = 300;
@@ -107,6 +111,23 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
         std::thread::sleep(Duration::from_millis(if clean_rounds == 1 { 1 } else { 10 }));
     }
     resisting
+}
+
+/// The runs that have a supervisor on this machine, those of other servers included. None where `/proc` does
+/// not show it.
+pub(crate) fn supervised() -> Option<BTreeSet<RunKey>> {
+    let line = |entry: &Entry| fs::read(format!("/proc/{}/cmdline", pid_of(entry))).ok();
+    let found = || table().iter().filter_map(line).filter_map(|line| run_of(&line)).collect();
+    shows_this_namespace().then(found)
+}
+
+/// The run that a supervisor has, by its arguments.
+fn run_of(line: &[u8]) -> Option<RunKey> {
+    let mut words = line.split(|&byte| byte == 0).map(|word| str::from_utf8(word).ok()).skip(1);
+    let (Some(Some(SUBCOMMAND)), Some(Some(dir))) = (words.next(), words.next()) else {
+        return None;
+    };
+    Path::new(dir).file_name()?.to_str()?.parse().ok()
 }
 
 /// What a run's processes carry as their limit on file locks: unlike the environment and the
@@ -328,6 +349,18 @@ mod tests {
         assert_ne!(mark, limit_mark("b"));
         // Older supervisors' runs are looked for by newer servers: the number must not change.
         assert_eq!(mark, 6_319_093_600_277_820_998);
+    }
+
+    #[test]
+    fn a_supervisor_is_known_by_the_folder_of_its_run() {
+        let key = "00000000-0000-0000-0000-000000000007.2";
+        let told = |line: String| run_of(line.as_bytes()).map(|key| key.to_string());
+        let runs = "/somebody/runs";
+        assert_eq!(told(format!("elastane\0supervise\0{runs}/{key}\0")).as_deref(), Some(key));
+        for line in ["elastane\0up\0", "elastane\0supervise\0", "supervise\0/runs/x\0", ""] {
+            assert_eq!(told(line.to_owned()), None, "{line}");
+        }
+        assert_eq!(told(format!("elastane\0session\0{runs}/{key}\0")), None);
     }
 
     #[test]

@@ -90,10 +90,11 @@ fn one_blow_ends_all_that_is_in_a_group() {
     while group.processes().len() < 3 {
         std::thread::sleep(FREEZE_LOOK);
     }
+    assert!(group.discard().is_ok() && place.runs().contains(&key), "it is in use");
     group.kill();
     assert!(!main.wait().expect("ours").success());
     while !group.processes().is_empty() {
         std::thread::sleep(FREEZE_LOOK);
     }
-    assert!(group.remove().is_ok() && place.runs().iter().all(|run| *run != key));
+    assert!(group.discard().is_ok() && !place.runs().contains(&key));
 }

@@ -1,4 +1,5 @@
-//! Runs that lost their supervisor, with a sweep that fails as a stuck driver makes it fail.
+//! Runs that lost their supervisor, with a sweep that fails as a stuck driver makes it fail; groups that are
+//! nobody's.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,18 +17,23 @@ fn stubborn(keys: &BTreeSet<String>) -> BTreeSet<String> {
     if sweep < ROUNDS { keys.clone() } else { BTreeSet::new() }
 }
 
+/// What an engine shares, over a folder.
+fn shared_over(root: &Path) -> (Shared, mpsc::UnboundedReceiver<Observation>) {
+    let paths = Paths { root: root.to_owned() };
+    make_dir(&paths.runs()).expect("created");
+    let (events, seen) = mpsc::unbounded_channel();
+    let images = ImageTable::new(Path::new("/no/such/program"));
+    (Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new(), events), seen)
+}
+
 #[tokio::test]
 async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     let folder = tempfile::tempdir().expect("a folder");
-    let paths = Paths { root: folder.path().to_owned() };
-    make_dir(&paths.runs()).expect("created");
+    let (mut shared, mut seen) = shared_over(folder.path());
     let key = RunKey { pod: Uuid::new_v4(), generation: 1 };
-    let dir = RunDir::new(&paths.runs(), key);
+    let dir = RunDir::new(&shared.paths.runs(), key);
     make_dir(dir.path()).expect("created");
     dir.write_state(&RUNNING).expect("written");
-    let (events, mut seen) = mpsc::unbounded_channel();
-    let images = ImageTable::new(Path::new("/no/such/program"));
-    let mut shared = Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new(), events);
     shared.kill_marked = stubborn;
     let shared = Arc::new(shared);
 
@@ -40,4 +46,38 @@ async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     assert!(SWEEPS.load(Ordering::SeqCst) > ROUNDS, "only when nothing resisted");
     assert_eq!(end.state, shared.state(key).expect("known").into());
     assert!(matches!(dir.read_state(), Ok(Some(StateFile::Exited { exit: ExitFile::Lost, .. }))));
+}
+
+#[tokio::test]
+async fn groups_go_with_a_state_directory_that_was_deleted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut shared, _seen) = shared_over(folder.path());
+    shared.place = Place::find();
+    let [nobodys, others] = [(); 2].map(|()| RunKey { pod: Uuid::new_v4(), generation: 1 });
+    if shared.place.group(others).is_none() {
+        return eprintln!("skipped: this machine has no control groups");
+    }
+    // A supervisor of another server, which has not started anything yet.
+    fs::write(folder.path().join("supervise"), "echo; read forever").expect("written");
+    let mut supervisor = std::process::Command::new("sh")
+        .args(["supervise", &format!("/elsewhere/runs/{others}")])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    let mut said = supervisor.stdout.take().expect("a pipe");
+    io::Read::read_exact(&mut said, &mut [0]).expect("it runs");
+    for key in [nobodys, others] {
+        let group = shared.place.group(key).expect("as before");
+        group.make(&engine::Limits::default()).expect("made");
+    }
+    let shared = Arc::new(shared);
+    adopt_all(&shared).expect("readable");
+    let left = shared.place.runs();
+    assert!(!left.contains(&nobodys) && left.contains(&others), "{left:?}");
+    supervisor.kill().expect("ours");
+    supervisor.wait().expect("reaped");
+    adopt_all(&shared).expect("readable");
+    assert!(!shared.place.runs().contains(&others), "nobody's now");
 }
