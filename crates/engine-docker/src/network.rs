@@ -1,5 +1,6 @@
 //! Networks of containers. Owns: one of each server for all that work alone, in which none reaches another,
-//! and one for each gang, in which pods have names. A gang's goes with its last container.
+//! and one for each gang, in which pods have names. A gang's goes with its last container, the other when the server
+//! is taken down.
 
 use bollard::models::NetworkCreateRequest;
 use engine::{Error, RunSpec};
@@ -51,7 +52,15 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &str) -> Result<(),
 
 /// Takes the network of a gang away, unless a container is in it. A workload that is none has none.
 pub(crate) async fn discard(shared: &Shared, workload_id: Uuid) -> Result<(), Error> {
-    let name = gangs(workload_id);
+    remove(shared, gangs(workload_id)).await
+}
+
+/// Takes the network of those that work alone away, unless a container is in it.
+pub(crate) async fn discard_own(shared: &Shared) -> Result<(), Error> {
+    remove(shared, alone(&shared.owner)).await
+}
+
+async fn remove(shared: &Shared, name: String) -> Result<(), Error> {
     let _turn = shared.networks.take(name.clone()).await;
     let gone = unless(shared.daemon.docker.remove_network(&name).await, &[403, 404, 409]);
     gone.map_err(|fault| failed(format!("remove the network {name}"), fault))

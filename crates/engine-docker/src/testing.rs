@@ -12,7 +12,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use bollard::query_parameters::{CreateImageOptionsBuilder, ListContainersOptions};
+use bollard::query_parameters::{
+    CreateImageOptionsBuilder, ListContainersOptions, ListNetworksOptions,
+};
 use futures_util::TryStreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -187,6 +189,22 @@ impl DockerServer {
         let mut ids: Vec<_> = found.into_iter().filter_map(|container| container.id).collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// Names of the networks that servers have made on it, in order.
+    ///
+    /// # Panics
+    /// It does not answer.
+    #[must_use]
+    pub fn networks(&self) -> Vec<String> {
+        let found = block_on(async {
+            let daemon = Daemon::at(&self.socket()).await.unwrap();
+            daemon.docker.list_networks(None::<ListNetworksOptions>).await.unwrap()
+        });
+        let names = found.into_iter().filter_map(|network| network.name);
+        let mut names: Vec<_> = names.filter(|name| name.starts_with("elastane-")).collect();
+        names.sort_unstable();
+        names
     }
 
     fn pid(&self, file: &str) -> Option<Pid> {

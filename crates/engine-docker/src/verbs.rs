@@ -83,6 +83,10 @@ impl Engine for DockerEngine {
         remove_volume(&self.shared, &volume, format!("delete the volume {name}")).await
     }
 
+    async fn tidy(&self) -> Result<(), Error> {
+        network::discard_own(&self.shared).await
+    }
+
     async fn pod_name(&self, key: RunKey) -> Option<String> {
         let (found, _) = self.shared.look(key).await.ok()??;
         found.config?.labels?.remove(POD_LABEL)

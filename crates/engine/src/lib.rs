@@ -445,6 +445,15 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Gives back what is kept around runs and made anew for the next one, such as networks. What a run has
+    /// stays.
+    ///
+    /// # Errors
+    /// It cannot be given back.
+    async fn tidy(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The name of the pod of a run, for a message; none where it is not known.
     async fn pod_name(&self, _key: RunKey) -> Option<String> {
         None

@@ -78,6 +78,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
         }
         sleep(LOOK_EVERY).await;
     }
+    engine.tidy().await.map_err(|error| Error::Failed(up::chain(&error)))?;
     match living.len() {
         0 => writeln!(out, "{nothing}")?,
         count => writeln!(out, "no server was running at {url}; stopped {count} left running")?,

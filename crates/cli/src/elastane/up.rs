@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use control::view::PodState;
 use control::{Clock as _, NodeSpec, SystemClock};
+use engine::Engine;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use tokio::net::TcpListener;
@@ -69,6 +70,7 @@ struct Server {
     tls: Option<api::Tls>,
     service: control::Service,
     state: api::State,
+    engine: Arc<dyn Engine>,
     /// What workloads run as, for people.
     runtime: String,
 }
@@ -84,7 +86,7 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let runtime = &server.runtime;
     say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
 
-    let Server { listener, tls, service, state, .. } = server;
+    let Server { listener, tls, service, state, engine, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
     let serving = tokio::spawn(state.serving.clone().run());
     let control = state.control.clone();
@@ -111,9 +113,13 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     // Requests that are still answered have had their time; replicas go on.
     serving.abort();
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
+    let by_signal = by_signal.load(Ordering::Relaxed);
+    if !by_signal && let Err(error) = engine.tidy().await {
+        tracing::warn!("{}", chain(&error));
+    }
     let view = control.view();
     let pods = view.workloads.values().flat_map(|workload| &workload.pods);
-    Ok(farewell(by_signal.load(Ordering::Relaxed), pods.map(|pod| pod.state)))
+    Ok(farewell(by_signal, pods.map(|pod| pod.state)))
 }
 
 /// The state directory, made if need be. It is an argument of other processes, which start
@@ -151,7 +157,7 @@ async fn open(
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes,
-        engine: opened.engine,
+        engine: opened.engine.clone(),
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
@@ -176,7 +182,7 @@ async fn open(
         client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };
-    Ok(Server { listener, tls, service, state, runtime: opened.said })
+    Ok(Server { listener, tls, service, state, engine: opened.engine, runtime: opened.said })
 }
 
 /// What of this machine workloads may have: of what the server keeps for itself, and of the daemon that

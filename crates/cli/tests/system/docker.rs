@@ -107,4 +107,5 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_the_server_or_the_daemon() {
     story.await_containers(1);
     story.run("elastane down");
     assert_eq!(story.daemon.containers(), Vec::<String>::new());
+    assert_eq!(story.daemon.networks(), Vec::<String>::new(), "its own went with it");
 }
