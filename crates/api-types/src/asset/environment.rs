@@ -22,8 +22,8 @@ optional! {
         pub working_dir: String,
         /// Tools and their ports; kept and shown.
         pub connections: Vec<Connection>,
-        /// `Always`, `IfNotPresent` or `Never`.
-        pub image_pull_policy: String,
+        /// When the image is pulled.
+        pub image_pull_policy: crate::ImagePullPolicy,
         /// Probes.
         pub probes: crate::Probes,
         /// Whether a home directory is made.

@@ -3,8 +3,8 @@
 
 use api_types::{
     AssetIdRef, AssetIds, Compute, ConfigMapAssetSpec, CreationRequest, EnvironmentAssetSpec,
-    EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, ImagePullPolicy,
-    NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
+    EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, NfsAssetSpec,
+    PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
@@ -240,22 +240,12 @@ fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
         args: asset.args,
         environment_variables: variables,
         working_dir: asset.working_dir,
-        image_pull_policy: asset.image_pull_policy.as_deref().and_then(pull_policy),
+        image_pull_policy: asset.image_pull_policy,
         probes: asset.probes,
         create_home_dir: yes(asset.create_home_dir),
         stdin: yes(asset.stdin),
         tty: yes(asset.tty),
         security: Some(security).filter(|all| *all != Security::default()),
         ..WorkloadSpec::default()
-    }
-}
-
-/// A pull policy by its word, which was checked when the environment was made.
-fn pull_policy(word: &str) -> Option<ImagePullPolicy> {
-    match word {
-        "Always" => Some(ImagePullPolicy::Always),
-        "IfNotPresent" => Some(ImagePullPolicy::IfNotPresent),
-        "Never" => Some(ImagePullPolicy::Never),
-        _ => None,
     }
 }

@@ -80,8 +80,6 @@ impl AssetSpec for EnvironmentAssetSpec {
     fn check(&self) -> Result<(), Fault> {
         convert::words("spec.command", self.command.clone())?;
         convert::words("spec.args", self.args.clone())?;
-        let policies = ["Always", "IfNotPresent", "Never"];
-        one_of("imagePullPolicy", self.image_pull_policy.as_deref(), &policies)?;
         let sources = ["fromTheImage", "fromIdpToken", "custom"];
         one_of("uidGidSource", self.uid_gid_source.as_deref(), &sources)?;
         for (at, tool) in self.connections.iter().flatten().enumerate() {

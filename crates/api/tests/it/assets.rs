@@ -247,7 +247,7 @@ async fn a_wrong_specification_is_refused_by_the_name_of_its_field() {
         (
             "environment",
             json!({"imagePullPolicy": "Often"}),
-            "spec.imagePullPolicy: `Often` is not",
+            "spec.imagePullPolicy: unknown variant `Often`, expected one of `Always`",
         ),
         (
             "environment",
