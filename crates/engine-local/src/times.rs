@@ -19,7 +19,8 @@ pub(crate) const TIMES: &str = "output.times";
 /// Most of it that is kept, in bytes: of a run that prints all the time, 12 days. What was printed before is
 /// told to have been there when what is kept begins.
 pub(crate) const TIMES_BYTES_MAX: u64 = 16 << 20;
-/// How often the supervisor looks.
+/// How often the supervisor looks. The kernel could tell (inotify), but 128 times for each user unless somebody
+/// allows more, and the programs of workloads need those.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Milliseconds since the epoch, and bytes.
 const PAIR_BYTES: usize = 16;
