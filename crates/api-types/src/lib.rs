@@ -45,10 +45,11 @@ pub use asset::{
     AccessKeySpec, Asset, AssetCreation, AssetCreationMeta, AssetKind, AssetList, AssetMeta,
     AssetRef, AssetUpdate, AssetUpdateMeta, AssetUsageInfo, ClaimInfo, ConfigMapAssetSpec,
     Connection, CredentialUpdate, DistFramework, DockerRegistrySpec, EnvironmentAssetSpec,
-    EnvironmentVariableCredential, EnvironmentVariableOfAsset, ExternalToolInfo, GenericSecretSpec,
-    GitAssetSpec, HostPathSpec, InternalToolInfo, KeyValuePair, MixedAssetList, NfsAssetSpec,
-    NgcApiKeySpec, PasswordSpec, PvcAccessModes, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
-    SecretText, WorkloadRefAndStatus, WorkloadSupportedTypes,
+    EnvironmentVariableCredential, EnvironmentVariableOfAsset, ExternalToolInfo, ExternalUrlInfo,
+    GenericSecretSpec, GitAssetSpec, HostPathSpec, InternalToolInfo, KeyValuePair, MixedAssetList,
+    NfsAssetSpec, NgcApiKeySpec, NodePortInfo, PasswordSpec, PvcAccessModes, PvcAssetSpec,
+    S3AssetSpec, SecretAssetSpec, SecretText, ServingPortInfo, WorkloadRefAndStatus,
+    WorkloadSupportedTypes,
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use cluster::{
@@ -122,7 +123,7 @@ pub use submit::{
     EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
     GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
     MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
-    PvcInstance, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
+    PvcInstance, RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
     TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
 };
 pub use template::{
@@ -142,8 +143,8 @@ pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
-    DesiredPhase, DistributedWorkload, RequestCores, RequestQuantity, RequestResources,
-    RequestedPods, Training1, Workload, WorkloadBatch, WorkloadsPage, Workspace1,
+    Connection1, DesiredPhase, DistributedWorkload, RequestCores, RequestQuantity,
+    RequestResources, RequestedPods, Training1, Workload, WorkloadBatch, WorkloadsPage, Workspace1,
 };
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.

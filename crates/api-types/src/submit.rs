@@ -87,11 +87,9 @@ macro_rules! with_later {
             /// The fields that ask for something this server does not do yet.
             #[must_use]
             pub fn not_yet(&self) -> Vec<&'static str> {
-                [$( ($wire, &self.$later), )*]
-                    .into_iter()
-                    .filter(|(_, value)| asks_for_something(value))
-                    .map(|(name, _)| name)
-                    .collect()
+                let later: &[(&'static str, &Later)] = &[$( ($wire, &self.$later), )*];
+                let asked = later.iter().filter(|(_, value)| asks_for_something(value));
+                asked.map(|(name, _)| *name).collect()
             }
         }
     };
@@ -101,8 +99,8 @@ mod container;
 
 pub use container::{
     ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
-    ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, S3Instance,
-    Security, Storage,
+    ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, RelatedUrl,
+    S3Instance, Security, Storage,
 };
 
 /// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
@@ -254,6 +252,8 @@ with_later! {
         pub ports: Vec<Port>,
         /// Ports that are opened in a browser, each at an address of its own.
         pub exposed_urls: Vec<ExposedUrl>,
+        /// Pages elsewhere that belong to it.
+        pub related_urls: Vec<RelatedUrl>,
         /// User and rights.
         pub security: Security,
         /// Whether there is a temporary home directory, `/home/runai-home`.
@@ -273,7 +273,6 @@ with_later! {
         /// Our own: assets whose values count where there is none here.
         pub assets: AssetIds,
         ---
-        related_urls: "relatedUrls",
     }
 }
 
@@ -467,11 +466,10 @@ mod tests {
 
     #[test]
     fn known_fields_without_effect_are_named() {
-        let body = r#"{"image":"i","relatedUrls":[{"url":"u"}],"exposedUrls":[{}],"compute":{"gpuPortionLimit":1},
+        let body = r#"{"image":"i","exposedUrls":[{}],"compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
             "storage":{"dataVolume":[{"id":"d"}]}}"#;
         let want = [
-            "spec.relatedUrls",
             "spec.compute.gpuPortionLimit",
             "spec.storage.dataVolume",
             "spec.environmentVariables[0].podFieldRef",

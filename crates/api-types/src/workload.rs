@@ -90,6 +90,9 @@ pub struct Workload {
     /// Where it is reached, if it is an inference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
+    /// The ways to it: its ports that are reached from outside, and pages elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external_connections: Vec<Connection1>,
     /// Images.
     pub images: Vec<String>,
     /// By whose rules its pods work together.
@@ -130,6 +133,30 @@ pub struct Condition1 {
     pub reason: String,
     /// Since when.
     pub last_transition_time: Time,
+}
+
+/// A way to a workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Connection1 {
+    /// What it is called.
+    pub name: String,
+    /// Which tool is behind it; `custom` if nobody said.
+    pub tool_type: String,
+    /// `ExternalUrl`, `NodePort`, `LoadBalancer`, or `RelatedUrl` for a page elsewhere.
+    pub connection_type: String,
+    /// Its address, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Who may open it, where that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_type: Option<crate::ServingPortAccessAuthorizationTypeEnum>,
+    /// These users and service accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorized_users: Option<Vec<String>>,
+    /// The port in the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_port: Option<u16>,
 }
 
 /// Pods asked for.

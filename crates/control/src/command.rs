@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::serving::{ExposedUrl, Revision, Serving};
+use crate::serving::{ExposedUrl, RelatedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
@@ -114,6 +114,8 @@ pub struct WorkloadSpec {
     pub serving: Option<Serving>,
     /// Its ports that are opened in a browser.
     pub urls: Vec<ExposedUrl>,
+    /// Pages elsewhere that belong to it.
+    pub related_urls: Vec<RelatedUrl>,
     /// Whose revision it is; none for what people submit.
     pub revision: Option<Revision>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.

@@ -81,7 +81,8 @@ pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
 pub use serving::{
-    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, Revision, Scaling, Serving, Target,
+    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
+    Target,
 };
 pub use spec::{
     CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,

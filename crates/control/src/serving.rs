@@ -123,6 +123,17 @@ pub struct ExposedUrl {
     pub tool: (Option<String>, Option<String>),
 }
 
+/// A page elsewhere that belongs to a workload, kept and returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelatedUrl {
+    /// Its address.
+    pub url: String,
+    /// What it is called.
+    pub name: Option<String>,
+    /// Of which tool it is.
+    pub tool_type: Option<String>,
+}
+
 /// How a replica shows that it is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {

@@ -42,7 +42,7 @@ pub use rows::{
     ObjectRow, PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody,
     RulesBody, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
-pub use serving::{ProbeBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
+pub use serving::{ProbeBody, RelatedUrlBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
 pub use share::ShareBody;
 pub use spec::{
     GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,

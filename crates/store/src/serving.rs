@@ -97,6 +97,19 @@ pub struct UrlBody {
     pub tool_name: Option<String>,
 }
 
+/// A page elsewhere that belongs to a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelatedUrlBody {
+    /// Its address.
+    pub url: String,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Of which tool it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_type: Option<String>,
+}
+
 /// Whose revision a workload is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionBody {

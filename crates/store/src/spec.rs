@@ -31,6 +31,9 @@ pub struct WorkloadSpecBody {
     /// Ports that are opened in a browser.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<crate::UrlBody>,
+    /// Pages elsewhere that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related_urls: Vec<crate::RelatedUrlBody>,
     /// Whose revision it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<crate::RevisionBody>,

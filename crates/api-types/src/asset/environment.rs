@@ -20,7 +20,7 @@ optional! {
         pub environment_variables: Vec<EnvironmentVariableOfAsset>,
         /// Working directory.
         pub working_dir: String,
-        /// Tools and their ports; kept and shown.
+        /// Tools: their ports are opened, and pages elsewhere are shown.
         pub connections: Vec<Connection>,
         /// When the image is pulled.
         pub image_pull_policy: crate::ImagePullPolicy,
@@ -118,13 +118,39 @@ pub struct InternalToolInfo {
     pub container_port: u16,
     /// More about a `NodePort`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_port_info: Option<Value>,
+    pub node_port_info: Option<NodePortInfo>,
     /// More about an `ExternalUrl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external_url_info: Option<Value>,
+    pub external_url_info: Option<ExternalUrlInfo>,
     /// More about a `ServingPort`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serving_port_info: Option<Value>,
+    pub serving_port_info: Option<ServingPortInfo>,
+}
+
+optional! {
+    /// More about a `NodePort`.
+    pub struct NodePortInfo {
+        /// Whether each workload says which port of the node it is, in its `ports`.
+        pub is_custom_port: bool,
+    }
+}
+
+optional! {
+    /// More about an `ExternalUrl`.
+    pub struct ExternalUrlInfo {
+        /// Whether the address is chosen, which here it never is.
+        pub is_custom_url: bool,
+        /// Refused: the names of workload and project and the port settle it.
+        pub external_url: String,
+    }
+}
+
+optional! {
+    /// More about a `ServingPort`.
+    pub struct ServingPortInfo {
+        /// `http`.
+        pub protocol: crate::ServingPortProtocol,
+    }
 }
 
 /// A tool elsewhere.

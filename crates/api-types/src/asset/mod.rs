@@ -23,7 +23,7 @@ pub use data::{
 };
 pub use environment::{
     Connection, EnvironmentAssetSpec, EnvironmentVariableCredential, EnvironmentVariableOfAsset,
-    ExternalToolInfo, InternalToolInfo,
+    ExternalToolInfo, ExternalUrlInfo, InternalToolInfo, NodePortInfo, ServingPortInfo,
 };
 
 /// What an asset is.

@@ -217,6 +217,18 @@ item! {
     }
 }
 
+item! {
+    /// A page elsewhere that belongs to a workload, such as that of its experiment.
+    pub struct RelatedUrl {
+        /// Its address.
+        pub url: String,
+        /// Of which tool it is, for display only.
+        pub r#type: String,
+        /// What it is called.
+        pub name: String,
+    }
+}
+
 /// How a port is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum PortServiceType {

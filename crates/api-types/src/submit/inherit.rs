@@ -9,7 +9,7 @@ use super::{
     EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl,
     GitInstance, GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret,
     MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility, PvcInstance,
-    RestartPolicy, S3Instance, SecretVolume, Security, Storage,
+    RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
 };
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
@@ -141,6 +141,14 @@ impl Inherit for Vec<Port> {
 impl Inherit for Vec<ExposedUrl> {
     fn over(self, below: Self) -> Self {
         by(self, below, |url| url.container)
+    }
+}
+
+impl Inherit for Vec<RelatedUrl> {
+    fn over(self, below: Self) -> Self {
+        by_name(self, below, |one| {
+            one.name.as_ref().or(one.url.as_ref()).map_or("", String::as_str)
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use control::view::WorkloadKind;
 use control::{Object, Scope};
 
 use super::data::DataSource as _;
-use super::{AssetSpec, Stored, restricts};
+use super::{AssetSpec, Stored, restricts, tools};
 use crate::State;
 use crate::convert;
 use crate::edge::Fault;
@@ -130,7 +130,7 @@ impl Sources<'_> {
         if let Some(id) = ids.environment {
             let field = format!("{at}.environment");
             let item: Item<Stored<EnvironmentAssetSpec>> = self.usable(&field, &id)?;
-            let environment = environment(item.body.spec);
+            let environment = environment(self.kind, item.body.spec);
             self.supported(&field, &item.object, &environment)?;
             values = environment.over(values);
         }
@@ -202,7 +202,7 @@ impl Sources<'_> {
 }
 
 /// An environment as values of a workload. What is false or empty asks for nothing.
-fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
+fn environment(kind: WorkloadKind, asset: EnvironmentAssetSpec) -> WorkloadSpec {
     let variables = asset.environment_variables.map(|all| {
         let one = |variable: api_types::EnvironmentVariableOfAsset| EnvironmentVariable {
             name: variable.name,
@@ -246,6 +246,6 @@ fn environment(asset: EnvironmentAssetSpec) -> WorkloadSpec {
         stdin: yes(asset.stdin),
         tty: yes(asset.tty),
         security: Some(security).filter(|all| *all != Security::default()),
-        ..WorkloadSpec::default()
+        ..tools::values(kind, asset.connections.unwrap_or_default())
     }
 }

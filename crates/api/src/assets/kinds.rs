@@ -7,7 +7,7 @@ use api_types::{
 
 use auth::Resource;
 
-use super::AssetSpec;
+use super::{AssetSpec, tools};
 use crate::convert;
 use crate::edge::Fault;
 
@@ -52,7 +52,7 @@ pub(super) fn bits(field: &str, text: Option<&str>) -> Result<Option<u32>, Fault
 }
 
 /// Refuses a word that is none of these.
-fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), Fault> {
+pub(super) fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), Fault> {
     match word.filter(|word| !allowed.contains(word)) {
         Some(word) => {
             let why = format!("`{word}` is not allowed; {}", allowed.join(", "));
@@ -82,30 +82,7 @@ impl AssetSpec for EnvironmentAssetSpec {
         convert::words("spec.args", self.args.clone())?;
         let sources = ["fromTheImage", "fromIdpToken", "custom"];
         one_of("uidGidSource", self.uid_gid_source.as_deref(), &sources)?;
-        for (at, tool) in self.connections.iter().flatten().enumerate() {
-            let field = format!("connections[{at}]");
-            match (&tool.internal_tool_info, &tool.external_tool_info) {
-                (Some(_), Some(_)) | (None, None) => {
-                    let why = "needs internalToolInfo or externalToolInfo, and not both";
-                    return Err(Fault::field(&format!("spec.{field}"), why));
-                }
-                (None, Some(tool)) => {
-                    let field = format!("{field}.externalToolInfo.toolType");
-                    one_of(&field, Some(&tool.tool_type), &["wandb", "comet"])?;
-                }
-                (Some(tool), None) => {
-                    let info = format!("{field}.internalToolInfo");
-                    let types = ["LoadBalancer", "NodePort", "ExternalUrl", "ServingPort"];
-                    let field = format!("{info}.connectionType");
-                    one_of(&field, Some(&tool.connection_type), &types)?;
-                    if tool.container_port == 0 {
-                        let field = format!("spec.{info}.containerPort");
-                        return Err(Fault::field(&field, "`0` is no port; 1 to 65535"));
-                    }
-                }
-            }
-        }
-        Ok(())
+        tools::check(self.connections.as_deref().unwrap_or_default())
     }
 }
 

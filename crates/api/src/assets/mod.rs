@@ -9,6 +9,7 @@ mod kinds;
 mod query;
 mod reseal;
 mod secrets;
+mod tools;
 mod usage;
 
 use std::path::PathBuf;

@@ -137,6 +137,9 @@ fn around(means: &mut WorkloadSpec) {
     for port in means.ports.iter_mut().flatten() {
         port.service_type.get_or_insert(PortServiceType::NodePort);
     }
+    for url in means.exposed_urls.iter_mut().flatten() {
+        url.authorization_type = Some(super::urls::authorization(url));
+    }
     let Some(storage) = &mut means.storage else { return };
     for folder in storage.host_path.iter_mut().flatten() {
         folder.read_only.get_or_insert(true);

@@ -248,7 +248,8 @@ pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
     }
     let whole = of_the_whole!(
         priority_class "priorityClass", preemptibility "preemptibility",
-        backoff_limit "backoffLimit", exposed_urls "exposedUrls", labels "labels", annotations "annotations",
+        backoff_limit "backoffLimit", exposed_urls "exposedUrls", related_urls "relatedUrls",
+        labels "labels", annotations "annotations",
         category "category", elastic "elastic", command_line "commandLine", assets "assets",
         completions "completions", parallelism "parallelism",
         distributed_framework "distributedFramework", num_workers "numWorkers",

@@ -18,7 +18,7 @@ use super::defaults::with_defaults;
 use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
-use super::urls::urls;
+use super::urls::{related, urls};
 use crate::edge::{Caller, Fault};
 
 /// Who asks, and from where.
@@ -88,6 +88,7 @@ pub(crate) fn command(
         together,
         serving,
         urls: urls(&spec)?,
+        related_urls: related(&spec)?,
         revision: None,
         elastic: spec.elastic.unwrap_or(false),
         priority: class.value,
@@ -217,6 +218,7 @@ pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     gpu(&compute)?;
     container(spec)?;
     urls(spec)?;
+    related(spec)?;
     place(spec)?;
     cpu_millis(&compute)?;
     memory_bytes(&compute)?;

@@ -154,8 +154,9 @@ fn other_senseless_values_are_refused_by_name() {
     ] {
         refused(&spec, field, why);
     }
-    let later = asked(WorkloadKind::Training, &json!({"relatedUrls": [1]})).unwrap_err();
-    assert_eq!(later.message, "spec.relatedUrls is not supported yet; leave it out");
+    let later = asked(WorkloadKind::Training, &json!({"compute": {"gpuPortionLimit": 1}}));
+    let why = "spec.compute.gpuPortionLimit is not supported yet; leave it out";
+    assert_eq!(later.unwrap_err().message, why);
     let replica = asked(WorkloadKind::Inference, &json!({"stdin": true})).unwrap_err();
     assert_eq!(replica.message, "spec.stdin: goes with workloads that end only; leave it out");
 }

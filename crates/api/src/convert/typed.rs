@@ -67,6 +67,7 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         terminate_after_preemption: spec.delete_when_preempted.then_some(true),
         command_line: spec.command_line.clone(),
         exposed_urls: super::urls::told(&spec.urls),
+        related_urls: super::urls::told_related(&spec.related_urls),
         assets: crate::assets::ids_of(&spec.uses),
         completions: set.at_once.map(|_| set.pods),
         parallelism: set.at_once,

@@ -139,6 +139,7 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
             Some(url) => vec![url],
             None => crate::urls::addresses(view, &context.origins),
         },
+        external_connections: super::urls::connections(view, &context.origins),
         images: images(spec),
         distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
         environment_variables: shown.pod.env.clone(),

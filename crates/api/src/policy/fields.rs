@@ -50,9 +50,10 @@ impl Who {
     /// The fields there can be rules for.
     pub(super) fn fields(self) -> impl Iterator<Item = &'static Field> {
         let more: &[&[Field]] = match self {
-            Self::Training => &[RUNS, TRAINING],
-            Self::Workspace | Self::Master => &[RUNS],
-            Self::Worker => &[RUNS, DISTRIBUTED],
+            Self::Training => &[RUNS, OPENED, TRAINING],
+            Self::Workspace => &[RUNS, OPENED],
+            Self::Master => &[RUNS],
+            Self::Worker => &[RUNS, OPENED, DISTRIBUTED],
             Self::Inference => &[INFERENCE],
         };
         ALL.iter().chain(more.iter().copied().flatten())
@@ -163,6 +164,7 @@ const ALL: &[Field] = &[
     ("ports", Holds::Items(&PORTS)),
     ("preemptibility", Holds::Text),
     ("priorityClass", Holds::Text),
+    ("relatedUrls", Holds::Items(&RELATED_URLS)),
     ("security.allowPrivilegeEscalation", Holds::Flag),
     ("security.capabilities", Holds::Texts),
     ("security.hostIpc", Holds::Flag),
@@ -198,6 +200,9 @@ const RUNS: &[Field] = &[
     ("terminateAfterPreemption", Holds::Flag),
     ("tty", Holds::Flag),
 ];
+
+/// Of what people work in, as a whole.
+const OPENED: &[Field] = &[("exposedUrls", Holds::Items(&EXPOSED_URLS))];
 
 const TRAINING: &[Field] = &[("completions", Holds::Number), ("parallelism", Holds::Number)];
 
@@ -270,6 +275,20 @@ static PORTS: Items = Items {
         ("external", Holds::Number),
         ("serviceType", Holds::Text),
     ],
+};
+static EXPOSED_URLS: Items = Items {
+    keys: &["container"],
+    aside: &["name", "toolName", "toolType"],
+    attributes: &[
+        ("authorizationType", Holds::Text),
+        ("authorizedUsers", Holds::Texts),
+        ("container", Holds::Number),
+    ],
+};
+static RELATED_URLS: Items = Items {
+    keys: &["name", "url"],
+    aside: &["name"],
+    attributes: &[("type", Holds::Text), ("url", Holds::Text)],
 };
 static EMPTY_DIRS: Items = Items {
     keys: &["name", "path"],

@@ -91,7 +91,7 @@ impl Origins {
     }
 
     /// The address of a port of a workload, if it has one: a project may have been renamed since.
-    pub(super) fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
+    pub(crate) fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         self.of(&workload.project_name, &workload.spec.name, port).ok()
     }
 }

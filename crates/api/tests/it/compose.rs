@@ -47,6 +47,83 @@ async fn a_workload_takes_the_values_of_the_assets_it_names() {
     assert_eq!((&made["environmentVariables"], &made["assets"]), (&env, &assets));
 }
 
+fn tool(name: &str, kind: &str, port: u16) -> Value {
+    let info = json!({"toolType": "custom", "connectionType": kind, "containerPort": port});
+    json!({"name": name, "internalToolInfo": info})
+}
+
+#[tokio::test]
+async fn the_tools_of_an_environment_are_ways_to_the_workload() {
+    let server = Server::with_teams().await;
+    let wandb = json!({"toolType": "wandb", "externalUrl": "https://wandb.ai/lab"});
+    let lab = json!({"image": "i", "connections": [
+        tool("lab", "ExternalUrl", 8888), tool("board", "ExternalUrl", 6006),
+        tool("ssh", "NodePort", 22), tool("api", "ServingPort", 8000),
+        {"name": "runs", "isExternal": true, "externalToolInfo": wandb}]});
+    let lab = keep(&server, "environment", &of_tenant("lab"), &lab).await;
+    let own = json!([{"container": 8888, "name": "own", "authorizationType": "authenticatedUsers"},
+        {"container": 6006, "exclude": true}]);
+    let spec = json!({"exposedUrls": own, "assets": {"environment": lab}});
+    let made = submit(&server, server.job("a", &spec)).await;
+    let open = &made["exposedUrls"];
+    assert_eq!((&open[0]["name"], &open[1]), (&json!("own"), &Value::Null), "own values win");
+    assert_eq!(made["ports"], json!([{"container": 22, "serviceType": "NodePort"}]));
+    assert_eq!(made["servingPort"], Value::Null, "is for inferences");
+    let all = server.get("/api/v1/workloads").await;
+    let ways = all["workloads"][0]["externalConnections"].as_array().unwrap();
+    let ways: Vec<_> = ways.iter().map(|way| [&way["name"], &way["url"]]).collect();
+    let address = json!("http://a--team-a--8888.localhost/");
+    assert_eq!(
+        ways,
+        [
+            [&json!("own"), &address],
+            [&json!("22"), &Value::Null],
+            [&json!("runs"), &json!("https://wandb.ai/lab")],
+        ]
+    );
+    let spec = json!({"assets": {"environment": lab}});
+    let (status, made) = server.post("/api/v1/workloads/inferences", server.job("b", &spec)).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let spec = &made["spec"];
+    assert_eq!((&spec["servingPort"]["container"], &spec["ports"]), (&json!(8000), &Value::Null));
+}
+
+#[tokio::test]
+async fn tools_that_no_workload_could_have_are_refused() {
+    let server = Server::with_teams().await;
+    let mut address = tool("a", "ExternalUrl", 80);
+    address["internalToolInfo"]["externalUrlInfo"] = json!({"externalUrl": "https://a.example"});
+    let page = |url: &str| json!({"toolType": "comet", "externalUrl": url});
+    let page = |url: &str| json!([{"name": "a", "externalToolInfo": page(url)}]);
+    for (tools, why) in [
+        (json!([{"name": "a"}]), "[0]: needs internalToolInfo or externalToolInfo, and not both"),
+        (json!([tool("a", "Tunnel", 80)]), "[0].internalToolInfo.connectionType: `Tunnel` is not"),
+        (json!([tool("a", "NodePort", 0)]), "[0].internalToolInfo.containerPort: `0` is no port"),
+        (json!([tool("a", "NodePort", 1), tool("a", "NodePort", 2)]), "[1].name: `a` is there twi"),
+        (
+            json!([tool("a", "NodePort", 1), tool("b", "LoadBalancer", 1)]),
+            "[1].internalToolInfo.containerPort: port 1 is there twice",
+        ),
+        (
+            json!([tool("a", "ServingPort", 1), tool("b", "ServingPort", 2)]),
+            "[1].internalToolInfo.containerPort: a second serving port",
+        ),
+        (json!([address]), "[0].internalToolInfo.externalUrlInfo.externalUrl: the names of"),
+        (page("javascript:alert(1)"), "[0].externalToolInfo.externalUrl: `javascript:alert(1)` is"),
+        (page("wandb.ai/lab"), "[0].externalToolInfo.externalUrl: `wandb.ai/lab` is not an http"),
+    ] {
+        let spec = json!({"image": "i", "connections": tools});
+        let body = json!({"meta": of_tenant("x"), "spec": spec});
+        let why = format!("spec.connections{why}");
+        refused(&server, ("POST", "/api/v1/asset/environment", &body), 400, &why).await;
+    }
+    for (url, why) in [("", "`` is not an http:// or https:// address"), ("ftp://a", "`ftp://a`")] {
+        let body = server.job("a", &json!({"image": "i", "relatedUrls": [{"url": url}]}));
+        let why = format!("spec.relatedUrls[0].url: {why}");
+        refused(&server, ("POST", TRAININGS, &body), 400, &why).await;
+    }
+}
+
 #[tokio::test]
 async fn own_values_go_before_the_template_and_that_before_its_assets() {
     let server = Server::with_teams().await;

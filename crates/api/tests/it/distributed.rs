@@ -152,7 +152,8 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
     for (master, status, why) in [
         (json!({"priorityClass": "high"}), 400, "masterSpec.priorityClass: is one for the whole"),
         (json!({"image": ""}), 400, "masterSpec.image: is empty"),
-        (json!({"relatedUrls": [1]}), 422, "masterSpec.relatedUrls is not supported yet"),
+        (json!({"storage": {"dataVolume": [1]}}), 422, "masterSpec.storage.dataVolume: there are"),
+        (json!({"relatedUrls": [{"url": "http://a"}]}), 400, "masterSpec.relatedUrls: is one for"),
     ] {
         let body = with(server.job("d", &spec()), "masterSpec", master);
         refused(&server, ("POST", PATH, &body), status, why).await;

@@ -221,3 +221,33 @@ async fn a_wrong_rule_for_a_list_is_refused_by_the_name_of_its_field() {
         refused(&server, ("PUT", "/api/v2/policy/trainings", &body), status, message).await;
     }
 }
+
+#[tokio::test]
+async fn who_opens_ports_in_a_browser_is_for_policies_to_say() {
+    let server = Server::with_teams().await;
+    let audience = json!({"options": [
+        {"value": "authenticatedUsers"}, {"value": "authorizedUsersOrGroups"}]});
+    let rules = json!({"exposedUrls": {
+        "instances": {"locked": ["6006"]}, "attributes": {"authorizationType": audience}}});
+    let board = json!({"container": 6006, "authorizationType": "authenticatedUsers"});
+    let policy = json!({"defaults": {"exposedUrls": {"instances": [board]}}, "rules": rules});
+    set_for(&server, "trainings", tenant(), policy).await;
+    let urls = |urls: Value| server.job("x", &json!({"image": "i", "exposedUrls": urls}));
+    let public = r#"spec.exposedUrls[1].authorizationType: "public" is not allowed; options are "#;
+    for (given, message) in [
+        // What nobody says is what it means.
+        (json!([{"container": 80}]), public),
+        (json!([{"container": 80, "authorizationType": "public"}]), public),
+        (json!([{"container": 6006, "exclude": true}]), "spec.exposedUrls: `6006` is locked"),
+    ] {
+        refused(&server, ("POST", TRAININGS, &urls(given)), 400, message).await;
+    }
+    let (status, made) =
+        server.post(TRAININGS, urls(json!([{"container": 80, "authorizedUsers": ["ann"]}]))).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let ports = |urls: &Value| {
+        let urls = urls.as_array().unwrap().iter();
+        urls.map(|url| url["container"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(ports(&made["spec"]["exposedUrls"]), [6006, 80]);
+}

@@ -45,7 +45,11 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
         (job("A_b", image()), 400, "name `A_b` is not allowed: "),
         (job("a", json!({})), 400, "spec.image: must be set"),
         (job("a", json!({"imgae": "i"})), 400, "spec.imgae: unknown field `imgae`; did you mean"),
-        (job("a", json!({"relatedUrls": [{}]})), 422, "spec.relatedUrls is not supported yet"),
+        (
+            job("a", json!({"storage": {"dataVolume": [1]}})),
+            422,
+            "spec.storage.dataVolume: there are no",
+        ),
         (gpus(json!(-1)), 400, &said("`-1` is negative")),
         (gpus(json!(1e20)), 400, &said("`100000000000000000000` is too large")),
         (gpus(json!(1e-7)), 400, &said("`0.0000001` is too fine")),

@@ -182,9 +182,14 @@ impl Page<'_> {
             pods.row([pod.name.clone(), pod_status(pod).to_owned(), pod_place(pod)]);
         }
         text.push_str(&pods.ruled());
-        if !workload.urls.is_empty() {
+        let elsewhere = workload.external_connections.iter();
+        let elsewhere = elsewhere.filter(|one| one.connection_type == "RelatedUrl");
+        let elsewhere: Vec<&str> = elsewhere.filter_map(|one| one.url.as_deref()).collect();
+        let network = [("URL", workload.urls.join(", ")), ("Related URL", elsewhere.join(", "))];
+        let network: Vec<_> = network.into_iter().filter(|(_, urls)| !urls.is_empty()).collect();
+        if !network.is_empty() {
             text.push_str("\nNetwork\n");
-            push_fields(&mut text, &[("URL", workload.urls.join(", "))]);
+            push_fields(&mut text, &network);
         }
         text.push_str("\nEvents\n");
         let mut events = Table::new(&["Created at", "Kind/Name", "Message"]);

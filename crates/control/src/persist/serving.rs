@@ -1,9 +1,11 @@
 //! Serving between the types of this crate and the storage types, both ways.
 
-use store::{ProbeBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
+use store::{ProbeBody, RelatedUrlBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
 
 use crate::Error;
-use crate::serving::{Audience, ExposedUrl, Metric, Probe, Revision, Scaling, Serving, Target};
+use crate::serving::{
+    Audience, ExposedUrl, Metric, Probe, RelatedUrl, Revision, Scaling, Serving, Target,
+};
 
 words!(Metric, metric_word, metric, "metric":
     Concurrency = "concurrency", Throughput = "throughput", Latency = "latency");
@@ -104,6 +106,16 @@ pub(super) fn url_body(url: &ExposedUrl) -> UrlBody {
 pub(super) fn url_from_body(body: UrlBody) -> ExposedUrl {
     let UrlBody { port, audience: word, users, name, tool_type, tool_name } = body;
     ExposedUrl { port, audience: audience(&word, users), name, tool: (tool_type, tool_name) }
+}
+
+pub(super) fn related_body(of: &RelatedUrl) -> RelatedUrlBody {
+    let RelatedUrl { url, name, tool_type } = of.clone();
+    RelatedUrlBody { url, name, tool_type }
+}
+
+pub(super) fn related_from_body(body: RelatedUrlBody) -> RelatedUrl {
+    let RelatedUrlBody { url, name, tool_type } = body;
+    RelatedUrl { url, name, tool_type }
 }
 
 pub(super) const fn revision_body(revision: Revision) -> RevisionBody {

@@ -98,6 +98,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         node_types: Vec::new(),
         topology: None,
         urls: Vec::new(),
+        related_urls: Vec::new(),
         manifest: None,
     }
 }

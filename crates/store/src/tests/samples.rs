@@ -80,6 +80,11 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
                 tool_type: None,
                 tool_name: None,
             }],
+            related_urls: vec![RelatedUrlBody {
+                url: "https://wandb.ai/a".to_owned(),
+                name: Some("runs".to_owned()),
+                tool_type: None,
+            }],
             revision: Some(RevisionBody { of: Uuid::from_u128(9), number: 2 }),
             elastic: true,
             priority: 50,
