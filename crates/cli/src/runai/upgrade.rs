@@ -2,7 +2,7 @@
 //! it is replaced as a whole or not at all. Refuses to know versions: the server's is the right one.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{BufReader, Read as _, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,8 +12,6 @@ use client::Client;
 use super::context::Context;
 use crate::exit::Error;
 
-/// Bytes compared at a time.
-const PIECE_BYTES: usize = 1 << 16;
 /// Whoever may start the old one may start the new one.
 const MODE: u32 = 0o755;
 
@@ -91,26 +89,8 @@ async fn fetch(client: &Client, mut to: File) -> Result<(), Error> {
 }
 
 fn same(one: &Path, other: &Path) -> Result<bool, Error> {
-    let open = |path: &Path| File::open(path).map_err(|error| unusable(path, &error));
-    let (one, other) = (open(one)?, open(other)?);
-    if one.metadata()?.len() != other.metadata()?.len() {
-        return Ok(false);
-    }
-    let [mut one, mut other] = [one, other].map(|file| BufReader::with_capacity(PIECE_BYTES, file));
-    let (mut here, mut there) = (Vec::new(), Vec::new());
-    loop {
-        here.clear();
-        there.clear();
-        let limit = PIECE_BYTES as u64;
-        one.by_ref().take(limit).read_to_end(&mut here)?;
-        other.by_ref().take(limit).read_to_end(&mut there)?;
-        if here != there {
-            return Ok(false);
-        }
-        if here.is_empty() {
-            return Ok(true);
-        }
-    }
+    let read = |path: &Path| fs::read(path).map_err(|error| unusable(path, &error));
+    Ok(read(one)? == read(other)?)
 }
 
 /// What the program at a path says its version is.

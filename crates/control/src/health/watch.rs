@@ -71,7 +71,7 @@ impl Watch {
                 fresh.extend(self.lost.clone());
                 let fresh = Arc::new(fresh);
                 self.told.send_if_modified(|told| {
-                    let news = *told != fresh;
+                    let news = !alike(told, &fresh);
                     *told = fresh;
                     news
                 });
@@ -88,6 +88,16 @@ impl Watch {
             self.look().await;
         }
     }
+}
+
+/// Whether two looks mean the same for who may use which GPU. How much memory a stranger has changes
+/// all the time, and is not worth a decision.
+fn alike(before: &BTreeMap<String, Trouble>, now: &BTreeMap<String, Trouble>) -> bool {
+    let same = |(one, other): (&Trouble, &Trouble)| match (one, other) {
+        (Trouble::Taken(one), Trouble::Taken(other)) => one.keys().eq(other.keys()),
+        (one, other) => one == other,
+    };
+    before.keys().eq(now.keys()) && before.values().zip(now.values()).all(same)
 }
 
 /// What is made of looks. A stranger has to be seen twice, since processes take a moment to end; but not
@@ -130,6 +140,25 @@ mod tests {
             Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 1 << 30 };
         let strangers = pids.iter().map(|pid| (*pid, stranger.clone())).collect();
         [("GPU-1".to_owned(), GpuHealth { fault: fault.map(str::to_owned), strangers })].into()
+    }
+
+    #[test]
+    fn who_holds_a_gpu_is_news_and_not_how_much_of_it() {
+        let taken = |pid: u32, memory_bytes: u64| {
+            let stranger = Stranger { name: "a".into(), user: "eve".into(), memory_bytes };
+            Trouble::Taken([(pid, stranger)].into())
+        };
+        let on = |gpu: &str, trouble: Trouble| BTreeMap::from([(gpu.to_owned(), trouble)]);
+        let before = on("GPU-1", taken(7, 1));
+        assert!(alike(&before, &on("GPU-1", taken(7, 2))));
+        for other in [
+            on("GPU-1", taken(8, 1)),
+            on("GPU-2", taken(7, 1)),
+            on("GPU-1", Trouble::Lost("gone".into())),
+            BTreeMap::new(),
+        ] {
+            assert!(!alike(&before, &other), "{other:?}");
+        }
     }
 
     /// What is told after each look.
