@@ -20,7 +20,7 @@ use crate::objects::{NewId, NewObject, Scope};
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
 use crate::state::{News, Node, State};
 
-pub(crate) use watch::Watch;
+pub(crate) use watch::{ANSWER_WAIT_MS, Watch};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";

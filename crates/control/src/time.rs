@@ -119,6 +119,16 @@ impl Line {
         self.clock.sleep_until_up_ms(up_ms)
     }
 
+    /// What comes of something; none if it takes longer than this.
+    pub(crate) async fn within<T>(&self, ms: u64, what: impl Future<Output = T>) -> Option<T> {
+        let end = self.sleep_until(self.now().plus_ms(ms));
+        tokio::select! {
+            biased;
+            done = what => Some(done),
+            () = end => None,
+        }
+    }
+
     /// Whether the wall clock was put forward. Where it was set back the line goes on ahead of it: what
     /// is written down in order stays dated in order.
     pub(crate) fn is_behind(&self) -> bool {

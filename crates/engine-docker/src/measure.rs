@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::models::ContainerStatsResponse;
 use bollard::query_parameters::StatsOptionsBuilder;
 use engine::{Error, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse, Stranger};
 use futures_util::{StreamExt as _, stream};
-use gpu::{Activity, Health, Program, Sampler, Watcher};
+use gpu::{Activity, Health};
 
 use crate::container;
 use crate::open::Shared;
@@ -58,12 +58,15 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
 
 /// What GPUs do, and of each process on them in which container it is. Blocks.
 fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
-    let sampler = shared.gpus.get_or_init(Sampler::open).as_ref();
+    let gpus = shared.driver.sample().unwrap_or_else(|error| {
+        tracing::warn!(%error, "what GPUs do is not known");
+        Vec::new()
+    });
     let homes = |gpu: Activity| {
         let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
         (gpu, homes)
     };
-    sampler.map(Sampler::sample).unwrap_or_default().into_iter().map(homes).collect()
+    gpus.into_iter().map(homes).collect()
 }
 
 /// How these GPUs are; none without a driver.
@@ -72,18 +75,14 @@ pub(crate) async fn gpu_health(
     uuids: Vec<String>,
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
     let own = Arc::clone(shared);
-    let look = move || {
-        let watcher = own.watcher.get_or_init(|| Watcher::open().map(Mutex::new));
-        let watcher = watcher.as_ref()?;
-        Some(watcher.lock().unwrap_or_else(PoisonError::into_inner).look(&uuids))
-    };
+    let look = move || own.driver.look(&uuids);
     let driver = |why: String| Error::Io {
         what: "ask the driver how the GPUs are".into(),
         source: io::Error::other(why),
     };
     let seen =
         tokio::task::spawn_blocking(look).await.map_err(|fault| driver(fault.to_string()))?;
-    let Some(seen) = seen.transpose().map_err(driver)? else { return Ok(None) };
+    let Some(seen) = seen.map_err(driver)? else { return Ok(None) };
     // Asked for after the GPUs were: a container that begins in between is none of strangers.
     let busy = seen.values().any(|health| !health.processes.is_empty());
     let own = if busy { shared.own_containers().await.map(Some) } else { Ok(None) };
@@ -96,11 +95,12 @@ pub(crate) async fn gpu_health(
     let own = own.unwrap_or_default();
     let own: BTreeSet<String> = own.into_iter().filter_map(|one| one.id).collect();
     let is_ours = |pid| !known || home(pid).is_some_and(|home| own.contains(&home));
-    let stranger = |(pid, program, memory_bytes): (u32, Program, u64)| {
-        (pid, Stranger { name: program.name, user: program.user, memory_bytes })
-    };
     let health = |(uuid, seen): (String, Health)| {
-        let strangers = seen.strangers(is_ours).map(stranger).collect();
+        let strangers = seen.strangers(is_ours, |program, memory_bytes| Stranger {
+            name: program.name,
+            user: program.user,
+            memory_bytes,
+        });
         (uuid, GpuHealth { fault: seen.fault, strangers })
     };
     Ok(Some(seen.into_iter().map(health).collect()))

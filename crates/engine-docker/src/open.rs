@@ -54,14 +54,12 @@ pub(crate) struct Shared {
     pub(crate) networks: Turns<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
-    /// Runs whose image is being pulled, or whose repositories are copied; dropping the sender ends that.
+    /// Runs that are being made ready: their image is pulled, what they need is copied and put into their
+    /// container. Dropping the sender ends that.
     pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
     /// Runs that could not be looked at and are asked for again.
     pub(crate) asking: Mutex<BTreeSet<RunKey>>,
-    /// The driver of the GPUs, if there is one; asked for when something is first measured.
-    pub(crate) gpus: std::sync::OnceLock<Option<gpu::Sampler>>,
-    /// The same for whether they work, asked for when that is first looked at.
-    pub(crate) watcher: std::sync::OnceLock<Option<std::sync::Mutex<gpu::Watcher>>>,
+    pub(crate) driver: gpu::Driver,
     /// None once the engine is dropped.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
@@ -85,8 +83,7 @@ impl DockerEngine {
             copies: state_dir.join("copies"),
             fetching: Mutex::default(),
             asking: Mutex::default(),
-            gpus: std::sync::OnceLock::new(),
-            watcher: std::sync::OnceLock::new(),
+            driver: gpu::Driver::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
         });
         for key in shared.containers().await? {

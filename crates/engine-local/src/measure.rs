@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::{Mutex, PoisonError};
 
 use engine::{GpuHealth, GpuUse, Measured, RunKey, RunUse, Stranger};
 use gpu::Activity;
@@ -17,8 +16,10 @@ use crate::watch::Shared;
 /// Measures everything that runs now. Blocks for milliseconds, the first time while the driver
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
-    let gpus = shared.gpus.get_or_init(gpu::Sampler::open).as_ref();
-    let gpus = gpus.map(gpu::Sampler::sample).unwrap_or_default();
+    let gpus = shared.driver.sample().unwrap_or_else(|error| {
+        tracing::warn!(%error, "what GPUs do is not known");
+        Vec::new()
+    });
     let supervisors = supervisors(shared);
     let mut families = families(&supervisors.keys().copied().collect());
     let runs = supervisors.into_iter().filter_map(|(supervisor, key)| {
@@ -50,24 +51,29 @@ pub(crate) fn gpu_health(
     shared: &Shared,
     uuids: &[String],
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, String> {
-    let watcher = shared.watcher.get_or_init(|| gpu::Watcher::open().map(Mutex::new));
-    let Some(watcher) = watcher else { return Ok(None) };
-    let seen = watcher.lock().unwrap_or_else(PoisonError::into_inner).look(uuids)?;
+    let Some(seen) = shared.driver.look(uuids)? else { return Ok(None) };
+    let busy = seen.values().any(|health| !health.processes.is_empty());
     // Asked for after the GPUs were: a run that begins in between is none of strangers.
-    let families = families(&supervisors(shared).keys().copied().collect());
-    let ours: BTreeSet<u32> = families
-        .values()
-        .flat_map(|family| &family.pids)
-        .filter_map(|&pid| pid.try_into().ok())
-        .collect();
-    let stranger = |(pid, program, memory_bytes): (u32, gpu::Program, u64)| {
-        (pid, Stranger { name: program.name, user: program.user, memory_bytes })
-    };
+    let ours = if busy { own_processes(shared) } else { BTreeSet::new() };
     let health = |(uuid, seen): (String, gpu::Health)| {
-        let strangers = seen.strangers(|pid| ours.contains(&pid)).map(stranger).collect();
+        let strangers = seen.strangers(
+            |pid| ours.contains(&pid),
+            |program, memory_bytes| Stranger {
+                name: program.name,
+                user: program.user,
+                memory_bytes,
+            },
+        );
         (uuid, GpuHealth { fault: seen.fault, strangers })
     };
     Ok(Some(seen.into_iter().map(health).collect()))
+}
+
+/// The processes of all runs.
+fn own_processes(shared: &Shared) -> BTreeSet<u32> {
+    let families = families(&supervisors(shared).keys().copied().collect());
+    let pids = families.values().flat_map(|family| &family.pids);
+    pids.filter_map(|&pid| pid.try_into().ok()).collect()
 }
 
 /// What a family uses, as far as it can be seen without a control group: the time of those whose end nobody

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{Observation, RunKey, RunState, Turns};
@@ -47,10 +47,7 @@ pub(crate) struct Shared {
     pub(crate) place: Place,
     /// [`kill_marked`]; another one in tests, where no process resists.
     pub(crate) kill_marked: Sweep,
-    /// The driver of the GPUs, if there is one; asked for when something is first measured.
-    pub(crate) gpus: OnceLock<Option<gpu::Sampler>>,
-    /// The same for whether they work, asked for when that is first looked at.
-    pub(crate) watcher: OnceLock<Option<Mutex<gpu::Watcher>>>,
+    pub(crate) driver: gpu::Driver,
     events: mpsc::UnboundedSender<Observation>,
     /// Processes of each run that were killed for want of memory, as far as it is told.
     kills: Mutex<BTreeMap<RunKey, u64>>,
@@ -87,8 +84,7 @@ impl Shared {
             output_bytes_max: None,
             place: Place::none("nobody has looked for control groups"),
             kill_marked,
-            gpus: OnceLock::new(),
-            watcher: OnceLock::new(),
+            driver: gpu::Driver::default(),
             events,
             kills: Mutex::default(),
             states: Mutex::default(),

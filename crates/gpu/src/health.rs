@@ -30,14 +30,15 @@ pub struct Health {
 }
 
 impl Health {
-    /// The processes that are not ours, what each is, and the memory it holds.
-    pub fn strangers(
+    /// The processes that are not ours, and what is made of each and the memory it holds.
+    pub fn strangers<T>(
         &self,
         ours: impl Fn(u32) -> bool,
-    ) -> impl Iterator<Item = (u32, Program, u64)> {
-        let others = self.processes.iter().filter(move |(pid, _)| !ours(**pid));
+        told: impl Fn(Program, u64) -> T,
+    ) -> BTreeMap<u32, T> {
+        let others = self.processes.iter().filter(|(pid, _)| !ours(**pid));
         // One that has ended meanwhile holds nothing.
-        others.filter_map(|(&pid, &bytes)| Some((pid, program(pid)?, bytes)))
+        others.filter_map(|(&pid, &bytes)| Some((pid, told(program(pid)?, bytes)))).collect()
     }
 }
 
@@ -168,8 +169,7 @@ fn computing(device: &Device<'_>) -> BTreeMap<u32, u64> {
 }
 
 /// What a process is; none if there is none of this id.
-#[must_use]
-pub fn program(pid: u32) -> Option<Program> {
+fn program(pid: u32) -> Option<Program> {
     let folder = format!("/proc/{pid}");
     let name = fs::read_to_string(format!("{folder}/comm")).ok()?;
     let uid = fs::metadata(&folder).ok()?.uid().to_string();
@@ -195,9 +195,8 @@ mod tests {
     fn who_is_not_ours_is_a_stranger_as_long_as_the_process_is_there() {
         let own = std::process::id();
         let health = Health { fault: None, processes: [(own, 5), (u32::MAX, 6)].into() };
-        let strangers: Vec<_> = health.strangers(|_| false).collect();
-        assert!(matches!(&strangers[..], [(pid, _, 5)] if *pid == own), "{strangers:?}");
-        assert_eq!(health.strangers(|pid| pid == own).count(), 0);
+        assert_eq!(health.strangers(|_| false, |_, bytes| bytes), [(own, 5)].into());
+        assert_eq!(health.strangers(|pid| pid == own, |_, bytes| bytes), [].into());
     }
 
     #[test]

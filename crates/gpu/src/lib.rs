@@ -5,13 +5,15 @@
 
 mod activity;
 mod discover;
+mod driver;
 mod health;
 mod host;
 mod simulate;
 
 pub use activity::{Activity, ProcessActivity, Sampler};
 pub use discover::discover;
-pub use health::{Health, Program, Watcher, program};
+pub use driver::Driver;
+pub use health::{Health, Program, Watcher};
 pub use host::{Capacity, host_capacity, host_name};
 pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_nodes};
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::{Engine, GpuHealth};
 use tokio::sync::watch;
@@ -17,7 +16,7 @@ use crate::time::Line;
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;
 /// A driver that cannot tell in this time hangs, and nobody else is to hang with it.
-const ANSWER_WAIT: Duration = Duration::from_secs(20);
+pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 
 /// Looks at the real GPUs of this machine, and tells what is the matter with them.
 pub(crate) struct Watch {
@@ -61,7 +60,7 @@ impl Watch {
             return;
         }
         let look = self.engine.gpu_health(self.uuids.clone());
-        let Ok(seen) = tokio::time::timeout(ANSWER_WAIT, look).await else {
+        let Some(seen) = self.line.within(ANSWER_WAIT_MS, look).await else {
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
             return;
         };

@@ -23,6 +23,7 @@ pub(crate) use tiers::read;
 pub use traffic::{Requests, Traffic};
 
 use crate::handle::Shared;
+use crate::health::ANSWER_WAIT_MS;
 use crate::options::NodeSpec;
 use crate::past;
 use crate::retention::{Kept, Retention};
@@ -125,10 +126,20 @@ impl Meter {
     }
 
     async fn look(&mut self, now: Instant) -> Result<(), store::Error> {
-        let measured = self.shared.engine.measure().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what is used could not be measured");
-            None
-        });
+        let measured = self.line.within(ANSWER_WAIT_MS, self.shared.engine.measure()).await;
+        let measured = match measured {
+            Some(Ok(measured)) => measured,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "what is used could not be measured");
+                None
+            }
+            None => {
+                tracing::warn!(
+                    "what is used is not known: the engine or the driver does not answer"
+                );
+                None
+            }
+        };
         let view = self.shared.view.load_full();
         let since = self.last.at;
         let traffic = self.shared.traffic.load_full();

@@ -33,6 +33,9 @@ struct Machine {
     measured: Option<Measured>,
     gpus: BTreeMap<String, GpuHealth>,
     gpu_looks: u64,
+    measurings: u64,
+    /// The driver answers nobody.
+    hangs: bool,
 }
 
 /// A scripted engine.
@@ -72,6 +75,22 @@ impl FakeEngine {
     /// How often it was looked at how GPUs are.
     pub(crate) fn gpu_looks(&self) -> u64 {
         self.with(|m| m.gpu_looks)
+    }
+
+    /// How often it was asked what is used.
+    pub(crate) fn measurings(&self) -> u64 {
+        self.with(|m| m.measurings)
+    }
+
+    /// Whoever asks the driver from now on gets no answer.
+    pub(crate) fn hang(&self) {
+        self.with(|m| m.hangs = true);
+    }
+
+    async fn answers(&self) {
+        if self.with(|m| m.hangs) {
+            std::future::pending::<()>().await;
+        }
     }
 
     pub(crate) fn fail_stops(&self, count: u32) {
@@ -320,13 +339,14 @@ impl Engine for FakeEngine {
             let health = m.gpus.get(&uuid).cloned().unwrap_or_default();
             (uuid, health)
         };
-        Ok(Some(self.with(|m| {
-            m.gpu_looks += 1;
-            uuids.into_iter().map(|uuid| of(m, uuid)).collect()
-        })))
+        self.with(|m| m.gpu_looks += 1);
+        self.answers().await;
+        Ok(Some(self.with(|m| uuids.into_iter().map(|uuid| of(m, uuid)).collect())))
     }
 
     async fn measure(&self) -> Result<Option<Measured>, Error> {
+        self.with(|m| m.measurings += 1);
+        self.answers().await;
         Ok(self.with(|m| m.measured.clone()))
     }
 }

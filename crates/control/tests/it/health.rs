@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use control::view::{Event, Phase, View};
-use control::{Error, EventFilter, GpuSpec, NodeSpec, Trouble};
+use control::{Clock as _, Error, EventFilter, GpuSpec, NodeSpec, Trouble};
 use engine::{GpuHealth, Stranger};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
@@ -171,6 +171,23 @@ async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
     w.engine.gpu_is("GPU-1-0", GpuHealth::default());
     w.clock.advance_ms(5_000);
     w.phase("two", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_driver_that_hangs_is_asked_again_and_nothing_else_waits_for_it() {
+    let w = World::new(real(1, 1), &[1]).await;
+    w.until("the first look", |_| w.handle.look().at == w.clock.now()).await;
+    let asked = || (w.engine.gpu_looks(), w.engine.measurings());
+    let before = asked();
+    w.engine.hang();
+    w.clock.advance_ms(15_000);
+    let at = w.clock.now();
+    w.until("both are asked", |_| asked() == (before.0 + 1, before.1 + 1)).await;
+    w.submit(1, training("one", 1)).await;
+    w.becomes("one Running 1/1").await;
+    w.clock.advance_ms(20_000);
+    w.until("a look without what is used", |_| w.handle.look().at == at).await;
+    w.until("both are asked again", |_| asked() == (before.0 + 2, before.1 + 2)).await;
 }
 
 #[tokio::test]
