@@ -119,9 +119,9 @@ impl Executor {
         self.last.insert(pod, task);
     }
 
-    /// Ends starting and stopping: a call to the engine under way is waited for, no other is begun.
-    /// Whoever follows asks the engine what exists, so no run may appear or go behind its back.
-    /// What past runs have left may still be removed: nobody counts on it.
+    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun. Whoever follows
+    /// asks the engine what exists, so no run may appear behind its back. What was written to stop may still
+    /// stop, and what past runs have left be removed.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
     }
@@ -159,14 +159,12 @@ async fn start(engine: &dyn Engine, spec: RunSpec, open: &Gate) -> Option<Exit> 
 async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> bool {
     let mut wait_ms = 250;
     loop {
-        {
-            let open = open.read().await;
-            if !*open {
-                return false;
-            }
-            let Err(error) = engine.stop(key, grace_ms).await else { return true };
-            tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
+        // Not held meanwhile: stopping may be done twice, and may take long.
+        if !*open.read().await {
+            return false;
         }
+        let Err(error) = engine.stop(key, grace_ms).await else { return true };
+        tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use engine::copy::NotCopied;
-use engine::{Error, Exit, MountSource, PullPolicy, RunSpec, RunState};
+use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::books::Known;
@@ -16,6 +16,7 @@ use crate::copies::Copies;
 use crate::look::plain;
 use crate::open::{Shared, now};
 use crate::user::Who;
+use crate::verbs::TERM;
 use crate::{chain, failed, files, image, network, program, status, watch};
 
 /// Of a daemon that is going down or has lost its own helpers: not the container's fault.
@@ -25,7 +26,7 @@ const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", 
 const REMOVE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts a run; the caller has its turn. An image that is not here is pulled first, and repositories are
-/// copied; the caller does not wait for that.
+/// copied; the caller does not wait for that, nor for others of a gang that come before.
 pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.books.state(key).is_some() {
@@ -47,18 +48,17 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
             spec.image
         )));
     }
-    let copied = spec.container.copies().next().is_some();
-    if let Some(user) = found.as_deref().filter(|_| !copied) {
-        shared.books.know(key, Known::asked_for(spec.workload_id));
-        let launched = launch(shared, &spec, user, &Copies::default()).await;
+    let waits = spec.container.copies().next().is_some() || spec.gang.is_some();
+    shared.books.know(key, Known::asked_for(spec.workload_id));
+    let (running, mut cancelled) = oneshot::channel();
+    if let Some(user) = found.as_deref().filter(|_| !waits) {
+        let launched = launch(shared, &spec, user, &Copies::default(), &mut cancelled).await;
         if launched.is_err() {
             shared.books.forget(key);
             clear(shared, &spec).await;
         }
-        return launched;
+        return launched.map(drop);
     }
-    shared.books.know(key, Known::asked_for(spec.workload_id));
-    let (running, cancelled) = oneshot::channel();
     shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).insert(key, running);
     let own = Arc::clone(shared);
     shared.spawn(async move { fetch(&own, &spec, found, cancelled).await });
@@ -74,42 +74,71 @@ async fn fetch(
 ) {
     let key = spec.key;
     let docker = &shared.daemon.docker;
-    let ended = |exit| shared.books.report(key, RunState::Exited { exit, at: now() });
     let got = get(shared, spec, found.is_none(), &mut cancelled).await;
-    let _turn = shared.books.turns.take(key).await;
-    // From here on a stop comes after it.
-    let wanted = shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-    let copies = match got {
-        Ok(copies) if wanted.is_some() => copies,
-        Err(NotCopied::Failed(why)) if wanted.is_some() => return ended(Exit::CannotRun(why)),
-        _ => return,
+    let made = got.is_ok();
+    let turn = shared.books.turns.take(key).await;
+    let launched = match (got, found) {
+        (Ok(copies), Some(user)) => launch(shared, spec, &user, &copies, &mut cancelled).await,
+        (Ok(copies), None) => match image::find(docker, &spec.image).await {
+            Ok(Some(user)) => launch(shared, spec, &user, &copies, &mut cancelled).await,
+            Ok(None) => Err(Error::Invalid(format!(
+                "image `{}` was pulled and is not there; it is perhaps made for another machine",
+                spec.image
+            ))),
+            Err(error) => Err(error),
+        },
+        (Err(NotCopied::Failed(why)), _) => Err(Error::Invalid(why)),
+        (Err(NotCopied::Stopped), _) => Ok(false),
     };
-    let found = match found {
-        Some(user) => Ok(Some(user)),
-        None => image::find(docker, &spec.image).await,
-    };
-    let launched = match found {
-        Ok(Some(user)) => launch(shared, spec, &user, &copies).await,
-        Ok(None) => Err(Error::Invalid(format!(
-            "image `{}` was pulled and is not there; it is perhaps made for another machine",
-            spec.image
-        ))),
-        Err(error) => Err(error),
-    };
-    if let Err(error) = launched {
-        // Nobody stops it after this: told as ended while it lives, it would be started a second time.
-        while let Err(left) = shared.remove_container(key).await {
-            tracing::warn!("{}; trying again", chain(&left));
-            tokio::time::sleep(REMOVE_PAUSE).await;
+    let exit = match launched {
+        Ok(true) => None,
+        Ok(false) => Some(Exit::Signal(TERM)),
+        Err(Error::Invalid(why)) => Some(Exit::CannotRun(why)),
+        Err(other) => {
+            tracing::warn!("run {key} is lost: {}", chain(&other));
+            Some(Exit::Lost)
         }
-        clear(shared, spec).await;
-        ended(match error {
-            Error::Invalid(why) => Exit::CannotRun(why),
-            other => {
-                tracing::warn!("run {key} is lost: {}", chain(&other));
-                Exit::Lost
-            }
-        });
+    };
+    let failed = exit.is_some();
+    if let Some(exit) = exit
+        && (!made || is_removed(shared, key).await)
+    {
+        shared.books.report(key, RunState::Exited { exit, at: now() });
+    }
+    shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    // Others of its gang may have the network's turn for long.
+    drop(turn);
+    if failed
+        && made
+        && let Err(left) = network::discard(shared, spec.workload_id).await
+    {
+        tracing::warn!("{}", chain(&left));
+    }
+}
+
+/// Removes what there is of a run that was not started: told as ended while it lives, it would be started a
+/// second time. False: it is still there, and whoever stops the run comes next and removes it.
+async fn is_removed(shared: &Shared, key: RunKey) -> bool {
+    while let Err(left) = shared.remove_container(key).await {
+        shared.books.has_container(key);
+        if !shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key) {
+            return false;
+        }
+        tracing::warn!("{}; trying again", chain(&left));
+        tokio::time::sleep(REMOVE_PAUSE).await;
+    }
+    true
+}
+
+/// What comes of something; none if the run is stopped before.
+async fn unless_stopped<T>(
+    cancelled: &mut oneshot::Receiver<()>,
+    what: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        _ = cancelled => None,
+        done = what => Some(done),
     }
 }
 
@@ -132,25 +161,31 @@ async fn get(
     Copies::make(&shared.copies, spec, cancelled, tell).await
 }
 
-/// Makes the container and starts it, whatever of that has been done before.
+/// Makes the container and starts it, whatever of that has been done before. False: the run was stopped before
+/// it was started.
 async fn launch(
     shared: &Arc<Shared>,
     spec: &RunSpec,
     user: &str,
     copies: &Copies,
-) -> Result<(), Error> {
+    cancelled: &mut oneshot::Receiver<()>,
+) -> Result<bool, Error> {
     let key = spec.key;
     let docker = &shared.daemon.docker;
     let name = container::name(key);
     let network = network::name(spec, &shared.owner);
-    let turn = shared.networks.take(network.clone()).await;
+    let turn = shared.networks.take(network.clone());
+    let Some(turn) = unless_stopped(cancelled, turn).await else { return Ok(false) };
     network::make(&shared.daemon, &network, &shared.owner).await?;
     // Nobody takes the network away of those that work alone.
     let _turn = spec.gang.is_some().then_some(turn);
     let found = match shared.look(key).await? {
         Some((_, look)) => look.state,
         None => {
-            create(shared, spec, user, &network, copies).await?;
+            let who = create(shared, spec, user, &network).await?;
+            let given = unless_stopped(cancelled, copies.put(docker, spec, who)).await;
+            let Some(given) = given else { return Ok(false) };
+            given?;
             RunState::Starting
         }
     };
@@ -165,10 +200,12 @@ async fn launch(
     if let Some(why) = refused {
         // Kept: where the daemon refused, it is how a later server learns what became of the run.
         shared.books.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
-        return Ok(());
+        return Ok(true);
     }
     match shared.look(key).await? {
-        Some((_, look)) if look.state != RunState::Starting => watch::take(shared, key, look).await,
+        Some((_, look)) if look.state != RunState::Starting => {
+            watch::take(shared, key, look).await.map(|()| true)
+        }
         _ => Err(Error::Io {
             what: format!("start the container of run {key}"),
             source: std::io::Error::other("it did not start"),
@@ -176,13 +213,8 @@ async fn launch(
     }
 }
 
-async fn create(
-    shared: &Shared,
-    spec: &RunSpec,
-    user: &str,
-    network: &str,
-    copies: &Copies,
-) -> Result<(), Error> {
+/// Makes the container, and tells as whom it runs.
+async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<Who, Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = container::name(key);
@@ -207,7 +239,7 @@ async fn create(
         let given = docker.upload_to_container(&name, Some(there), sent).await;
         given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
     }
-    copies.put(docker, spec, who).await
+    Ok(who)
 }
 
 /// Why a folder of the node is no longer the one that was allowed, which had no link on the way to it.

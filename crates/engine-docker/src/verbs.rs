@@ -23,7 +23,7 @@ use crate::container::{POD_ID_LABEL, POD_LABEL};
 use crate::open::{DockerEngine, Shared, now};
 use crate::{around, container, failed, logs, measure, network, session, start, unless, watch};
 
-const TERM: i32 = 15;
+pub(crate) const TERM: i32 = 15;
 /// Before a container that was to be killed and could not is killed again.
 const KILL_PAUSE: Duration = Duration::from_secs(1);
 
@@ -55,6 +55,8 @@ impl Engine for DockerEngine {
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+        // Before its turn: whoever makes the run ready has that, for long perhaps, and lets go of it.
+        self.shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         let _turn = self.shared.books.turns.take(key).await;
         stop(&self.shared, key, grace_ms).await
     }
@@ -147,13 +149,7 @@ async fn remove_volume(shared: &Shared, name: &str, doing: String) -> Result<(),
 /// SIGTERM now, and SIGKILL when the grace is over. The first grace that is over counts, so a second
 /// stop can make it shorter and not longer.
 async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Error> {
-    let stopped = || RunState::Exited { exit: Exit::Signal(TERM), at: now() };
     if shared.books.state(key).is_some_and(|state| has_ended(&state)) {
-        return Ok(());
-    }
-    let fetch = shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-    if fetch.is_some() {
-        shared.books.report(key, stopped());
         return Ok(());
     }
     let Some((_, look)) = shared.look(key).await? else {
@@ -166,7 +162,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
     match look.state {
         RunState::Starting | RunState::Preparing(_) | RunState::Struck(_) => {
             shared.remove_container(key).await?;
-            shared.books.report(key, stopped());
+            let stopped = RunState::Exited { exit: Exit::Signal(TERM), at: now() };
+            shared.books.report(key, stopped);
         }
         RunState::Running { .. } => {
             signal(shared, key, "SIGTERM").await?;

@@ -3,19 +3,22 @@
 mod bench;
 #[path = "bench/registry.rs"]
 mod registry;
+#[path = "bench/stalled.rs"]
+mod stalled;
 #[path = "bench/watched.rs"]
 mod watched;
 
 use bench::Bench;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
-use engine::conformance::{Fixture, GitServer};
+use engine::conformance::{Fixture, GitServer, S3Server};
 use engine::{
     ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
     PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
 };
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
+use stalled::Stalled;
 use tokio::io::AsyncReadExt as _;
 use watched::Watched;
 
@@ -106,6 +109,22 @@ async fn a_pull_ends_when_its_run_is_stopped() {
     watched.engine.stop(key, 600_000).await.expect("stopped");
     assert_eq!(watched.end(key).await, Exit::Signal(15));
     assert_eq!(watched.output(key).await, "");
+}
+
+#[tokio::test]
+async fn a_copy_that_is_being_unpacked_holds_no_stop_up() {
+    let mut daemon = Stalled::open();
+    let bench = Bench::on(Some(&daemon.socket)).await.expect("it answers");
+    let mut watched = Watched::new(&bench);
+    let bucket = S3Server::open(std::collections::BTreeMap::new());
+    let mut spec = bench.script("exit 0");
+    let from = MountSource::S3(bucket.bucket("b"));
+    spec.container.mounts = vec![Mount { to: "/data".into(), from, read_only: false }];
+    let key = watched.start(spec).await;
+    daemon.hears("unpack").await;
+    watched.engine.stop(key, 600_000).await.expect("stopped");
+    assert_eq!(watched.end(key).await, Exit::Signal(15));
+    daemon.hears(&format!("DELETE /containers/{}", name(key))).await;
 }
 
 fn gang(framework: Framework, members: Vec<Member>, rank: usize) -> Gang {
