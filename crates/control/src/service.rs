@@ -70,8 +70,10 @@ impl Service {
         let mut watch = Watch::new(options.engine.clone(), line.clone(), &nodes, troubles);
         // Before anything is placed.
         watch.look().await;
-        let meter = Meter::new(shared.clone(), line.clone(), nodes, idle, options.kept);
-        let dispatcher = Dispatcher::open(options, line, shared.clone(), inbox, snapshot).await?;
+        let kept = options.kept;
+        let opened = Dispatcher::open(options, line.clone(), shared.clone(), inbox, snapshot);
+        let dispatcher = opened.await?;
+        let meter = Meter::new(shared.clone(), line, nodes, idle, kept);
         Ok((Self { dispatcher, meter, watch }, Handle::new(requests, looks, shared)))
     }
 

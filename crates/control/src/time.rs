@@ -64,12 +64,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// The line of time: it neither jumps nor goes back as long as the dispatcher lives, except where
-/// [`Line::settle`] says so.
+/// The line of time: it neither jumps nor goes back, except where the state is built (again), by
+/// [`Line::settle`].
 pub(crate) struct Line {
     clock: Arc<dyn Clock>,
     /// What is to be added to the time since the machine was started.
     ahead_ms: AtomicI64,
+    /// All steps that it followed, together.
+    stepped_ms: AtomicI64,
 }
 
 /// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
@@ -95,7 +97,7 @@ impl Step {
 impl Line {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let ahead_ms = AtomicI64::new(wall_ahead_ms(&*clock));
-        Self { clock, ahead_ms }
+        Self { clock, ahead_ms, stepped_ms: AtomicI64::new(0) }
     }
 
     /// Now.
@@ -109,8 +111,14 @@ impl Line {
     }
 
     /// By how much it is ahead of the time since the machine was started.
-    pub(crate) fn ahead_ms(&self) -> i64 {
+    fn ahead_ms(&self) -> i64 {
         self.ahead_ms.load(Ordering::Relaxed)
+    }
+
+    /// By how much the wall clock was put forward, as far as the line followed. What was set while no server
+    /// ran is in it, and what is less than a step is not.
+    pub(crate) fn stepped_ms(&self) -> i64 {
+        self.stepped_ms.load(Ordering::Relaxed)
     }
 
     /// Returns at `at`, or soon after.
@@ -150,7 +158,9 @@ impl Line {
         self.ahead_ms.store(row.ahead_ms, Ordering::Relaxed);
         let before = Instant(self.now().0.saturating_add_signed(step_ms.saturating_neg()));
         let step = Step { before, ms: step_ms };
-        (row, Some(step).filter(|_| Some(row) != kept && step_ms != 0))
+        let step = Some(step).filter(|_| Some(row) != kept && step_ms != 0);
+        self.stepped_ms.fetch_add(step.map_or(0, |step| step.ms), Ordering::Relaxed);
+        (row, step)
     }
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct Meter {
     shared: Arc<Shared>,
     line: Arc<Line>,
     nodes: Vec<NodeSpec>,
-    /// How far the line was ahead at the last look.
-    ahead_ms: i64,
+    /// What the line had stepped by the last look.
+    stepped_ms: i64,
     /// What is old enough is forgotten from then on.
     forgets_from: Instant,
     last: Last,
@@ -68,7 +68,7 @@ struct Last {
 }
 
 impl Meter {
-    /// Tells `idle` which workloads are, of those that may not be for ever.
+    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been built.
     pub(crate) fn new(
         shared: Arc<Shared>,
         line: Arc<Line>,
@@ -79,13 +79,14 @@ impl Meter {
         let last = Last { at: line.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
         let retention = Retention::new(kept);
-        let ahead_ms = line.ahead_ms();
+        let stepped_ms = line.stepped_ms();
+        let kept_until = line.now().plus_ms(FORGETS_AFTER_STEP_MS);
         Self {
             shared,
             line,
             nodes,
-            ahead_ms,
-            forgets_from: Instant(0),
+            stepped_ms,
+            forgets_from: if stepped_ms == 0 { Instant(0) } else { kept_until },
             last,
             idle,
             tiers,
@@ -114,9 +115,9 @@ impl Meter {
         if self.line.is_behind() {
             self.idle.wake();
         }
-        let ms = self.line.ahead_ms() - self.ahead_ms;
+        let ms = self.line.stepped_ms() - self.stepped_ms;
         if ms != 0 {
-            self.ahead_ms += ms;
+            self.stepped_ms += ms;
             self.forgets_from = now.plus_ms(FORGETS_AFTER_STEP_MS);
             let step = Step { before: self.last.at, ms };
             self.last.at = step.since(self.last.at);
@@ -174,7 +175,7 @@ impl Meter {
             let newest = self.shared.view.load().event_seq;
             self.retention.forget_some(&self.shared.store, newest, now).await?;
         }
-        self.tiers.roll_up(&self.shared.store, now).await
+        self.tiers.roll_up(&self.shared.store, now, forgets).await
     }
 }
 

@@ -35,11 +35,12 @@ pub(super) struct Tiers {
 }
 
 impl Tiers {
-    /// Makes the means of steps that are over, and forgets what has been kept long enough.
+    /// Makes the means of steps that are over, and forgets what has been kept long enough, if anything.
     pub(super) async fn roll_up(
         &mut self,
         store: &Store,
         now: Instant,
+        forgets: bool,
     ) -> Result<(), store::Error> {
         let mut any = false;
         for at in 1..TIERS.len() {
@@ -67,7 +68,7 @@ impl Tiers {
             }
             self.made_until[at] = Some(next);
         }
-        if any {
+        if any && forgets {
             // Only now: of what is forgotten here the coarser means have been made.
             let old = TIERS.iter().map(|tier| Change::SamplesGone {
                 step_ms: tier.step_ms,

@@ -373,6 +373,11 @@ impl ManualClock {
         self.now.send_modify(|(now, _)| *now += span_ms);
     }
 
+    /// It is read a moment later than for how long the machine has been up.
+    pub(crate) fn shake(&self) {
+        self.now.send_modify(|(now, _)| *now += 1);
+    }
+
     pub(crate) fn advance_ms(&self, span_ms: u64) {
         self.now.send_modify(|(now, up)| (*now, *up) = (*now + span_ms, *up + span_ms));
     }
