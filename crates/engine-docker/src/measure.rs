@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bollard::models::ContainerStatsResponse;
+use bollard::models::{ContainerStatsResponse, ContainerSummary};
 use bollard::query_parameters::StatsOptionsBuilder;
 use engine::{Error, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse, Stranger};
 use futures_util::{StreamExt as _, stream};
@@ -84,17 +84,15 @@ pub(crate) async fn gpu_health(
         tokio::task::spawn_blocking(look).await.map_err(|fault| driver(fault.to_string()))?;
     let Some(seen) = seen.map_err(driver)? else { return Ok(None) };
     // Asked for after the GPUs were: a container that begins in between is none of strangers.
-    let busy = seen.values().any(|health| !health.processes.is_empty());
-    let own = if busy { shared.own_containers().await.map(Some) } else { Ok(None) };
+    let busy = seen.values().any(Health::is_busy);
+    let own = if busy { shared.own_containers().await } else { Ok(Vec::new()) };
     // Without the daemon it is not known whose processes they are; what the driver said still counts.
-    let own = own.unwrap_or_else(|error| {
+    let own = own.map_err(|error| {
         tracing::warn!(%error, "it is not known whose processes are on the GPUs");
-        None
     });
-    let known = own.is_some();
-    let own = own.unwrap_or_default();
-    let own: BTreeSet<String> = own.into_iter().filter_map(|one| one.id).collect();
-    let is_ours = |pid| !known || home(pid).is_some_and(|home| own.contains(&home));
+    let ids = |own: Vec<ContainerSummary>| own.into_iter().filter_map(|one| one.id).collect();
+    let own: Option<BTreeSet<String>> = own.ok().map(ids);
+    let is_ours = |pid| own.as_ref().map(|own| home(pid).is_some_and(|home| own.contains(&home)));
     let health = |(uuid, seen): (String, Health)| {
         let strangers = seen.strangers(is_ours, |program, memory_bytes| Stranger {
             name: program.name,

@@ -52,12 +52,12 @@ pub(crate) fn gpu_health(
     uuids: &[String],
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, String> {
     let Some(seen) = shared.driver.look(uuids)? else { return Ok(None) };
-    let busy = seen.values().any(|health| !health.processes.is_empty());
+    let busy = seen.values().any(gpu::Health::is_busy);
     // Asked for after the GPUs were: a run that begins in between is none of strangers.
     let ours = if busy { own_processes(shared) } else { BTreeSet::new() };
     let health = |(uuid, seen): (String, gpu::Health)| {
         let strangers = seen.strangers(
-            |pid| ours.contains(&pid),
+            |pid| Some(ours.contains(&pid)),
             |program, memory_bytes| Stranger {
                 name: program.name,
                 user: program.user,

@@ -316,12 +316,13 @@ pub struct GpuUse {
 }
 
 /// How a GPU is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuHealth {
     /// Why it cannot be used; none if it can.
     pub fault: Option<String>,
-    /// Processes of no run that compute on it and hold memory there, by process id.
-    pub strangers: BTreeMap<u32, Stranger>,
+    /// Processes of no run that compute on it and hold memory there, by process id; none where that is not
+    /// known now.
+    pub strangers: Option<BTreeMap<u32, Stranger>>,
 }
 
 /// A process that is none of a run.

@@ -24,21 +24,36 @@ const PID_NAMESPACE_FIRST: &str = "pid:[4026531836]";
 pub struct Health {
     /// Why it cannot be used; none if it can.
     pub fault: Option<String>,
-    /// Processes that compute on it, by id, and the memory they hold there, in bytes. Those that draw
-    /// on a screen as well are not among them, nor are any where ids mean nothing here.
-    pub processes: BTreeMap<u32, u64>,
+    /// Processes that compute on it, by id, and the memory they hold there, in bytes; none where the driver
+    /// does not tell now. Those that draw on a screen as well are not among them, nor are any where ids mean
+    /// nothing here.
+    pub processes: Option<BTreeMap<u32, u64>>,
 }
 
 impl Health {
-    /// The processes that are not ours, and what is made of each and the memory it holds.
+    /// Whether there are processes on it.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.processes.as_ref().is_some_and(|processes| !processes.is_empty())
+    }
+
+    /// The processes that are not ours, and what is made of each and the memory it holds; none where it is not
+    /// known of all whose they are.
     pub fn strangers<T>(
         &self,
-        ours: impl Fn(u32) -> bool,
+        ours: impl Fn(u32) -> Option<bool>,
         told: impl Fn(Program, u64) -> T,
-    ) -> BTreeMap<u32, T> {
-        let others = self.processes.iter().filter(|(pid, _)| !ours(**pid));
-        // One that has ended meanwhile holds nothing.
-        others.filter_map(|(&pid, &bytes)| Some((pid, told(program(pid)?, bytes)))).collect()
+    ) -> Option<BTreeMap<u32, T>> {
+        let mut strangers = BTreeMap::new();
+        for (&pid, &bytes) in self.processes.as_ref()? {
+            // One that has ended meanwhile holds nothing.
+            if !ours(pid)?
+                && let Some(program) = program(pid)
+            {
+                strangers.insert(pid, told(program, bytes));
+            }
+        }
+        Some(strangers)
     }
 }
 
@@ -122,7 +137,8 @@ impl Watcher {
             }
             None => None,
         };
-        let processes = if self.sees_processes { computing(&device) } else { BTreeMap::new() };
+        let processes =
+            if self.sees_processes { computing(&device).ok() } else { Some(BTreeMap::new()) };
         Ok(Health { fault, processes })
     }
 }
@@ -155,17 +171,22 @@ fn next_fatal(errors: &EventSet<'static>) -> Option<u64> {
     })
 }
 
-fn computing(device: &Device<'_>) -> BTreeMap<u32, u64> {
+fn computing(device: &Device<'_>) -> Result<BTreeMap<u32, u64>, NvmlError> {
+    // A device that has no such list has no such processes. Any other failure is no answer.
+    let listed = |processes| match processes {
+        Err(NvmlError::NotSupported | NvmlError::NoPermission) => Ok(Vec::new()),
+        told => told,
+    };
     let mut held = BTreeMap::new();
-    for process in device.running_compute_processes().unwrap_or_default() {
+    for process in listed(device.running_compute_processes())? {
         if let UsedGpuMemory::Used(bytes @ 1..) = process.used_gpu_memory {
             *held.entry(process.pid).or_insert(0_u64) += bytes;
         }
     }
-    for process in device.running_graphics_processes().unwrap_or_default() {
+    for process in listed(device.running_graphics_processes())? {
         held.remove(&process.pid);
     }
-    held
+    Ok(held)
 }
 
 /// What a process is; none if there is none of this id.
@@ -194,9 +215,14 @@ mod tests {
     #[test]
     fn who_is_not_ours_is_a_stranger_as_long_as_the_process_is_there() {
         let own = std::process::id();
-        let health = Health { fault: None, processes: [(own, 5), (u32::MAX, 6)].into() };
-        assert_eq!(health.strangers(|_| false, |_, bytes| bytes), [(own, 5)].into());
-        assert_eq!(health.strangers(|pid| pid == own, |_, bytes| bytes), [].into());
+        let health = Health { fault: None, processes: Some([(own, 5), (u32::MAX, 6)].into()) };
+        let held = |health: &Health, ours: &dyn Fn(u32) -> Option<bool>| {
+            health.strangers(ours, |_, bytes| bytes)
+        };
+        assert_eq!(held(&health, &|_| Some(false)), Some([(own, 5)].into()));
+        assert_eq!(held(&health, &|pid| Some(pid == own)), Some([].into()));
+        assert_eq!(held(&health, &|pid| (pid != own).then_some(true)), None, "not known of one");
+        assert_eq!(held(&Health::default(), &|_| Some(false)), None, "the driver does not tell");
     }
 
     #[test]

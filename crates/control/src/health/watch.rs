@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use engine::{Engine, GpuHealth};
+use engine::{Engine, GpuHealth, Stranger};
 use tokio::sync::watch;
 use units::Instant;
 
@@ -100,44 +100,46 @@ fn alike(before: &BTreeMap<String, Trouble>, now: &BTreeMap<String, Trouble>) ->
 }
 
 /// What is made of looks. A stranger has to be seen twice, since processes take a moment to end; but not
-/// at the first look, after which work is placed.
+/// at the first look, after which work is placed. Who is not known to be gone is there.
 #[derive(Default)]
 struct Judge {
-    /// The strangers of the last look.
-    before: Option<BTreeSet<(String, u32)>>,
+    /// Of each GPU the strangers that were seen last, and of those the ones that are believed.
+    strangers: BTreeMap<String, (BTreeSet<u32>, BTreeMap<u32, Stranger>)>,
 }
 
 impl Judge {
     fn judge(&mut self, seen: BTreeMap<String, GpuHealth>) -> BTreeMap<String, Trouble> {
-        let before = self.before.take();
-        let mut now = BTreeSet::new();
         let mut troubles = BTreeMap::new();
-        for (uuid, GpuHealth { fault, mut strangers }) in seen {
-            now.extend(strangers.keys().map(|pid| (uuid.clone(), *pid)));
-            if let Some(before) = &before {
-                strangers.retain(|pid, _| before.contains(&(uuid.clone(), *pid)));
+        for (uuid, GpuHealth { fault, strangers }) in seen {
+            if let Some(mut strangers) = strangers {
+                let now = strangers.keys().copied().collect();
+                if let Some((before, _)) = self.strangers.get(&uuid) {
+                    strangers.retain(|pid, _| before.contains(pid));
+                }
+                self.strangers.insert(uuid.clone(), (now, strangers));
             }
-            match fault {
-                Some(why) => troubles.insert(uuid, Trouble::Lost(why)),
-                None if strangers.is_empty() => None,
-                None => troubles.insert(uuid, Trouble::Taken(strangers)),
-            };
+            let believed = self.strangers.get(&uuid).map(|(_, believed)| believed.clone());
+            let taken = believed.filter(|strangers| !strangers.is_empty()).map(Trouble::Taken);
+            if let Some(trouble) = fault.map(Trouble::Lost).or(taken) {
+                troubles.insert(uuid, trouble);
+            }
         }
-        self.before = Some(now);
         troubles
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::Stranger;
-
     use super::*;
 
-    fn gpu(fault: Option<&str>, pids: &[u32]) -> BTreeMap<String, GpuHealth> {
+    /// A fault, and strangers, as far as they are known.
+    type Seen<'a> = (Option<&'a str>, Option<&'a [u32]>);
+
+    fn gpu((fault, pids): Seen<'_>) -> BTreeMap<String, GpuHealth> {
         let stranger =
             Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 1 << 30 };
-        let strangers = pids.iter().map(|pid| (*pid, stranger.clone())).collect();
+        let all = |pids: &[u32]| pids.iter().map(|pid| (*pid, stranger.clone())).collect();
+        let strangers = pids.map(all);
         [("GPU-1".to_owned(), GpuHealth { fault: fault.map(str::to_owned), strangers })].into()
     }
 
@@ -161,10 +163,10 @@ mod tests {
     }
 
     /// What is told after each look.
-    fn told(looks: &[(Option<&str>, &[u32])]) -> Vec<String> {
+    fn told(looks: &[Seen<'_>]) -> Vec<String> {
         let mut judge = Judge::default();
-        let text = |(fault, pids): &(Option<&str>, &[u32])| {
-            let told = judge.judge(gpu(*fault, pids));
+        let text = |seen: &Seen<'_>| {
+            let told = judge.judge(gpu(*seen));
             told.get("GPU-1").map(ToString::to_string).unwrap_or_default()
         };
         looks.iter().map(text).collect()
@@ -172,17 +174,29 @@ mod tests {
 
     #[test]
     fn a_stranger_is_believed_when_it_was_seen_twice_or_at_the_start() {
-        let taken = |pid: u32| format!("used by strangers: python of eve (process {pid}, 1GiB)");
-        let looks: &[(_, &[u32])] =
-            &[(None, &[]), (None, &[7]), (None, &[7]), (None, &[8]), (None, &[])];
-        assert_eq!(told(looks), ["", "", &taken(7), "", ""], "another one is another");
-        assert_eq!(told(&[(None, &[7]), (None, &[])]), [taken(7), String::new()]);
+        let looks = [&[][..], &[7], &[7], &[8], &[]].map(|pids| (None, Some(pids)));
+        assert_eq!(told(&looks), ["", "", &taken(7), "", ""], "another one is another");
+        let looks = [&[7][..], &[]].map(|pids| (None, Some(pids)));
+        assert_eq!(told(&looks), [taken(7), String::new()]);
+    }
+
+    fn taken(pid: u32) -> String {
+        format!("used by strangers: python of eve (process {pid}, 1GiB)")
+    }
+
+    #[test]
+    fn who_is_not_known_to_be_gone_is_there() {
+        let looks = [Some(&[7][..]), None, Some(&[7]), None, Some(&[])].map(|pids| (None, pids));
+        assert_eq!(told(&looks), [&taken(7), &taken(7), &taken(7), &taken(7), ""]);
+        let looks = [Some(&[][..]), Some(&[7]), None, Some(&[7])].map(|pids| (None, pids));
+        assert_eq!(told(&looks), ["", "", "", &taken(7)], "no look is no second one");
+        assert_eq!(told(&[(None, None), (None, Some(&[7]))]), ["", &taken(7)]);
     }
 
     #[test]
     fn a_loss_is_believed_at_once_and_matters_more_than_strangers() {
-        let looks: &[(_, &[u32])] = &[(None, &[]), (Some("off the bus"), &[7]), (None, &[7])];
-        assert_eq!(told(looks)[..2], ["", "lost: off the bus"]);
-        assert!(told(looks)[2].starts_with("used by strangers"));
+        let looks: &[Seen<'_>] =
+            &[(None, Some(&[])), (Some("off the bus"), Some(&[7])), (None, Some(&[7]))];
+        assert_eq!(told(looks), ["", "lost: off the bus", &taken(7)]);
     }
 }

@@ -336,7 +336,8 @@ impl Engine for FakeEngine {
         uuids: Vec<String>,
     ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
         let of = |m: &mut Machine, uuid: String| {
-            let health = m.gpus.get(&uuid).cloned().unwrap_or_default();
+            let well = || GpuHealth { fault: None, strangers: Some(BTreeMap::new()) };
+            let health = m.gpus.get(&uuid).cloned().unwrap_or_else(well);
             (uuid, health)
         };
         self.with(|m| m.gpu_looks += 1);

@@ -13,13 +13,17 @@ fn real(count: u32, gpus: u32) -> Vec<NodeSpec> {
     nodes(count, gpus).into_iter().map(|node| NodeSpec { simulated: false, ..node }).collect()
 }
 
+fn well() -> GpuHealth {
+    GpuHealth { fault: None, strangers: Some(BTreeMap::new()) }
+}
+
 fn lost() -> GpuHealth {
-    GpuHealth { fault: Some("off the bus".to_owned()), strangers: BTreeMap::new() }
+    GpuHealth { fault: Some("off the bus".to_owned()), ..well() }
 }
 
 fn taken() -> GpuHealth {
     let stranger = Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 5 << 30 };
-    GpuHealth { fault: None, strangers: [(4711, stranger)].into() }
+    GpuHealth { fault: None, strangers: Some([(4711, stranger)].into()) }
 }
 
 /// GPUs that are out of service, of all nodes.
@@ -116,7 +120,7 @@ async fn a_lost_gpu_is_seen_before_anything_is_placed_and_comes_back_by_itself()
     w.submit(1, training("one", 1)).await;
     w.phase("one", Phase::Running).await;
     assert_eq!((place(&w, "one"), out(&w.handle.view())), ("node-1 1".to_owned(), 1));
-    w.engine.gpu_is("GPU-1-0", GpuHealth::default());
+    w.engine.gpu_is("GPU-1-0", well());
     w.clock.advance_ms(5_000);
     w.until("it is back", |view| out(view) == 0).await;
 }
@@ -168,7 +172,7 @@ async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
         of_nobody(&w).await[0].message,
         "GPU 0 of node-1 is used by strangers: python of eve (process 4711, 5GiB)"
     );
-    w.engine.gpu_is("GPU-1-0", GpuHealth::default());
+    w.engine.gpu_is("GPU-1-0", well());
     w.clock.advance_ms(5_000);
     w.phase("two", Phase::Running).await;
 }
