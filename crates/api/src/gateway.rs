@@ -280,7 +280,7 @@ fn refusal(
     caller: Option<&Caller>,
 ) -> Fault {
     let status = match error {
-        Error::NoReplica(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::NoReplica(_) | Error::Crowded | Error::NoTurn => StatusCode::SERVICE_UNAVAILABLE,
         Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
         Error::Broken(_) => StatusCode::BAD_GATEWAY,
     };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use engine::{Duplex, Error, RunKey, RunSpec};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 use crate::engine_impl::blocking;
 use crate::open::io_error;
@@ -43,6 +44,9 @@ pub(crate) fn tell(
     env.insert(VARIABLE.to_owned(), port.to_string());
     Ok(port)
 }
+
+/// Looks at a time: each reads much of `/proc`.
+static LOOKS: Semaphore = Semaphore::const_new(8);
 
 /// Connects to a port of a run.
 pub(crate) async fn connect(
@@ -90,6 +94,8 @@ impl Listener {
 }
 
 async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Listener, Error> {
+    // It is never closed.
+    let _turn = LOOKS.acquire().await;
     let own = Arc::clone(shared);
     let found = blocking(move || {
         find(&own, key, port)

@@ -23,6 +23,7 @@ use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::endpoint::{Endpoint, NoReplica, Ticket};
+use crate::pass::{CONNECTING_MAX, OWN_MAX, Shares};
 
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -31,8 +32,6 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Longest time a connection to a replica may take to be made.
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// Most connections that are being made to pods at a time; each costs a look at what there is.
-const CONNECTING_MAX: usize = 32;
 /// Connections to a replica that are kept for the next request.
 const IDLE_MAX: usize = 64;
 /// Most requests to all workloads at a time, from their arrival to the end of their answers or of
@@ -62,6 +61,12 @@ pub enum Error {
     /// There was none.
     #[error(transparent)]
     NoReplica(#[from] NoReplica),
+    /// Too many requests to this workload are under way.
+    #[error("{OWN_MAX} requests to this workload are under way already; try again later")]
+    Crowded,
+    /// Others came first, and none of them was let in.
+    #[error("it takes no connection, and {CONNECTING_MAX} wait for one already; try again later")]
+    NoTurn,
     /// Its answer did not begin in time.
     #[error("the replica did not begin to answer within {0} s")]
     TooSlow(u64),
@@ -75,7 +80,7 @@ pub enum Error {
 pub struct Proxy {
     client: Client<HttpConnector, Lent>,
     places: Arc<Semaphore>,
-    pub(crate) connecting: Arc<Semaphore>,
+    pub(crate) shares: Shares,
 }
 
 impl Default for Proxy {
@@ -93,8 +98,7 @@ impl Proxy {
             .pool_max_idle_per_host(IDLE_MAX)
             .retry_canceled_requests(true)
             .build(connector);
-        let connecting = Arc::new(Semaphore::new(CONNECTING_MAX));
-        Self { client, places: Arc::new(Semaphore::new(places)), connecting }
+        Self { client, places: Arc::new(Semaphore::new(places)), shares: Shares::default() }
     }
 
     /// Has a request answered by a replica, within `most` until its answer begins. The path is

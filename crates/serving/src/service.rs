@@ -62,13 +62,14 @@ impl Service {
         self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
     }
 
-    /// Has a request answered over a connection to a pod, which is for it alone, and made when there
+    /// Has a request answered over a connection to a workload, which is for it alone, and made when there
     /// is room for it. The rest is as of [`forward`](Self::forward).
     ///
     /// # Errors
     /// There was no connection or no answer, or there are too many requests.
     pub async fn pass<C, E>(
         &self,
+        workload: Uuid,
         connect: impl Future<Output = Result<C, E>>,
         request: Request<Body>,
         until: impl Future<Output = ()> + Send + 'static,
@@ -77,7 +78,7 @@ impl Service {
         C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         E: From<Error>,
     {
-        self.proxy.pass(connect, request, until).await
+        self.proxy.pass(workload, connect, request, until).await
     }
 
     /// Looks after the inferences until the dispatcher is gone.

@@ -220,7 +220,8 @@ impl Door {
                 () = over => {}
             }
         };
-        let answer = server.serving.pass(self.connect(server, caller), request, until).await;
+        let connect = self.connect(server, caller);
+        let answer = server.serving.pass(self.workload.id, connect, request, until).await;
         let mut answer = answer?.map(Body::new);
         // It would end visits of siblings.
         answer.headers_mut().remove("clear-site-data");
@@ -287,7 +288,9 @@ fn path_of(uri: &Uri) -> Uri {
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let (status, why) = match error {
-            Error::NoReplica(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
+            Error::NoReplica(_) | Error::Crowded | Error::NoTurn => {
+                (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
             Error::TooSlow(s) => {
                 (StatusCode::GATEWAY_TIMEOUT, format!("it did not begin to answer within {s} s"))
             }
