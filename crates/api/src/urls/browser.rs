@@ -60,6 +60,10 @@ fn named(cookie: &[u8], name: &str) -> bool {
 /// against it. Following a link is no such thing.
 pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    // No page can say this in the browser's stead. Its `Origin` may be hidden (`Referrer-Policy: no-referrer`).
+    if said("sec-fetch-site") == Some(b"same-origin") {
+        return false;
+    }
     if let Some(origin) = said("origin") {
         let place = origin.windows(3).position(|part| part == b"://").map(|at| &origin[at + 3..]);
         let own = said("host").unwrap_or_default();
@@ -139,6 +143,8 @@ mod tests {
             (vec![("origin", "http://a.localhost:71")], true),
             (vec![("origin", "null")], true),
             (vec![("origin", "")], true),
+            (vec![("origin", "null"), ("sec-fetch-site", "same-origin")], false),
+            (vec![("origin", "null"), ("sec-fetch-site", "same-site")], true),
             (vec![("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")], false),
             (vec![("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")], true),
             (
