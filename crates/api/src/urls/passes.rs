@@ -17,6 +17,8 @@ pub(super) const VISIT_MS: u64 = 12 * 3600 * 1000;
 /// Most of each, of one caller and of all; the oldest goes for a new one.
 const OWN_MAX: usize = 64;
 const ALL_MAX: usize = 2048;
+/// Most secrets of one request that are looked at.
+const BROUGHT_MAX: usize = 64;
 
 /// A port of a workload.
 pub(super) type Place = (Uuid, u16);
@@ -64,12 +66,17 @@ impl Passes {
         keep(&self.visits, Pass { place, caller, ends: now.plus_ms(VISIT_MS) }, now)
     }
 
-    /// The visit to this port of which a browser brings the secret. Of two the other is somebody else's,
-    /// and nobody knows which.
+    /// The visit to this port of which a browser brings the secret. A page of a host beside may have it bring
+    /// others, too, worth nothing here; of two visits one is somebody else's, and nobody knows which.
     pub(super) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Pass> {
-        let [secret] = secrets else { return None };
         let here = |pass: &&Pass| pass.place == place && pass.ends > now;
-        lock(&self.visits).get(&hash_secret(secret)).filter(here).cloned()
+        let all = lock(&self.visits);
+        let known = |secret: &String| all.get(&hash_secret(secret)).filter(here);
+        let mut found = secrets.iter().take(BROUGHT_MAX).filter_map(known);
+        match (found.next(), found.next()) {
+            (Some(pass), None) => Some(pass.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -136,8 +143,9 @@ mod tests {
     fn a_visit_lasts_for_half_a_day_at_its_port() {
         let passes = Passes::default();
         let visit = passes.begin(HERE, caller(1), NOW).unwrap();
-        let secrets = ["other".to_owned(), visit];
-        let lasts = |place, at| passes.visit(&secrets[1..], place, at).is_some();
+        let other = passes.begin(HERE, caller(2), NOW).unwrap();
+        let secrets = ["junk".to_owned(), visit, other];
+        let lasts = |place, at| passes.visit(&secrets[..2], place, at).is_some();
         assert!(lasts(HERE, NOW.plus_ms(VISIT_MS - 1)));
         assert!(!lasts(HERE, NOW.plus_ms(VISIT_MS)));
         assert!(!lasts((Uuid::nil(), 80), NOW));
