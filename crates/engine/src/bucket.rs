@@ -143,6 +143,7 @@ impl Store {
 
     async fn object(&self, key: String, to: &Path, done: &Done) -> Result<(), Fault> {
         let of_key = |error: io::Error| unwritten(&key, &error);
+        let of_object = |fault: Fault| fault.of(&format!("its object `{}`", units::shown(&key)));
         let Some(place) = place(&key).map(|inner| to.join(inner)) else {
             let why = "no path inside a folder; give it another name, or copy in the command what \
                        is needed";
@@ -154,9 +155,10 @@ impl Store {
         }
         tokio::fs::create_dir_all(place.parent().unwrap_or(to)).await.map_err(of_key)?;
         let get = GetObject::new(&self.bucket, self.login.as_ref(), &key);
-        let mut answer = self.get(get.sign(SIGNED_FOR)).await?;
+        let mut answer = self.get(get.sign(SIGNED_FOR)).await.map_err(of_object)?;
+        let broken = |error| of_object(self.broken(error));
         let mut file = tokio::fs::File::create_new(place).await.map_err(of_key)?;
-        while let Some(piece) = answer.chunk().await.map_err(|error| self.broken(error))? {
+        while let Some(piece) = answer.chunk().await.map_err(broken)? {
             file.write_all(&piece).await.map_err(of_key)?;
             done.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
         }

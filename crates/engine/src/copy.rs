@@ -123,6 +123,17 @@ pub(crate) enum Fault {
     Passing(String),
 }
 
+impl Fault {
+    /// The same of a part of what is copied.
+    pub(crate) fn of(self, part: &str) -> Self {
+        match self {
+            Self::Stopped => Self::Stopped,
+            Self::Final(why) => Self::Final(format!("{part}: {why}")),
+            Self::Passing(why) => Self::Passing(format!("{part}: {why}")),
+        }
+    }
+}
+
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Self::Passing(error.to_string())

@@ -11,7 +11,7 @@ const KEY: &str = "check id and secret of its access key, the credential that is
 const NO_LOGIN: &str = "it wants a login: make a credential of type access-key and name it \
                         (`--s3 …,accesskey=NAME`)";
 /// What code, whether it may pass, and what to do.
-const KNOWN: [(&str, bool, &str); 10] = [
+const KNOWN: [(&str, bool, &str); 12] = [
     ("NoSuchBucket", false, "check the name of the bucket, and the address of its server"),
     ("InvalidBucketName", false, "check the name of the bucket"),
     ("AllAccessDisabled", false, "ask who keeps the bucket"),
@@ -19,6 +19,12 @@ const KNOWN: [(&str, bool, &str); 10] = [
     ("InvalidClientTokenId", false, KEY),
     ("SignatureDoesNotMatch", false, KEY),
     ("RequestTimeTooSkewed", false, "set the clock of the machine of the server"),
+    (
+        "InvalidObjectState",
+        false,
+        "it is archived; restore it, or copy in the command what is needed",
+    ),
+    ("InvalidRequest", false, "copy in the command what is needed"),
     ("NoSuchKey", true, "somebody changes the bucket meanwhile"),
     ("SlowDown", true, "its server has much to do"),
     ("InternalError", true, "its server failed"),

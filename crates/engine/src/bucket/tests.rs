@@ -75,6 +75,7 @@ fn a_refusal_is_told_with_what_to_check() {
         (StatusCode::FORBIDDEN, None, xml("AccessDenied", ""), true, "does not allow"),
         (StatusCode::FORBIDDEN, None, xml("AccessDenied", ""), false, "make a credential"),
         (StatusCode::FORBIDDEN, None, xml("SignatureDoesNotMatch", ""), true, "id and secret"),
+        (StatusCode::FORBIDDEN, None, xml("InvalidObjectState", ""), true, "it is archived"),
         (moved, region, xml("PermanentRedirect", ""), true, "https://s3.eu-west-1.amazonaws.com"),
         (moved, None, String::new(), true, "write its own address"),
         (StatusCode::NOT_FOUND, None, "<html>".to_owned(), true, "that of an S3 server"),
@@ -115,6 +116,16 @@ async fn nothing_is_written_beside_the_copy() {
     let both = ["a", "a/b"].map(|key| (key.to_owned(), "x".to_owned()));
     let (done, _folder, _) = copied(&S3Server::open(BTreeMap::from(both)).bucket("b")).await;
     assert!(why(done).contains("would be a file and a folder"));
+}
+
+#[tokio::test]
+async fn an_object_that_is_refused_is_named() {
+    let objects = BTreeMap::from(["a", "b c"].map(|key| (key.to_owned(), "x".to_owned())));
+    let server = S3Server::open(objects);
+    *server.refused.lock().unwrap() = Some("b c".to_owned());
+    let (done, _folder, _) = copied(&server.bucket("b")).await;
+    let why = why(done);
+    assert!(why.contains("its object `b c`: AccessDenied"), "{why}");
 }
 
 #[tokio::test]

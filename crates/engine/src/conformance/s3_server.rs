@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::silence::Silence;
 use crate::{Bucket, Login};
@@ -19,6 +19,8 @@ pub struct S3Server {
     port: u16,
     /// Who gets no answer.
     pub silence: Arc<Silence>,
+    /// An object that nobody may read.
+    pub refused: Arc<Mutex<Option<String>>>,
 }
 
 impl S3Server {
@@ -38,7 +40,9 @@ impl S3Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let silence = Arc::new(Silence::default());
-        let (own, shelf) = (Arc::clone(&silence), Arc::new(Shelf { objects, id }));
+        let refused = Arc::new(Mutex::new(None));
+        let shelf = Arc::new(Shelf { objects, id, refused: Arc::clone(&refused) });
+        let own = Arc::clone(&silence);
         std::thread::spawn(move || {
             for visitor in listener.incoming().flatten() {
                 let Some(mut visitor) = own.pass(visitor) else { continue };
@@ -47,7 +51,7 @@ impl S3Server {
                 std::thread::spawn(move || shelf.answer(&mut visitor).is_ok());
             }
         });
-        Self { port, silence }
+        Self { port, silence, refused }
     }
 
     /// A bucket of it.
@@ -69,6 +73,7 @@ impl S3Server {
 struct Shelf {
     objects: BTreeMap<String, String>,
     id: Option<String>,
+    refused: Arc<Mutex<Option<String>>>,
 }
 
 impl Shelf {
@@ -109,12 +114,18 @@ impl Shelf {
             ("page", _) => ("200 OK", "<html>Hello</html>".to_owned()),
             ("elsewhere", _) => ("301 Moved", String::new()),
             ("b", "") => ("200 OK", self.list(field("continuation-token").map(|(_, at)| at))),
+            ("b", key) if self.refuses(key) => ("403 No", refused("AccessDenied")),
             ("b", key) => match self.objects.iter().find(|(own, _)| encoded(own) == key) {
                 Some((_, text)) => ("200 OK", text.clone()),
                 None => ("404 No", refused("NoSuchKey")),
             },
             _ => ("404 No", refused("NoSuchBucket")),
         }
+    }
+
+    fn refuses(&self, key: &str) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.as_ref().is_some_and(|one| encoded(one) == key)
     }
 
     /// A page of the list of objects; a token is how many came before.
