@@ -469,6 +469,7 @@ impl State {
         };
         self.object_name_is_free(&object)?;
         self.named_exist(&object)?;
+        self.config_maps_fit(&object)?;
         self.last_object_seq = seq;
         let made = self.put_object(object);
         if let Some(most) = new.newest {
@@ -501,6 +502,7 @@ impl State {
             Object { name, body, updated_at: self.now, updated_by: by, ..Object::clone(&before) };
         self.object_name_is_free(&object)?;
         self.named_exist(&object)?;
+        self.config_maps_fit(&object)?;
         Ok(self.put_object(object))
     }
 

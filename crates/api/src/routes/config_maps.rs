@@ -7,7 +7,6 @@ use api_types::{ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps};
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use serde::{Deserialize, Serialize};
@@ -20,8 +19,6 @@ use crate::objects::Family;
 use crate::openapi::{Route, delete as del, get, put};
 
 const OF: Resource = Resource::ConfigMapAssets;
-/// Most that the config maps of a project hold together: they are in the memory of the server.
-const PROJECT_BYTES_MAX: usize = 64 << 20;
 /// In a body texts are longer than they are.
 const BODY_BYTES_MAX: usize = 4 * CONFIG_MAP_BYTES_MAX;
 
@@ -56,10 +53,7 @@ impl Family for Kept {
 
 /// The project of an address.
 fn scope(state: &Shared, project: &str) -> Result<Scope, Fault> {
-    let id = convert::project_id("projectId", project)?;
-    let view = state.control.view();
-    let there = view.projects.contains_key(&id).then_some(Scope::Project(id));
-    there.ok_or_else(|| Fault::no_such("project", project))
+    state.project(convert::project_id("projectId", project)?)
 }
 
 fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, Fault> {
@@ -115,19 +109,7 @@ async fn set_one(
     if let Ok(there) = find(&state, scope, &name) {
         caller.must_to_object(Update, OF, &there)?;
     }
-    let kept = Kept { data };
-    let own = kept.data.iter().map(|(key, text)| (key.as_str(), text.as_str()));
-    let others = state.control.view().objects.all(CONFIG_MAP);
-    let others = others.iter().filter(|other| other.scope == scope && other.name != name);
-    let bytes = bytes_of(own) + others.map(|other| bytes_of(texts_of(other))).sum::<usize>();
-    if bytes > PROJECT_BYTES_MAX {
-        let why = format!(
-            "the config maps of the project would have {bytes} bytes, and no more than \
-             {PROJECT_BYTES_MAX} are allowed; delete some that are not used"
-        );
-        return Err(Fault::new(StatusCode::CONFLICT, why));
-    }
-    let made = state.put(&caller, scope, &name, kept).await?;
+    let made = state.put(&caller, scope, &name, Kept { data }).await?;
     Ok(Json(shown(&made.object)))
 }
 

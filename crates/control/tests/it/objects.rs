@@ -215,3 +215,28 @@ async fn the_oldest_of_an_owner_ends_for_a_new_one_also_of_many_at_once() {
     let left = w.handle.view().objects.all("session");
     assert_eq!(left.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["c", "d"]);
 }
+
+#[tokio::test]
+async fn the_config_maps_of_a_project_have_a_limit_together_also_when_many_come_at_once() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    let map = |name: &str, project, mib: usize| NewObject {
+        kind: control::CONFIG_MAP,
+        body: json!({"secrets": {"k": "x".repeat((mib << 20) - 1)}}),
+        ..new(name, Scope::Project(project))
+    };
+    let create = |name, project, mib| w.handle.create_object("ann", map(name, project, mib));
+    let (one, two, other) =
+        tokio::join!(create("one", 1, 40), create("two", 1, 40), create("one", 2, 40));
+    other.unwrap();
+    let ([Ok(made), Err(refused)] | [Err(refused), Ok(made)]) = [one, two] else {
+        panic!("one of them is too much")
+    };
+    let told = "would have 83886080 bytes, and no more than 67108864 are allowed";
+    assert!(refused.to_string().contains(told), "{refused}");
+    let larger = Edit::new(|object| {
+        Ok((object.name.clone(), json!({"secrets": {"k": "x".repeat(65 << 20)}})))
+    });
+    let kind = control::CONFIG_MAP;
+    let refused = w.handle.update_object("ann", kind, &made.id, larger).await;
+    assert!(matches!(refused, Err(Error::Conflict { .. })));
+}
