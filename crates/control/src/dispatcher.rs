@@ -70,6 +70,8 @@ pub(crate) struct Dispatcher {
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
     halted: bool,
+    /// What was told of GPUs, as far as that is written. Looks tell it to the next server anew.
+    gpus_told: Troubles,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
 }
@@ -90,7 +92,8 @@ impl Dispatcher {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
         let (executor, told) = Executor::new(engine.clone(), line.clone(), completion.clone());
-        let state = State::recover(snapshot, &nodes, policy.usage, &line)?;
+        let gpus_told = Troubles::default();
+        let state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, &line)?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -106,6 +109,7 @@ impl Dispatcher {
             told,
             draining: Vec::new(),
             halted: false,
+            gpus_told,
             stale: false,
         };
         dispatcher.reconcile().await?;
@@ -260,6 +264,7 @@ impl Dispatcher {
 
     fn show(&mut self, batch: Batch, answers: Vec<(Result<Subject, Error>, Reply)>) {
         self.halted = self.state.halted;
+        self.gpus_told = self.state.gpus_seen.clone();
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
         for (outcome, reply) in answers {
@@ -330,7 +335,8 @@ impl Dispatcher {
         self.executor = executor;
         self.told = told;
         let snapshot = self.store.load().await?;
-        self.state = State::recover(snapshot, &self.nodes, self.policy.usage, &self.line)?;
+        let (nodes, gpus) = (&self.nodes, &self.gpus_told);
+        self.state = State::recover(snapshot, nodes, gpus, self.policy.usage, &self.line)?;
         self.state.halted = self.halted;
         self.reconcile().await
     }

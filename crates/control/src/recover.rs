@@ -29,10 +29,12 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 
 impl State {
     /// Builds the state from what is stored. The result has an outbox: what has to be said and
-    /// done because nodes are gone, the clock was set or volumes are still to be deleted.
+    /// done because nodes are gone, the clock was set or volumes are still to be deleted. What is the matter
+    /// with `gpus` was told.
     pub(crate) fn recover(
         mut snapshot: Snapshot,
         nodes: &[NodeSpec],
+        gpus: &Troubles,
         usage: Option<UsageWindow>,
         line: &Line,
     ) -> Result<Self, Error> {
@@ -41,7 +43,7 @@ impl State {
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }
-        let mut state = Self::restore(snapshot, nodes, usage, line)?;
+        let mut state = Self::restore(snapshot, (nodes, gpus), usage, line)?;
         state.outbox.changes.extend(changes);
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.keys());
@@ -52,7 +54,7 @@ impl State {
 
     fn restore(
         mut snapshot: Snapshot,
-        nodes: &[NodeSpec],
+        (nodes, gpus): (&[NodeSpec], &Troubles),
         usage: Option<UsageWindow>,
         line: &Line,
     ) -> Result<Self, Error> {
@@ -80,7 +82,7 @@ impl State {
             allocations: BTreeMap::new(),
             warned: BTreeMap::new(),
             idle: IdleSince::default(),
-            gpus_seen: Troubles::default(),
+            gpus_seen: gpus.clone(),
             limits: Planned::default(),
             expiring: BTreeSet::new(),
             wake_at: None,

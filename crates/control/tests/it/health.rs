@@ -144,6 +144,21 @@ async fn a_gpu_that_was_lost_before_the_start_is_told_and_never_given_out() {
 }
 
 #[tokio::test]
+async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
+    let w = World::new(real(1, 2), &[2]).await;
+    w.submit(1, training("one", 1)).await;
+    w.phase("one", Phase::Running).await;
+    w.engine.gpu_is("GPU-1-0", lost());
+    w.clock.advance_ms(5_000);
+    w.until("it moved", |_| place(&w, "one") == "node-1 1").await;
+    w.clock.put_forward_ms(3_600_000);
+    w.submit(1, training("two", 1)).await;
+    w.becomes("one Running 1/1\ntwo Pending 0/1").await;
+    let kinds: Vec<_> = of_nobody(&w).await.into_iter().map(|event| event.kind).collect();
+    assert_eq!((out(&w.handle.view()), kinds), (1, vec!["GpuLost".to_owned()]));
+}
+
+#[tokio::test]
 async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
     w.submit(
