@@ -1,4 +1,4 @@
-//! The bound of a run's output on disk. Owns: giving back the space of what is oldest, and where the rest
+//! The bounds of what is kept of a run on disk. Owns: giving back the space of what is oldest, and where the rest
 //! begins. Refuses to know: who reads.
 //!
 //! The output stays one file in which every byte keeps its number, so whoever prints, follows or comes
@@ -20,19 +20,23 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// What is given back is a multiple of this: no usual file system has larger blocks.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// Keeps an output to its bound.
+/// Keeps a file to its bound.
 #[derive(Debug)]
 pub(crate) struct Bound {
+    /// What it is called in complaints.
+    name: &'static str,
     log: File,
     bytes_max: u64,
     /// So much of it is given back.
     gone: u64,
+    /// Whether it was complained that this failed.
+    complained: bool,
 }
 
 impl Bound {
     /// `log` can be written.
-    pub(crate) fn new(log: File, bytes_max: u64) -> Self {
-        Self { log, bytes_max, gone: 0 }
+    pub(crate) fn new(name: &'static str, log: File, bytes_max: u64) -> Self {
+        Self { name, log, bytes_max, gone: 0, complained: false }
     }
 
     /// Gives back what is too much. False: the file system cannot.
@@ -49,12 +53,16 @@ impl Bound {
             Ok(())
         });
         let Err(error) = given else { return true };
+        let name = self.name;
         let never = [Errno::OPNOTSUPP, Errno::NOSYS].map(Errno::raw_os_error);
         if error.raw_os_error().is_some_and(|code| never.contains(&code)) {
-            complain(&format!("the output is bounded by the disk only: {error}"));
+            complain(&format!("{name} is bounded by the disk only: {error}"));
             return false;
         }
         // Another time it may go well.
+        if !std::mem::replace(&mut self.complained, true) {
+            complain(&format!("{name} cannot be kept to its bound: {error}; trying again"));
+        }
         true
     }
 }
@@ -80,5 +88,24 @@ pub(crate) fn read_kept(log: &File, from: u64, piece: &mut [u8]) -> io::Result<(
             return Ok((from, count));
         }
         from = first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_cannot_be_kept_is_tried_again_and_complained_of_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("output");
+        std::fs::write(&path, vec![7; 192 << 10]).expect("written");
+        // One that can only be read cannot give anything back.
+        let mut bound = Bound::new("output", File::open(&path).expect("there"), 64 << 10);
+        assert!(!bound.complained);
+        assert!(bound.keep() && bound.complained && bound.keep());
+        bound.log = File::options().write(true).open(&path).expect("there");
+        assert!(bound.keep());
+        assert_eq!(bound.gone, 2 * PIECE_BYTES);
     }
 }

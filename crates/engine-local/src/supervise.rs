@@ -120,7 +120,7 @@ fn bounds(dir: &RunDir, spec: &SpecFile) -> Vec<Bound> {
     let Runtime::Process(process) = &spec.runtime;
     let Some(most) = process.output_bytes_max else { return Vec::new() };
     let bound = |(name, most)| match dir.append(name) {
-        Ok(file) => Some(Bound::new(file, most)),
+        Ok(file) => Some(Bound::new(name, file, most)),
         Err(error) => {
             complain(&format!("{name} has no bound: {error}"));
             None

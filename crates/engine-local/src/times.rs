@@ -194,7 +194,7 @@ mod tests {
         let notes = Notes::open(&dir).expect("opened");
         let pairs = (1..=12_288_u64).flat_map(|n| [(1000 * n).to_le_bytes(), n.to_le_bytes()]);
         (&notes.times).write_all(&pairs.flatten().collect::<Vec<_>>()).expect("written");
-        let mut bound = Bound::new(dir.append(TIMES).expect("opened"), 64 << 10);
+        let mut bound = Bound::new(TIMES, dir.append(TIMES).expect("opened"), 64 << 10);
         assert!(bound.keep());
         let mut times = Times::open(&dir).await.expect("read").expect("there");
         for (bytes, at) in [(1, 8_193_000), (8193, 8_193_000), (8194, 8_194_000)] {
