@@ -16,7 +16,7 @@ use units::format_bytes;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Scope};
+use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
 use crate::state::{News, Node, State};
 
@@ -165,9 +165,9 @@ impl State {
     /// Makes it work again.
     pub(crate) fn heal_gpu(&mut self, by: &str, node: &str, gpu: u32) -> Result<Subject, Error> {
         // Also of a node that is gone, or has fewer now.
-        match self.failure(node, gpu) {
-            Some(id) => {
-                self.delete_object(by, FAILURE, &id)?;
+        match self.failure(node, gpu).cloned() {
+            Some(failure) => {
+                self.delete_object(by, FAILURE, &failure.id)?;
                 self.settle_gpus();
             }
             None => drop(self.simulated_gpu(node, gpu)?),
@@ -194,11 +194,9 @@ impl State {
         }
     }
 
-    /// Id of the object that says that a GPU was made to fail.
-    fn failure(&self, node: &str, gpu: u32) -> Option<String> {
-        let name = gpu_name(node, gpu);
-        let found = self.objects.shelf(FAILURE)?.values().find(|object| object.name == name);
-        found.map(|object| object.id.clone())
+    /// What says that a GPU was made to fail.
+    fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
+        self.objects.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
     }
 }
 
