@@ -105,7 +105,7 @@ pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<Strin
     opened.chain(hosts.map(|port| origins.at_machine(port))).collect()
 }
 
-/// Refuses addresses that there cannot be. Ports are right by now.
+/// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the workload.
 pub(crate) fn check(state: &State, project: u64, request: &CreationRequest) -> Result<(), Fault> {
     let urls = request.spec.iter().flat_map(|spec| spec.exposed_urls.iter().flatten());
     let kept = urls.enumerate().filter(|(_, url)| url.exclude != Some(true));
