@@ -112,7 +112,7 @@ async fn answer(
     let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
     let until = no_longer_allowed(server.clone(), caller.cloned(), connection);
     let answer = server.serving.forward(&inference, request, until).await;
-    let refused = |error| refusal(server, &inference, &error, caller);
+    let refused = |error| refusal(server, &inference, error, caller);
     let mut answer = answer.map_err(refused)?.map(Body::new);
     for name in OF_THE_ORIGIN {
         answer.headers_mut().remove(name);
@@ -273,27 +273,33 @@ fn below(uri: &Uri) -> Result<Uri, Fault> {
 }
 
 /// What happened instead of an answer.
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let status = match error {
+            Error::NoReplica(_) | Error::Crowded | Error::NoTurn => StatusCode::SERVICE_UNAVAILABLE,
+            Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
+            Error::Broken(_) => StatusCode::BAD_GATEWAY,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// The same of an inference; those who may know are told why none of its replicas answered.
 fn refusal(
     server: &Server,
     inference: &WorkloadView,
-    error: &Error,
+    error: Error,
     caller: Option<&Caller>,
 ) -> Fault {
-    let status = match error {
-        Error::NoReplica(_) | Error::Crowded | Error::NoTurn => StatusCode::SERVICE_UNAVAILABLE,
-        Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
-        Error::Broken(_) => StatusCode::BAD_GATEWAY,
-    };
+    let waited = matches!(error, Error::NoReplica(NoReplica::InTime { .. }));
     let may_know = caller.is_some_and(|caller| {
         caller.must_to_workload(Action::Read, Resource::Inferences, inference).is_ok()
     });
-    let why = match error {
-        Error::NoReplica(NoReplica::InTime { .. }) if may_know => {
-            format!("{error}; {}", standing(server, inference))
-        }
-        _ => error.to_string(),
-    };
-    Fault::new(status, why)
+    let mut fault = Fault::from(error);
+    if waited && may_know {
+        fault.message = format!("{}; {}", fault.message, standing(server, inference));
+    }
+    fault
 }
 
 /// Why there is no replica, as far as the state says it.

@@ -68,10 +68,10 @@ pub enum Error {
     #[error("it takes no connection, and {CONNECTING_MAX} wait for one already; try again later")]
     NoTurn,
     /// Its answer did not begin in time.
-    #[error("the replica did not begin to answer within {0} s")]
+    #[error("it did not begin to answer within {0} s")]
     TooSlow(u64),
     /// It could not be reached, or broke off.
-    #[error("the replica did not answer: {0}")]
+    #[error("it did not answer: {0}")]
     Broken(String),
 }
 

@@ -15,7 +15,6 @@ use axum::response::{IntoResponse as _, Response};
 use control::view::{PodState, WorkloadView};
 use control::{Audience, ExposedUrl};
 use http_body_util::BodyExt as _;
-use serving::Error;
 
 use super::address::{Whose, whose};
 use super::browser::{
@@ -282,20 +281,4 @@ fn nobody_there() -> String {
 fn path_of(uri: &Uri) -> Uri {
     let written = uri.path_and_query().cloned();
     Uri::from(written.unwrap_or_else(|| PathAndQuery::from_static("/")))
-}
-
-/// What happened instead of an answer.
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        let (status, why) = match error {
-            Error::NoReplica(_) | Error::Crowded | Error::NoTurn => {
-                (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-            }
-            Error::TooSlow(s) => {
-                (StatusCode::GATEWAY_TIMEOUT, format!("it did not begin to answer within {s} s"))
-            }
-            Error::Broken(why) => (StatusCode::BAD_GATEWAY, format!("it did not answer: {why}")),
-        };
-        Self::new(status, why)
-    }
 }
