@@ -43,10 +43,7 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
 ) -> Result<(), Fault> {
     errand.make_folder().await?;
     let (to, silence_max, done) = (errand.to, errand.silence_max, Done::default());
-    let mut copying = pin!(async {
-        let store = Store::find(bucket, silence_max).await?;
-        store.copy(to, &done).await
-    });
+    let mut copying = pin!(async { Store::new(bucket, silence_max)?.copy(to, &done).await });
     let mut beat = tokio::time::interval(TELL_EVERY);
     loop {
         tokio::select! {
@@ -72,67 +69,60 @@ impl Done {
 }
 
 /// A bucket and the way to it.
-struct Store {
+struct Store<'a> {
+    of: &'a Bucket,
     http: reqwest::Client,
     bucket: rusty_s3::Bucket,
     login: Option<Credentials>,
     silence_max: Duration,
 }
 
-impl Store {
-    /// The bucket, in the region that its server says it is in: signatures depend on that.
-    async fn find(of: &Bucket, silence_max: Duration) -> Result<Self, Fault> {
-        let wrong = |why: String| Fault::Final(format!("its address cannot be used: {why}"));
-        let address: Url = of.address.parse().map_err(|error| wrong(format!("{error}")))?;
-        let bucket = |region: &str| {
-            let (name, region) = (of.name.clone(), region.to_owned());
-            let bucket = rusty_s3::Bucket::new(address.clone(), UrlStyle::Path, name, region);
-            bucket.map_err(|error| wrong(error.to_string()))
-        };
-        let mut store = Self {
-            http: client(silence_max).map_err(Fault::Final)?,
-            bucket: bucket(region(address.host_str().unwrap_or_default()))?,
-            login: of.login.as_ref().map(|own| Credentials::new(&own.user, &own.password)),
-            silence_max,
-        };
-        let look = {
-            let mut list = ListObjectsV2::new(&store.bucket, store.login.as_ref());
-            list.with_max_keys(1);
-            list.sign(SIGNED_FOR)
-        };
-        let answer = store.http.get(look).send().await.map_err(|error| store.broken(error))?;
-        if answer.status() == StatusCode::BAD_REQUEST {
-            let refusal = store.text(answer, REFUSAL_BYTES_MAX).await?;
-            if let Some(region) = said::part(&refusal, "Region") {
-                store.bucket = bucket(region)?;
-            }
-        }
-        Ok(store)
+impl<'a> Store<'a> {
+    fn new(of: &'a Bucket, silence_max: Duration) -> Result<Self, Fault> {
+        let login = of.login.as_ref().map(|own| Credentials::new(&own.user, &own.password));
+        let http = client(silence_max).map_err(Fault::Final)?;
+        Ok(Self { of, http, bucket: bucket(of, None)?, login, silence_max })
     }
 
-    async fn copy(&self, to: &Path, done: &Done) -> Result<(), Fault> {
-        let mut after = None;
+    async fn copy(&mut self, to: &Path, done: &Done) -> Result<(), Fault> {
+        let mut page = self.first().await?;
         loop {
-            let page = self.list(after).await?;
             let objects = page.contents.into_iter().map(|one| self.object(one.key, to, done));
             let mut copying = stream::iter(objects).buffer_unordered(AT_ONCE);
             while let Some(copied) = copying.next().await {
                 copied?;
             }
-            after = page.next_continuation_token;
-            if after.is_none() {
-                return Ok(());
-            }
+            let Some(after) = page.next_continuation_token else { return Ok(()) };
+            page = self.read(self.ask(self.page(Some(after))).await?).await?;
         }
     }
 
-    /// A page of the list of objects.
-    async fn list(&self, after: Option<String>) -> Result<ListObjectsV2Response, Fault> {
+    /// The first page of the list of objects. A server says so if the bucket is in another region than the
+    /// requests are signed for.
+    async fn first(&mut self) -> Result<ListObjectsV2Response, Fault> {
+        let answer = self.ask(self.page(None)).await?;
+        if answer.status() != StatusCode::BAD_REQUEST {
+            return self.read(answer).await;
+        }
+        let (status, text) = (answer.status(), self.text(answer, REFUSAL_BYTES_MAX).await?);
+        let Some(region) = said::part(&text, "Region") else {
+            return Err(said::fault(status, None, &text, self.login.is_some()));
+        };
+        self.bucket = bucket(self.of, Some(region))?;
+        self.read(self.ask(self.page(None)).await?).await
+    }
+
+    /// Where a page of the list is.
+    fn page(&self, after: Option<String>) -> Url {
         let mut list = ListObjectsV2::new(&self.bucket, self.login.as_ref());
         if let Some(after) = after {
             list.with_continuation_token(after);
         }
-        let answer = self.get(list.sign(SIGNED_FOR)).await?;
+        list.sign(SIGNED_FOR)
+    }
+
+    async fn read(&self, answer: Response) -> Result<ListObjectsV2Response, Fault> {
+        let answer = self.granted(answer).await?;
         let text = self.text(answer, PAGE_BYTES_MAX).await?;
         ListObjectsV2::parse_response(&text).map_err(|_| {
             let why = "what answers is no list of objects; check that its address is that of an S3 \
@@ -155,7 +145,8 @@ impl Store {
         }
         tokio::fs::create_dir_all(place.parent().unwrap_or(to)).await.map_err(of_key)?;
         let get = GetObject::new(&self.bucket, self.login.as_ref(), &key);
-        let mut answer = self.get(get.sign(SIGNED_FOR)).await.map_err(of_object)?;
+        let answer = self.ask(get.sign(SIGNED_FOR)).await.map_err(of_object)?;
+        let mut answer = self.granted(answer).await.map_err(of_object)?;
         let broken = |error| of_object(self.broken(error));
         let mut file = tokio::fs::File::create_new(place).await.map_err(of_key)?;
         while let Some(piece) = answer.chunk().await.map_err(broken)? {
@@ -167,8 +158,12 @@ impl Store {
         Ok(())
     }
 
-    async fn get(&self, url: Url) -> Result<Response, Fault> {
-        let answer = self.http.get(url).send().await.map_err(|error| self.broken(error))?;
+    async fn ask(&self, url: Url) -> Result<Response, Fault> {
+        self.http.get(url).send().await.map_err(|error| self.broken(error))
+    }
+
+    /// The answer, if it is no refusal.
+    async fn granted(&self, answer: Response) -> Result<Response, Fault> {
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -205,6 +200,16 @@ impl Store {
         }
         Fault::Passing(format!("{why}; check its address, and that its server runs"))
     }
+}
+
+/// A bucket in a region, else in that of its server.
+fn bucket(of: &Bucket, in_region: Option<&str>) -> Result<rusty_s3::Bucket, Fault> {
+    let wrong = |why: String| Fault::Final(format!("its address cannot be used: {why}"));
+    let address: Url = of.address.parse().map_err(|error| wrong(format!("{error}")))?;
+    let region = in_region.unwrap_or_else(|| region(address.host_str().unwrap_or_default()));
+    let (name, region) = (of.name.clone(), region.to_owned());
+    let bucket = rusty_s3::Bucket::new(address, UrlStyle::Path, name, region);
+    bucket.map_err(|error| wrong(error.to_string()))
 }
 
 /// The region of a server by its name, which has it where it counts: `s3.eu-west-1.amazonaws.com`.

@@ -1,6 +1,6 @@
 //! A server of S3 buckets for a test. Owns: a few objects behind a port of the loopback address, in pages of
-//! two, for everybody or for an access key, or saying nothing. Refuses to know: whether a signature is
-//! right; the tests against a program of others do.
+//! two, for everybody, or for an access key in a region of its own, or saying nothing. Refuses to know:
+//! whether a signature is right; the tests against a program of others do.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,6 +12,8 @@ use crate::{Bucket, Login};
 
 /// Objects in a page of a list.
 const PAGE: usize = 2;
+/// Where it is, which nobody sees by its address.
+const REGION: &str = "here-1";
 
 /// The server. Its bucket is `b`; `page` is a page for people, `elsewhere` is at another server.
 #[derive(Debug)]
@@ -107,6 +109,10 @@ impl Shelf {
             (Some(_), None) => return ("403 No", refused("AccessDenied")),
             (Some(id), Some((_, who))) if !signed || !who.starts_with(&format!("{id}%2F")) => {
                 return ("403 No", refused("InvalidAccessKeyId"));
+            }
+            (Some(_), Some((_, who))) if !who.contains(&format!("%2F{REGION}%2F")) => {
+                let code = "<Code>AuthorizationHeaderMalformed</Code>";
+                return ("400 No", format!("<Error>{code}<Region>{REGION}</Region></Error>"));
             }
             _ => {}
         }
