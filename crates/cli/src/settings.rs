@@ -69,6 +69,7 @@ pub(crate) struct Settings {
     token: Option<String>,
     table: Option<TableStyle>,
     url: Option<String>,
+    url_of_environment: bool,
     show_request: bool,
 }
 
@@ -95,9 +96,9 @@ impl Settings {
         };
         let token = env("RUNAI_TOKEN").filter(|token| !token.is_empty());
         let auth_file = dir.join("authentication.json");
-        let url = env("RUNAI_CP_URL")
-            .filter(|url| !url.is_empty())
-            .or_else(|| text_at(&config, &["control_plane", "url"]).map(str::to_owned));
+        let url = env("RUNAI_CP_URL").filter(|url| !url.is_empty());
+        let url_of_environment = url.is_some();
+        let url = url.or_else(|| text_at(&config, &["control_plane", "url"]).map(str::to_owned));
         let show_request = match env("RUNAI_GPU_ALLOC").as_deref() {
             None | Some("" | "allocated") => false,
             Some("request") => true,
@@ -106,7 +107,16 @@ impl Settings {
                 return Err(Error::Value { what, value: value.to_owned(), allowed });
             }
         };
-        Ok(Self { config_file, config, auth_file, token, table, url, show_request })
+        Ok(Self {
+            config_file,
+            config,
+            auth_file,
+            token,
+            table,
+            url,
+            url_of_environment,
+            show_request,
+        })
     }
 
     /// The default project.
@@ -123,9 +133,8 @@ impl Settings {
 
     /// Whether the environment says that.
     #[must_use]
-    pub(crate) fn url_of_environment(&self) -> bool {
-        self.url.is_some()
-            && self.url.as_deref() != text_at(&self.config, &["control_plane", "url"])
+    pub(crate) const fn url_of_environment(&self) -> bool {
+        self.url_of_environment
     }
 
     /// The chosen cluster, by id.

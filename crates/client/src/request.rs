@@ -19,32 +19,32 @@ impl Client {
     /// A client of the server at this address.
     ///
     /// # Errors
-    /// The address is not one of HTTP, or the file of authorities cannot be used.
+    /// The address is not one of HTTP or has a login in it, or the file of authorities cannot be used.
     pub fn new(url: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self, Error> {
-        let base = url.trim_end_matches('/');
-        let bad = |fault| Error::BadUrl { url: url.to_owned(), fault };
-        let parsed = reqwest::Url::parse(base).map_err(|_| bad("write http://HOST:PORT"))?;
-        let trusted = match parsed.scheme() {
-            "http" => trust::nobody()?,
-            "https" => trust::authorities(ca)?,
-            _ => return Err(bad("write http://HOST:PORT or https://HOST:PORT")),
-        };
-        let http = connector(base, trusted)?;
-        Ok(Self { http, base: base.to_owned(), token, source: "CLI", owner: None })
+        let (base, scheme) = checked(url)?;
+        let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
+        let http = connector(&base, trusted)?;
+        Ok(Self { http, base, token, source: "CLI", owner: None })
     }
 
     /// A client that sends nothing unless a program of this user listens there.
     /// That is proof enough of who it is, so any certificate will do.
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
-        let base = url.trim_end_matches('/');
-        let http = connector(base, trust::anybody()?)?;
-        Ok(Self { http, base: base.to_owned(), token, source: "CLI", owner: Some(owner) })
+        let (base, _) = checked(url)?;
+        let http = connector(&base, trust::anybody()?)?;
+        Ok(Self { http, base, token, source: "CLI", owner: Some(owner) })
     }
 
     /// Where the server is.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.base
+    }
+
+    /// Whether that is this machine, wherever it is asked from.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.base)
     }
 
     /// What it proves itself with.
@@ -147,6 +147,25 @@ impl Client {
     }
 }
 
+/// The address as it is asked and shown, and its scheme. A login in it would go with every request, and be
+/// read in every message that names the server.
+fn checked(url: &str) -> Result<(String, String), Error> {
+    let bad = |fault| {
+        let start = url.find("://").map_or(0, |at| at + 3);
+        let place = url[start..].rfind('@').map_or(start, |at| start + at + 1);
+        Error::BadUrl { url: format!("{}{}", &url[..start], &url[place..]), fault }
+    };
+    let base = url.trim_end_matches('/');
+    let parsed = reqwest::Url::parse(base).map_err(|_| bad("write http://HOST:PORT"))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(bad("write http://HOST:PORT or https://HOST:PORT"));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err(bad("there is a login in it; leave that out and use `runai login`"));
+    }
+    Ok((base.to_owned(), parsed.scheme().to_owned()))
+}
+
 fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Client, Error> {
     let mut builder = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -202,4 +221,27 @@ pub(crate) fn is_loopback(url: &str) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_in_an_address_is_neither_taken_nor_shown() {
+        for (url, said) in [
+            ("http://ann:hush@127.0.0.1:9", "`http://127.0.0.1:9` is not"),
+            ("https://hush@gpu:7070/", "there is a login in it"),
+            ("ftp://ann:hush@gpu", "write http://HOST:PORT or https://HOST:PORT"),
+            ("http://ann:hu/sh@gpu:x", "`http://gpu:x` is not"),
+            ("ann:hush@gpu", "`gpu` is not"),
+        ] {
+            for made in [Client::new(url, None, None), Client::of_user(url, None, 0)] {
+                let refused = made.unwrap_err().to_string();
+                assert!(refused.contains(said) && !refused.contains("hu"), "{url}: {refused}");
+            }
+        }
+        assert!(Client::new("http://[::1]:7070/", None, None).unwrap().is_loopback());
+        assert!(!Client::new("http://gpu:7070", None, None).unwrap().is_loopback());
+    }
 }

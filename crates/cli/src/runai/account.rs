@@ -11,7 +11,7 @@ use super::intent::Shown;
 use super::list::data;
 use super::session::claims;
 use crate::exit::Error;
-use crate::settings::TableStyle;
+use crate::settings::{Settings, TableStyle};
 
 pub(super) async fn set_project(
     name: &str,
@@ -54,11 +54,11 @@ pub(super) async fn set_cluster(
 
 pub(super) fn set_server(
     url: &str,
-    context: &mut Context,
+    settings: &mut Settings,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let url = client::Client::new(url, None, None)?.url().to_owned();
-    context.settings.set_url(&url)?;
+    settings.set_url(&url)?;
     writeln!(out, "The server is {url} from now on")?;
     Ok(())
 }

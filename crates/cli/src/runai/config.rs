@@ -3,54 +3,82 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::context::Context;
 use super::intent::Shown;
 use super::list::data;
 use crate::exit::Error;
-use crate::settings::write_private;
+use crate::plain::tell;
+use crate::settings;
+
+/// The settings, and where the server's address is from.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Told<'c> {
+    file: &'c Path,
+    file_exists: bool,
+    url: &'c str,
+    url_from: UrlFrom,
+    project: Option<&'c str>,
+    cluster: Option<&'c str>,
+    login: &'c str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum UrlFrom {
+    Environment,
+    Settings,
+    Machine,
+}
+
+impl<'c> Told<'c> {
+    pub(super) fn of(context: &'c Context) -> Self {
+        let settings = &context.settings;
+        let file = settings.config_file();
+        Self {
+            file,
+            file_exists: file.exists(),
+            url: context.client.url(),
+            url_from: match (settings.url_of_environment(), settings.url()) {
+                (true, _) => UrlFrom::Environment,
+                (false, Some(_)) => UrlFrom::Settings,
+                (false, None) => UrlFrom::Machine,
+            },
+            project: settings.project(),
+            cluster: settings.cluster(),
+            login: context.way(),
+        }
+    }
+
+    /// Each with what it is, for people.
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        let there = if self.file_exists { "" } else { ", which is not there" };
+        let from = match self.url_from {
+            UrlFrom::Environment => "from RUNAI_CP_URL",
+            UrlFrom::Settings => "from the settings",
+            UrlFrom::Machine => "found on this machine",
+        };
+        let or_none = |value: Option<&str>| value.unwrap_or("none").to_owned();
+        vec![
+            ("Settings", format!("{}{there}", self.file.display())),
+            ("Server", format!("{}, {from}", self.url)),
+            ("Project", or_none(self.project)),
+            ("Cluster", or_none(self.cluster)),
+            ("Login", self.login.to_owned()),
+        ]
+    }
+}
 
 /// Shows the settings and where each is from.
 pub(super) fn describe(shown: Shown, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
-    let rows = rows(context);
+    let told = Told::of(context);
     if shown != Shown::Text {
-        let fields = rows.into_iter().map(|(title, value)| (title.to_owned(), json!(value)));
-        return data(&Value::Object(fields.collect()), shown, out);
+        return data(&told, shown, out);
     }
-    rows.into_iter().try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {value}")?))
-}
-
-/// Each setting with what it is.
-pub(super) fn rows(context: &Context) -> Vec<(&'static str, String)> {
-    let settings = &context.settings;
-    let file = settings.config_file();
-    let there = if file.exists() { "" } else { ", which is not there" };
-    let none = || "none".to_owned();
-    vec![
-        ("Settings", format!("{}{there}", file.display())),
-        ("Server", format!("{}, {}", shown_url(context.client.url()), server_from(context))),
-        ("Project", settings.project().map_or_else(none, str::to_owned)),
-        ("Cluster", settings.cluster().map_or_else(none, str::to_owned)),
-        ("Login", context.way().to_owned()),
-    ]
-}
-
-/// An address without the login that may be part of it.
-fn shown_url(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1)))
-    {
-        Some((scheme, place)) => format!("{scheme}://{place}"),
-        None => url.to_owned(),
-    }
-}
-
-fn server_from(context: &Context) -> &'static str {
-    match (context.settings.url_of_environment(), context.settings.url()) {
-        (true, _) => "from RUNAI_CP_URL",
-        (false, Some(_)) => "from the settings",
-        (false, None) => "found on this machine",
-    }
+    told.rows().into_iter().try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {value}")?))
 }
 
 /// Settings for others: the server and its cluster, no project and no login.
@@ -60,24 +88,30 @@ pub(super) async fn generate(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let clusters = context.client.clusters().await?;
-    let mut settings = json!({ "control_plane": { "url": shown_url(context.client.url()) } });
+    let url = context.client.url();
+    let mut settings = json!({ "control_plane": { "url": url } });
     if let Some(cluster) = clusters.first() {
         settings["cluster"] = json!({ "uuid": cluster.uuid });
     }
-    let Some(file) = file else { return data(&settings, Shown::Json, out) };
-    let failed = |error| Error::Failed(format!("failed to write {}: {error}", file.display()));
-    write_private(file, format!("{settings:#}\n").as_bytes()).map_err(failed)?;
-    writeln!(out, "Written to {}; others put it into ~/.runai/config.json", file.display())?;
+    match file {
+        None => data(&settings, Shown::Json, out)?,
+        Some(file) => {
+            write_file(file, &format!("{settings:#}\n"))?;
+            let file = file.display();
+            writeln!(out, "Written to {file}; others put it into ~/.runai/config.json")?;
+        }
+    }
+    if context.client.is_loopback() {
+        tell(&format!(
+            "note: {url} is the server for this machine only; give others an address that they reach, \
+             as in `elastane up --listen`"
+        ));
+    }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::shown_url;
-
-    #[test]
-    fn a_login_in_an_address_is_not_shown() {
-        assert_eq!(shown_url("https://ann:hush@gpu:7070"), "https://gpu:7070");
-        assert_eq!(shown_url("http://127.0.0.1:7070"), "http://127.0.0.1:7070");
-    }
+/// Writes what others may read.
+pub(super) fn write_file(file: &Path, text: &str) -> Result<(), Error> {
+    let fault = |source| settings::Error::Io { what: "write", path: file.to_owned(), source };
+    Ok(std::fs::write(file, text).map_err(fault)?)
 }

@@ -24,8 +24,7 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn open(global: &Global, env: Env<'_>) -> Result<Self, Error> {
-        let dir: Option<PathBuf> = global.config_path.clone();
-        let settings = Settings::load(dir, global.config_file.as_deref(), env)?;
+        let settings = settings(global, env)?;
         let state_dir = client::state_dir(env);
         let ca = env("ELASTANE_CA").filter(|file| !file.is_empty()).map(PathBuf::from);
         let (dir, ca) = (state_dir.as_deref(), ca.as_deref());
@@ -122,6 +121,12 @@ impl Context {
              different project, use -p <project name>."
         )))
     }
+}
+
+/// What the settings say, whether or not their server can be found.
+pub(super) fn settings(global: &Global, env: Env<'_>) -> Result<Settings, Error> {
+    let (dir, file) = (global.config_path.clone(), global.config_file.as_deref());
+    Ok(Settings::load(dir, file, env)?)
 }
 
 pub(super) fn unknown_project(name: &str) -> Error {

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::account::expiry;
-use super::config;
+use super::config::{Told, write_file};
 use super::context::{Context, now_ms};
 use super::session;
 use crate::exit::Error;
 use crate::plain::plain;
 
 /// Variables that change what this program does. Only that they are set is told.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 19] = [
     "RUNAI_TOKEN",
     "RUNAI_CP_URL",
     "RUNAI_CLI_CONFIG_PATH",
@@ -21,58 +21,69 @@ const VARIABLES: [&str; 13] = [
     "RUNAI_TABLE",
     "RUNAI_GPU_ALLOC",
     "ELASTANE_STATE_DIR",
+    "XDG_STATE_HOME",
     "ELASTANE_CA",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
     "HTTP_PROXY",
     "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
     "http_proxy",
     "https_proxy",
-    "NO_PROXY",
+    "all_proxy",
+    "no_proxy",
 ];
 /// The server tells its time in whole seconds.
 const SAME_CLOCK_MS: u64 = 2_000;
 
-/// Prints everything, or writes it to a file.
+/// What is told: a title, and what there is to say.
+type Row = (&'static str, String);
+
+/// Prints everything, or writes it to a file; settings that cannot be used are a line of it.
 pub(super) async fn run(
     file: Option<&Path>,
-    context: &mut Context,
+    context: Result<&mut Context, Error>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let rows = rows(context).await;
-    let line = |(title, value): &(&str, String)| format!("{title}: {}\n", plain(value));
+    let mut rows = program();
+    match context {
+        Ok(context) => {
+            rows.extend(Told::of(context).rows());
+            rows.extend(connection(context).await);
+            rows.extend(login(context).await);
+        }
+        Err(fault) => rows.push(("Settings", format!("cannot be used: {fault}"))),
+    }
+    let line = |(title, value): &Row| format!("{title}: {}\n", plain(value));
     let text: String = rows.iter().map(line).collect();
-    let Some(file) = file else {
-        out.write_all(text.as_bytes())?;
-        return Ok(());
-    };
-    let failed = |error| Error::Failed(format!("failed to write {}: {error}", file.display()));
-    std::fs::write(file, text).map_err(failed)?;
-    writeln!(out, "Written to {}", file.display())?;
+    match file {
+        None => out.write_all(text.as_bytes())?,
+        Some(file) => {
+            write_file(file, &text)?;
+            writeln!(out, "Written to {}", file.display())?;
+        }
+    }
     Ok(())
 }
 
-async fn rows(context: &mut Context) -> Vec<(&'static str, String)> {
+fn program() -> Vec<Row> {
     let program = std::env::current_exe().map(|path| path.display().to_string());
     let program = program.unwrap_or_else(|error| format!("not found ({error})"));
     let (system, kind) = (std::env::consts::OS, std::env::consts::ARCH);
-    let mut rows = vec![
+    let set: Vec<&str> =
+        VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
+    let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
+    vec![
         ("Version", env!("CARGO_PKG_VERSION").to_owned()),
         ("Program", program),
         ("Machine", format!("{system}/{kind}")),
-    ];
-    rows.extend(config::rows(context));
-    let set = VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some());
-    let set: Vec<&str> = set.collect();
-    rows.push((
-        "Variables that are set",
-        if set.is_empty() { "none".into() } else { set.join(", ") },
-    ));
-    rows.extend(connection(context).await);
-    rows.extend(login(context).await);
-    rows
+        ("Variables that are set", set),
+    ]
 }
 
 /// Whether the server answers whoever asks, and what its clock says.
-async fn connection(context: &Context) -> Vec<(&'static str, String)> {
+async fn connection(context: &Context) -> Vec<Row> {
     let client = context.client.clone().with_token(None);
     let since = Instant::now();
     match client.health().await {
@@ -100,7 +111,7 @@ pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
 }
 
 /// Whether the login is good, and what the server says of itself to whoever is logged in.
-async fn login(context: &mut Context) -> Vec<(&'static str, String)> {
+async fn login(context: &mut Context) -> Vec<Row> {
     if let Err(error) = session::renew(context).await {
         return vec![("Login accepted", format!("no, it cannot be renewed: {error}"))];
     }

@@ -47,10 +47,11 @@ use clap::error::ErrorKind;
 
 use crate::exit::{self, Error};
 use crate::plain::{self, Plain};
+use crate::settings::Env;
 pub(crate) use args::tree as command_line;
 pub(crate) use args::values::key_value;
 use context::Context;
-use intent::Intent;
+use intent::{Alone, Intent};
 pub(crate) use list::projects_v2 as projects_table;
 pub(crate) use submission::submission;
 
@@ -71,13 +72,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
     };
     let stdout = std::io::stdout();
-    let done = runtime.block_on(async {
-        let mut context = Context::open(&global, &|name| std::env::var(name).ok())?;
-        if !needs_no_session(&intent) {
-            session::renew(&mut context).await?;
-        }
-        run(intent, &mut context, &mut stdout.lock()).await
-    });
+    let done = runtime.block_on(begin(intent, &global, &mut stdout.lock()));
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
@@ -93,11 +88,8 @@ const fn needs_no_session(intent: &Intent) -> bool {
             | I::Logout
             | I::SetServer(_)
             | I::DescribeSettings(_)
-            | I::Diagnose(_)
             | I::Upgrade
-            | I::Nothing { .. }
-            | I::Complete(_)
-            | I::Version { .. }
+            | I::Alone(_)
     )
 }
 
@@ -108,6 +100,42 @@ fn understood(argv: Vec<OsString>) -> Result<(args::Global, Intent), clap::Error
     let wrong = |text| named.error(ErrorKind::ValueValidation, text);
     let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
     Ok((cli.global, intent))
+}
+
+/// Runs it with the settings, or without where they cannot be used and it needs none.
+async fn begin(intent: Intent, global: &args::Global, raw: &mut dyn Write) -> Result<(), Error> {
+    let env: Env<'_> = &|name| std::env::var(name).ok();
+    match (Context::open(global, env), intent) {
+        (Ok(mut context), intent) => {
+            if !needs_no_session(&intent) {
+                session::renew(&mut context).await?;
+            }
+            run(intent, &mut context, raw).await
+        }
+        (Err(fault), Intent::Alone(alone)) => run_alone(alone, Err(fault), &mut Plain(raw)).await,
+        // It may be the address that cannot be used.
+        (Err(_), Intent::SetServer(url)) => {
+            account::set_server(&url, &mut context::settings(global, env)?, &mut Plain(raw))
+        }
+        (Err(fault), _) => Err(fault),
+    }
+}
+
+async fn run_alone(
+    alone: Alone,
+    context: Result<&mut Context, Error>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    match alone {
+        Alone::Diagnose(file) => diagnostics::run(file.as_deref(), context, out).await,
+        Alone::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
+        Alone::Nothing { why, done: true } => {
+            plain::tell(why);
+            Ok(())
+        }
+        Alone::Complete(shell) => complete::script(shell, out),
+        Alone::Version { short } => account::version(short, out),
+    }
 }
 
 async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {
@@ -147,21 +175,14 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
             account::set_project(&name, by_noun, context, out).await
         }
         Intent::SetCluster(name) => account::set_cluster(&name, context, out).await,
-        Intent::SetServer(url) => account::set_server(&url, context, out),
+        Intent::SetServer(url) => account::set_server(&url, &mut context.settings, out),
         Intent::Login(way) => login::run(way, context, out).await,
         Intent::Logout => login::out(context, out).await,
         Intent::Whoami => account::whoami(context, out).await,
         Intent::Token(shown) => account::token(shown, context, out).await,
         Intent::DescribeSettings(shown) => config::describe(shown, context, out),
         Intent::GenerateSettings(file) => config::generate(file.as_deref(), context, out).await,
-        Intent::Diagnose(file) => diagnostics::run(file.as_deref(), context, out).await,
         Intent::Upgrade => upgrade::run(context, out).await,
-        Intent::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
-        Intent::Nothing { why, done: true } => {
-            plain::tell(why);
-            Ok(())
-        }
-        Intent::Complete(shell) => complete::script(shell, out),
-        Intent::Version { short } => account::version(short, out),
+        Intent::Alone(alone) => run_alone(alone, Ok(context), out).await,
     }
 }

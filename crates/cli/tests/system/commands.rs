@@ -96,6 +96,56 @@ fn diagnostics_tell_what_is_wrong_and_no_secret() {
 }
 
 #[test]
+fn settings_that_cannot_be_used_are_told_and_what_needs_none_goes_on() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    let (port, file) = (sandbox.port(), ".runai/config.json");
+    for (set, said) in [
+        ("RUNAI_CP_URL=garbage", "Settings: cannot be used: `garbage` is not an address"),
+        ("RUNAI_TABLE=v3", "Settings: cannot be used: RUNAI_TABLE is `v3`"),
+        (&format!("RUNAI_CP_URL=http://ann:hush@127.0.0.1:{port}"), "there is a login in it"),
+    ] {
+        let told = printed(&sandbox, &format!("{set} runai diagnostics"));
+        assert!(told.contains("Version: ") && told.contains("Variables that are set: "), "{told}");
+        assert!(told.contains(said) && !told.contains("hush"), "{told}");
+        printed(&sandbox, &format!("{set} runai version && {set} runai report metrics output"));
+        assert_eq!(sandbox.shell(&format!("{set} runai list jobs")).code, Some(1));
+    }
+    printed(&sandbox, "env -u HOME runai diagnostics && env -u HOME runai completion bash");
+    printed(&sandbox, &format!("mkdir -p .runai && echo '{{' > {file}"));
+    assert!(printed(&sandbox, "runai diagnostics").contains("config.json is damaged"));
+    let wrong = r#"{"control_plane": {"url": "http://ann:hush@gpu:7070"}}"#;
+    printed(&sandbox, &format!("echo '{wrong}' > {file}"));
+    assert_eq!(sandbox.shell("runai list jobs -p a").code, Some(1));
+    printed(&sandbox, &format!("runai config set --cp-url http://127.0.0.1:{port}"));
+    assert!(printed(&sandbox, "runai diagnostics").contains("Login accepted: yes"));
+}
+
+#[test]
+fn settings_are_told_as_fields_and_given_to_others() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    let url = format!("http://127.0.0.1:{}", sandbox.port());
+    let told = printed(&sandbox, "runai config describe -o json");
+    for field in [&format!("\"url\": \"{url}\""), "\"urlFrom\": \"machine\"", "\"project\": null"] {
+        assert!(told.contains(field), "{field}: {told}");
+    }
+    printed(&sandbox, &format!("runai config set --cp-url {url}"));
+    assert!(
+        printed(&sandbox, "runai config describe").contains(&format!("{url}, from the settings\n"))
+    );
+    let same = printed(&sandbox, &format!("RUNAI_CP_URL={url} runai config describe"));
+    assert!(same.contains(&format!("{url}, from RUNAI_CP_URL\n")), "{same}");
+    let made = printed(&sandbox, "runai config generate --file others.json && cat others.json");
+    assert!(made.contains(&format!("note: {url} is the server for this machine only")), "{made}");
+    assert!(made.contains(&format!("\"url\": \"{url}\"")), "{made}");
+    printed(&sandbox, "mkdir other && cp others.json other/config.json");
+    printed(&sandbox, "runai --config-path other list projects");
+    let refused = sandbox.shell("runai config generate --file /nowhere/f");
+    assert!(refused.text.contains("failed to write /nowhere/f"), "{}", refused.text);
+}
+
+#[test]
 fn an_upgrade_puts_the_program_of_the_server_in_place() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x1GiB");

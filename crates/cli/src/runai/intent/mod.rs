@@ -261,10 +261,17 @@ pub(crate) enum Intent {
     DescribeSettings(Shown),
     /// Print settings for others, or write them to a file.
     GenerateSettings(Option<PathBuf>),
-    /// Tell what somebody who helps has to know, or write it to a file.
-    Diagnose(Option<PathBuf>),
     /// Replace this program by the server's.
     Upgrade,
+    /// What needs no server, and no settings that can be used.
+    Alone(Alone),
+}
+
+/// What is done whatever the settings are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// Tell what somebody who helps has to know, or write it to a file.
+    Diagnose(Option<PathBuf>),
     /// What there is nothing of.
     Nothing {
         /// Why.
@@ -274,7 +281,7 @@ pub(crate) enum Intent {
     },
     /// Print the script by which a shell completes command lines.
     Complete(Shell),
-    /// Which version; only the number.
+    /// Which version.
     Version {
         /// Only the number.
         short: bool,

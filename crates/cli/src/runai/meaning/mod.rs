@@ -11,8 +11,8 @@ use super::args::login::Way;
 use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads, Login,
-    Noun, Objects, Page, Shell, Shown, Submit, Target, Tie, Verb, Wait,
+    Alone, Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads,
+    Login, Noun, Objects, Page, Shell, Shown, Submit, Target, Tie, Verb, Wait,
 };
 use crate::settings::TableStyle;
 
@@ -74,20 +74,20 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         }
         Command::Config(verb) => own::config(verb),
         Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
-        Command::Diagnostics(typed) => Intent::Diagnose(typed.output),
+        Command::Diagnostics(typed) => Intent::Alone(Alone::Diagnose(typed.output)),
         Command::Upgrade => Intent::Upgrade,
         Command::Kubeconfig(Kubeconfig::Set) => own::no_cluster(),
         Command::Report(Report::Metrics(verb)) => own::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
         Command::Whoami => Intent::Whoami,
-        Command::Completion { shell } => Intent::Complete(match shell {
+        Command::Completion { shell } => Intent::Alone(Alone::Complete(match shell {
             args::Shell::Bash => Shell::Bash,
             args::Shell::Zsh => Shell::Zsh,
             args::Shell::Fish => Shell::Fish,
             args::Shell::Powershell => Shell::Powershell,
-        }),
-        Command::Version { short } => Intent::Version { short },
+        })),
+        Command::Version { short } => Intent::Alone(Alone::Version { short }),
     })
 }
 

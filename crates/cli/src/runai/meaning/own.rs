@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::runai::args::own::{Config, Metrics};
-use crate::runai::intent::Intent;
+use crate::runai::intent::{Alone, Intent};
 
 const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \
      of one machine, so kubectl has nothing to talk to; `runai describe`, `logs`, `exec` and \
@@ -22,13 +22,13 @@ pub(super) fn config(verb: Config) -> Intent {
 }
 
 pub(super) const fn no_cluster() -> Intent {
-    Intent::Nothing { why: NO_CLUSTER, done: false }
+    Intent::Alone(Alone::Nothing { why: NO_CLUSTER, done: false })
 }
 
 /// To print or forget nothing is done at once; to switch it on would be a lie.
 pub(super) const fn report(verb: &Metrics) -> Intent {
-    match verb {
-        Metrics::Output | Metrics::Clear => Intent::Nothing { why: NO_REPORT, done: true },
-        Metrics::Config { .. } => Intent::Nothing { why: NO_REPORT_SETTING, done: false },
-    }
+    Intent::Alone(match verb {
+        Metrics::Output | Metrics::Clear => Alone::Nothing { why: NO_REPORT, done: true },
+        Metrics::Config { .. } => Alone::Nothing { why: NO_REPORT_SETTING, done: false },
+    })
 }

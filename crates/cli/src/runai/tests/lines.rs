@@ -3,8 +3,8 @@
 use client::{Logs, Since};
 
 use crate::runai::intent::{
-    Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun, Page,
-    Runs, Shown, Submit, Target, Tie, Variable, Verb,
+    Alone, Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun,
+    Page, Runs, Shown, Submit, Target, Tie, Variable, Verb,
 };
 use crate::runai::understood;
 use crate::settings::TableStyle;
@@ -393,7 +393,7 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("config show -o yaml", Intent::DescribeSettings(Shown::Yaml)),
         ("config generate --json", Intent::GenerateSettings(None)),
         ("config generate --file f", Intent::GenerateSettings(Some("f".into()))),
-        ("diagnostics --output f", Intent::Diagnose(Some("f".into()))),
+        ("diagnostics --output f", Intent::Alone(Alone::Diagnose(Some("f".into())))),
         ("upgrade", Intent::Upgrade),
         ("update", Intent::Upgrade),
     ] {
@@ -406,7 +406,9 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("report metrics config --enabled true", "nothing can be set", false),
     ] {
         let said = meaning(&format!("runai {line}"));
-        let Ok(Intent::Nothing { why, done }) = said else { panic!("{line}: {said:?}") };
+        let Ok(Intent::Alone(Alone::Nothing { why, done })) = said else {
+            panic!("{line}: {said:?}")
+        };
         assert!(why.contains(part) && done == good, "{line}: {why}");
     }
     let refused = meaning("runai config set --cp-url https://x --auth-url https://y").unwrap_err();
