@@ -8,6 +8,7 @@
 
 pub mod elastane;
 mod exit;
+mod input;
 mod plain;
 pub mod runai;
 mod settings;

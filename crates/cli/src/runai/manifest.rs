@@ -1,8 +1,7 @@
 //! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and that
 //! its namespace is that of the project. Refuses to know what is in it; that is the server's.
 
-use std::io::{Read as _, Write};
-use std::path::Path;
+use std::io::Write;
 
 use api_types::{Preemptibility, WorkloadV2CreateRequest, WorkloadV2MetadataCreateParams};
 use serde_json::Value;
@@ -12,9 +11,8 @@ use super::intent::{Manifest, Name};
 use super::settle::settle_own;
 use super::submit::create_named;
 use crate::exit::Error;
+use crate::input::read_text;
 
-/// Stands for the input in place of a file.
-const INPUT: &str = "-";
 /// What a server takes, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -25,7 +23,7 @@ pub(super) async fn run(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let file = submit.file.display();
-    let mut manifest = parse(&read(&submit.file)?)
+    let mut manifest = parse(&read_text(&submit.file, BYTES_MAX)?)
         .map_err(|fault| Error::Usage(format!("{file} is no manifest: {fault}")))?;
     let project = context.known_project().await?;
     take_namespace(&mut manifest, &project.name)
@@ -59,18 +57,6 @@ pub(super) async fn run(
     writeln!(out, "To track the workload's status, run 'runai workload list'")?;
     out.flush()?;
     settle_own(&made.id, context).await
-}
-
-fn read(file: &Path) -> Result<String, Error> {
-    let mut text = String::new();
-    let read = match file.as_os_str() == INPUT {
-        true => std::io::stdin().take(BYTES_MAX).read_to_string(&mut text),
-        false => {
-            std::fs::File::open(file).and_then(|it| it.take(BYTES_MAX).read_to_string(&mut text))
-        }
-    };
-    read.map_err(|error| Error::Failed(format!("failed to read {}: {error}", file.display())))?;
-    Ok(text)
 }
 
 /// The one manifest of a text. Words mean what they mean in YAML 1.2, of which JSON is a part.

@@ -40,7 +40,7 @@ fn a_manifest_is_submitted_from_a_file_and_from_the_input() {
     let again = sandbox.shell("runai workload submit -f $ELASTANE_STATE_DIR/m.yaml");
     assert_eq!(again.code, Some(1), "{}", again.text);
     let missing = sandbox.shell("runai workload submit -f missing.yaml");
-    assert!(missing.text.contains("failed to read missing.yaml"), "{}", missing.text);
+    assert!(missing.text.contains("cannot read missing.yaml"), "{}", missing.text);
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod what_if;
 #[cfg(test)]
 mod tests;
 
-use std::io::{Read as _, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -21,6 +21,7 @@ use sim::{Outcome, Record};
 pub(crate) use args::{Drill, Simulate};
 
 use crate::exit::{self, Error};
+use crate::input::read_text;
 
 /// Most workloads that are diagnosed at the end, of those that are alike one.
 const DIAGNOSED_MAX: usize = 8;
@@ -69,19 +70,7 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
 
 /// Reads a file, or standard input.
 fn text(file: &Path) -> Result<String, Error> {
-    let cannot =
-        |error: std::io::Error| Error::Failed(format!("cannot read {}: {error}", file.display()));
-    let mut text = String::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)
-    } else {
-        let opened = std::fs::File::open(file).map_err(cannot)?;
-        opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)
-    };
-    if read.map_err(cannot)? as u64 > FILE_BYTES_MAX {
-        return Err(Error::Failed(format!("{} is larger than 1 GiB", file.display())));
-    }
-    Ok(text)
+    read_text(file, FILE_BYTES_MAX)
 }
 
 /// Says in which file a fault is.
