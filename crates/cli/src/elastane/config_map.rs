@@ -1,7 +1,7 @@
 //! `elastane config-map …`: texts that the workloads of a project get as files and variables.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use api_types::ConfigMap;
@@ -33,7 +33,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
         args::ConfigMap::Show { name, key, .. } => {
             let found = client.config_map(&id, &name).await?;
             match key {
-                Some(key) => write!(out, "{}", text(&found, &key)?)?,
+                Some(key) => put(text(&found, &key)?, std::io::stdout().is_terminal(), &mut out.0)?,
                 None => write!(out, "{}", shown(&found))?,
             }
         }
@@ -81,6 +81,14 @@ fn text<'a>(of: &'a ConfigMap, key: &str) -> Result<&'a str, Error> {
     })
 }
 
+/// A text as it is; at a terminal nothing in it steers that.
+fn put(text: &str, is_terminal: bool, out: &mut dyn Write) -> std::io::Result<()> {
+    match is_terminal {
+        true => Plain(out).write_all(text.as_bytes()),
+        false => out.write_all(text.as_bytes()),
+    }
+}
+
 /// Each text under its key.
 fn shown(of: &ConfigMap) -> String {
     let one = |(key, text): (&String, &String)| {
@@ -107,5 +115,14 @@ mod tests {
         assert!(twice.unwrap_err().to_string().contains("train.yaml is there twice"));
         let none = data(&[(None, dir.path().join("none"))], vec![]).unwrap_err().to_string();
         assert!(none.contains("/none: No such file"), "{none}");
+    }
+
+    #[test]
+    fn a_text_is_shown_as_it_is_but_at_a_terminal() {
+        for (is_terminal, want) in [(false, "a\r\n\x1b[2J\t"), (true, "a\u{fffd}\n\u{fffd}[2J\t")] {
+            let mut out = Vec::new();
+            put("a\r\n\x1b[2J\t", is_terminal, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), want);
+        }
     }
 }
