@@ -112,11 +112,7 @@ async fn act(
     out: &mut dyn Write,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
-    let action = match change.verb {
-        Verb::Delete => BatchAction::Delete,
-        Verb::Suspend => BatchAction::Suspend,
-        Verb::Resume => BatchAction::Resume,
-    };
+    let action = action(change.verb);
     let ask = |some: &[Workload]| {
         let ids = some.iter().map(|workload| workload.id.clone()).collect();
         let client = context.client.clone();
@@ -158,6 +154,15 @@ fn say(
         }
     }
     Ok(())
+}
+
+/// How the server is asked for it.
+pub(super) const fn action(verb: Verb) -> BatchAction {
+    match verb {
+        Verb::Delete => BatchAction::Delete,
+        Verb::Suspend => BatchAction::Suspend,
+        Verb::Resume => BatchAction::Resume,
+    }
 }
 
 pub(super) const fn word(verb: Verb) -> &'static str {

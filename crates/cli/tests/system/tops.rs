@@ -36,7 +36,8 @@ fn crowded() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x16GiB");
     let made = "elastane project create team-a --gpu-quota 1 && runai config project team-a && \
-                runai submit first -i x -g 1 --command -- sh -c 'echo hello; exec sleep 600' && \
+                runai submit first -i x -g 1 --command -- sh -c 'echo hello; \
+                until test -e go; do sleep 0.1; done; echo later; exec sleep 600' && \
                 runai submit second -i x -g 1 --command -- sleep 600";
     let output = sandbox.shell(made);
     assert_eq!(output.code, Some(0), "{}", output.text);
@@ -56,6 +57,12 @@ fn the_live_view_shows_what_happens_and_leaves_the_terminal_as_it_was() {
     person.types("q/\x7f\x7f\x7f\x7f\x7f\x7f\rg");
     person.types("l");
     person.shows("hello");
+    sandbox.kill_server();
+    person.shows("cut");
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    let told = sandbox.shell("runai exec first -- touch go");
+    assert_eq!(told.code, Some(0), "{}", told.text);
+    person.shows("later");
     person.types("qd");
     person.shows("first?");
     person.types("y");
@@ -72,11 +79,13 @@ fn the_live_view_shows_what_happens_and_leaves_the_terminal_as_it_was() {
 #[test]
 fn the_live_view_gives_the_terminal_back_on_every_way_out() {
     let sandbox = crowded();
-    let mut person = Terminal::with(&sandbox, "runai top; echo code $?", (24, 80));
-    person.shows("first");
-    end(&sandbox, "runai top", Signal::TERM);
-    person.sees("code 143");
-    assert!(person.is_as_before());
+    for (signal, code) in [(Signal::TERM, "code 143"), (Signal::HUP, "code 129")] {
+        let mut person = Terminal::with(&sandbox, "runai top; echo code $?", (24, 80));
+        person.shows("first");
+        end(&sandbox, "runai top", signal);
+        person.sees(code);
+        assert!(person.is_as_before());
+    }
     // A shell of one's own that minds jobs.
     let shell = "exec env PS1='ready> ' bash --norc -i";
     let mut person = Terminal::with(&sandbox, shell, (24, 80));

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, IsTerminal as _, Stdout};
 use std::time::Duration;
 
-use api_types::{BatchAction, Pod1, Project, Status, Workload, WorkloadBatch};
+use api_types::{Pod1, Project, Status, Workload, WorkloadBatch};
 use client::{Client, LogPosition, Logs};
 use crossterm::event::{Event, KeyEvent};
 use ratatui::Terminal;
@@ -23,14 +23,13 @@ use ratatui::backend::CrosstermBackend;
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::timeout;
 
-use super::change::participle;
+use super::change::{action, participle};
 use super::context::{Context, now_ms, unknown_project};
 use super::describe::{pod_place, pod_status};
 use super::explain;
-use super::intent::Verb;
 use super::logs::is_away;
 use super::terminal::{Page, Raw};
 use super::top::Used;
@@ -56,7 +55,7 @@ enum News {
     Key(KeyEvent),
     /// The screen has another size.
     Resized,
-    /// The terminal is gone.
+    /// Keys cannot be read any more.
     Deaf,
     /// How the server stands, and how it is asked.
     Looked(Box<Status>, Client),
@@ -114,8 +113,10 @@ struct Stage {
     news: Sender<News>,
     screen: Screen,
     raw: Option<Raw>,
+    /// What is done beside.
+    tasks: JoinSet<()>,
     /// Whoever reads what a workload writes.
-    reader: Option<JoinHandle<()>>,
+    reader: Option<AbortHandle>,
     /// Where that was cut off.
     cut: Option<(String, LogPosition)>,
     woken: unix::Signal,
@@ -127,7 +128,8 @@ impl Stage {
         let screen = blank()?;
         listen(news.clone());
         let woken = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
-        Ok(Self { view, client, news, screen, raw, reader: None, cut: None, woken })
+        let tasks = JoinSet::new();
+        Ok(Self { view, client, news, screen, raw, tasks, reader: None, cut: None, woken })
     }
 
     async fn play(&mut self, mut news: Receiver<News>) -> Result<(), Error> {
@@ -139,6 +141,7 @@ impl Stage {
             tokio::select! {
                 _count = news.recv_many(&mut heard, NEWS_MAX) => {}
                 _ = self.woken.recv() => self.enter_again()?,
+                Some(done) = self.tasks.join_next() => unless_broken(done)?,
             }
             // What is there already is on the screen at once.
             for one in heard {
@@ -174,7 +177,8 @@ impl Stage {
                 (view.seen.projects, view.seen.workloads, view.seen.pods) =
                     (projects, workloads, pods);
             }
-            News::Used(used) => view.seen.used = used,
+            // Who did not answer has what it had.
+            News::Used(used) => view.seen.used.extend(used),
             News::Away(why) => view.away = Some(why),
             News::Said(said) => view.said = Some(said),
             News::More(topic, id, more) => {
@@ -201,7 +205,7 @@ impl Stage {
             Deed::Fetch(Topic::Logs, id) => self.read_logs(id, None),
             Deed::Fetch(Topic::Details, id) => {
                 let (client, news) = (self.client.clone(), self.news.clone());
-                tokio::spawn(async move {
+                self.tasks.spawn(async move {
                     let text = details(&client, &id).await;
                     let text = text.unwrap_or_else(|error| format!("{error}\n"));
                     drop(news.send(News::More(Topic::Details, id, text.into_bytes())).await);
@@ -209,19 +213,20 @@ impl Stage {
             }
             Deed::Change(change) => {
                 let (client, news) = (self.client.clone(), self.news.clone());
-                tokio::spawn(async move {
+                self.tasks.spawn(async move {
                     let said = apply(&client, change).await;
                     drop(news.send(News::Said(said)).await);
                 });
             }
-            Deed::Quit | Deed::Sleep => {}
+            // They are not its own.
+            Deed::Quit | Deed::Sleep | Deed::Fetch(Topic::Keys, _) => {}
         }
     }
 
     fn read_logs(&mut self, id: String, from: Option<LogPosition>) {
         self.stop_reading();
         let (client, news) = (self.client.clone(), self.news.clone());
-        self.reader = Some(tokio::spawn(async move {
+        self.reader = Some(self.tasks.spawn(async move {
             let last = follow(&client, &id, from, &news).await;
             drop(news.send(last).await);
         }));
@@ -249,6 +254,16 @@ impl Stage {
         // To clear it would ask the terminal where its cursor is, and the answer is read as keys.
         self.screen = blank()?;
         Ok(())
+    }
+}
+
+/// Whoever breaks down has given the terminal back, and the view must not go on in it.
+fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
+    match done {
+        Err(error) if error.is_panic() => {
+            Err(Error::Failed(format!("the view broke down: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -328,12 +343,7 @@ async fn details(client: &Client, id: &str) -> Result<String, client::Error> {
 
 async fn apply(client: &Client, change: Change) -> String {
     let Change { verb, id, name } = change;
-    let action = match verb {
-        Verb::Delete => BatchAction::Delete,
-        Verb::Suspend => BatchAction::Suspend,
-        Verb::Resume => BatchAction::Resume,
-    };
-    match client.batch(&WorkloadBatch { ids: vec![id], action }).await {
+    match client.batch(&WorkloadBatch { ids: vec![id], action: action(verb) }).await {
         Ok(answer) => match answer.failed.first() {
             Some(failure) => format!("{name}: {}", failure.message),
             None => format!("{name} {}", participle(verb)),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use api_types::{NodeStatus, Pod1, Project, QuotaResource, Status, Workload};
 
+use crate::runai::list;
 use crate::runai::rows;
 use crate::runai::top::{self, Used};
 use crate::table::age;
@@ -39,14 +40,14 @@ pub(super) enum Pane {
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) title: &'static str,
-    /// Most characters; 0 for what is left of the line.
-    pub(super) chars_max: u16,
+    /// Most columns of the screen; 0 for what is left of the line.
+    pub(super) columns_max: u16,
     /// Where there is no room those with the highest number go first; 0 stays.
     pub(super) spared: u8,
 }
 
-const fn column(title: &'static str, chars_max: u16, spared: u8) -> Column {
-    Column { title, chars_max, spared }
+const fn column(title: &'static str, columns_max: u16, spared: u8) -> Column {
+    Column { title, columns_max, spared }
 }
 
 const OF_GPUS: &[Column] = &[
@@ -93,7 +94,7 @@ impl Pane {
     /// All that there is, in its own order; with a project only what concerns it.
     pub(super) fn rows(self, seen: &Seen, project: Option<&str>) -> Vec<Row> {
         let of = |name: &str| project.is_none_or(|project| project == name);
-        match self {
+        let rows: Vec<Row> = match self {
             Self::Gpus => gpus(seen, project),
             Self::Queues => {
                 let found = seen.projects.iter().filter(|one| of(&one.name));
@@ -104,7 +105,9 @@ impl Pane {
                 let found = seen.workloads.iter().filter(|one| of(&one.project_name));
                 found.map(|one| workload(one, now_ms)).collect()
             }
-        }
+        };
+        debug_assert!(rows.iter().all(|row| row.cells.len() == self.columns().len()));
+        rows
     }
 }
 
@@ -152,35 +155,41 @@ fn gpu_millis(millis: u64) -> Cell {
     number(millis, units::format_millis(millis))
 }
 
-/// Who has how much of a GPU: name of the workload, thousandths.
-type Holders<'a> = BTreeMap<(&'a str, usize), Vec<(&'a Pod1, u64)>>;
+/// Who has how much of a GPU, by the key of its row: a pod, and thousandths.
+pub(super) type Holders<'a> = BTreeMap<String, Vec<(&'a Pod1, u64)>>;
 
-fn gpus(seen: &Seen, project: Option<&str>) -> Vec<Row> {
+fn key_of(node: &str, gpu: u32) -> String {
+    format!("{node}/{gpu}")
+}
+
+/// Who holds GPUs. What waits for a place has one too, and holds nothing.
+pub(super) fn holders(seen: &Seen) -> Holders<'_> {
     let mut holders = Holders::new();
     for pod in seen.pods.iter().filter(|pod| pod.allocated_resources.gpu.0 > 0) {
         let Some(node) = &pod.node_name else { continue };
-        for (index, millis) in &pod.gpus {
-            holders.entry((node.as_str(), *index as usize)).or_default().push((pod, *millis));
+        for (gpu, millis) in &pod.gpus {
+            holders.entry(key_of(node, *gpu)).or_default().push((pod, *millis));
         }
     }
+    holders
+}
+
+fn gpus(seen: &Seen, project: Option<&str>) -> Vec<Row> {
+    let mut holders = holders(seen);
     let nodes = seen.status.iter().flat_map(|status| &status.nodes);
-    let all = nodes.flat_map(|node| (0..node.gpu_used.len()).map(move |gpu| (node, gpu)));
+    let all = nodes.flat_map(|node| (0..).zip(&node.gpu_used).map(move |(gpu, _)| (node, gpu)));
     let of = |holders: &[(&Pod1, u64)]| {
         project.is_none_or(|name| holders.iter().any(|(pod, _)| pod.project_name == name))
     };
     all.filter_map(|(node, index)| {
-        let holders = holders.remove(&(node.name.as_str(), index)).unwrap_or_default();
+        let holders = holders.remove(&key_of(&node.name, index)).unwrap_or_default();
         of(&holders).then(|| gpu(node, index, &holders, seen.used.get(&node.name)))
     })
     .collect()
 }
 
-fn gpu(node: &NodeStatus, index: usize, holders: &[(&Pod1, u64)], used: Option<&Used>) -> Row {
-    let held_millis = node.gpu_used[index].0;
-    let size_bytes = node.gpu_memory_bytes.get(index).copied().unwrap_or(0);
-    let measured = |kind| used.and_then(|used| used.of_gpu(kind, index));
-    let percent = measured(top::GPU_BUSY).map_or_else(top::none, |share| format!("{share:.0}%"));
-    let memory = measured(top::GPU_MEMORY_USED);
+/// By whom a GPU is held, as far as this login sees them.
+fn held_by(holders: &[(&Pod1, u64)], held_millis: u64) -> String {
     let share = |millis| match millis {
         1000 => String::new(),
         part => format!(" {}", units::format_millis(part)),
@@ -193,24 +202,45 @@ fn gpu(node: &NodeStatus, index: usize, holders: &[(&Pod1, u64)], used: Option<&
     if others > 0 {
         by.push(format!("others{}", share(others)));
     }
-    let by = by.join(", ");
+    by.join(", ")
+}
+
+fn gpu(node: &NodeStatus, gpu: u32, holders: &[(&Pod1, u64)], used: Option<&Used>) -> Row {
+    let index = gpu as usize;
+    let held_millis = node.gpu_used[index].0;
+    let size_bytes = node.gpu_memory_bytes.get(index).copied().unwrap_or(0);
+    let measured = |kind| used.and_then(|used| used.of_gpu(kind, index));
+    let percent = measured(top::GPU_BUSY).map_or_else(top::none, |share| format!("{share:.0}%"));
+    let memory = measured(top::GPU_MEMORY_USED);
+    let by = held_by(holders, held_millis);
+    let trouble = list::trouble(node, gpu);
+    let state = match (trouble, by.as_str()) {
+        (None, "") => "free".to_owned(),
+        (None, by) => format!("held by {by}"),
+        (Some(it), "") => format!("out of service: {} {}", it.code, it.message),
+        (Some(it), by) => format!("out of service, held by {by}: {} {}", it.code, it.message),
+    };
+    let name = trouble.map(|it| it.name.clone());
+    let by: Vec<String> = name.into_iter().chain(Some(by).filter(|by| !by.is_empty())).collect();
     let model = if node.simulated { "simulated" } else { &node.gpu_type };
     Row {
-        key: format!("{}/{index}", node.name),
-        sentence: match by.as_str() {
-            "" => format!("GPU {index} of {} is free", node.name),
-            by => format!("GPU {index} of {} is held by {by}", node.name),
+        key: key_of(&node.name, gpu),
+        sentence: format!("GPU {gpu} of {} is {state}", node.name),
+        mark: match (trouble, held_millis) {
+            (Some(_), _) => Mark::Failed,
+            (None, 1..) => Mark::Busy,
+            (None, 0) => Mark::Plain,
         },
-        mark: if held_millis > 0 { Mark::Busy } else { Mark::Plain },
         cells: vec![
             text(&*node.name),
-            text(index.to_string()),
+            // The first is 0.
+            number(u64::MAX - u64::from(gpu), gpu.to_string()),
             text(model),
             gpu_millis(held_millis),
             number(measured(top::GPU_BUSY).map_or(0, top::whole), percent),
             number(size_bytes, units::format_bytes(size_bytes)),
             number(memory.map_or(0, top::whole), memory.map_or_else(top::none, top::bytes)),
-            text(by),
+            text(by.join(", ")),
         ],
     }
 }
@@ -259,12 +289,7 @@ fn workload(workload: &Workload, now_ms: u64) -> Row {
             "" => format!("{} is {}", workload.name, workload.phase),
             why => format!("{} is {}: {why}", workload.name, workload.phase),
         },
-        mark: match workload.phase.as_str() {
-            "Running" | "Degraded" => Mark::Busy,
-            "Pending" => Mark::Waits,
-            "Failed" => Mark::Failed,
-            _ => Mark::Plain,
-        },
+        mark: mark(workload),
         cells: vec![
             text(&*workload.name),
             text(&*workload.project_name),
@@ -274,6 +299,16 @@ fn workload(workload: &Workload, now_ms: u64) -> Row {
             number(age_ms, age(age_ms)),
             text(why),
         ],
+    }
+}
+
+/// How a workload is doing.
+pub(super) fn mark(workload: &Workload) -> Mark {
+    match workload.phase.as_str() {
+        "Running" | "Degraded" => Mark::Busy,
+        "Pending" => Mark::Waits,
+        "Failed" => Mark::Failed,
+        _ => Mark::Plain,
     }
 }
 

@@ -9,9 +9,9 @@ use ratatui::style::Color;
 use serde_json::{Value, json};
 
 use super::draw::draw;
-use super::panes::Pane;
+use super::panes::{Mark, Pane};
 use super::text::Topic;
-use super::view::{Change, Deed, Mode, View};
+use super::view::{Change, Choice, Deed, Mode, View};
 use crate::runai::intent::Verb;
 use crate::runai::tests::samples::{NOW_MS, workload};
 use crate::runai::tests::tops::used;
@@ -59,7 +59,7 @@ fn node(name: &str, simulated: bool, used: &[f64]) -> Value {
     })
 }
 
-fn status(nodes: &[Value]) -> Status {
+pub(super) fn status(nodes: &[Value]) -> Status {
     serde_json::from_value(json!({
         "version": "0", "clusterId": "c", "clusterName": "default", "runtime": "process",
         "fractionEnforcement": "none", "simulated": true, "now": time(NOW_MS), "eventSeq": 1,
@@ -176,6 +176,8 @@ fn keys_choose_filter_and_sort() {
         ("<BackTab>j<Enter>", ">b1 b2 b3"),
         ("<Tab>j<Enter>", "a1 >a2 b1 b2 b3"),
         ("<Tab>jj<Enter>", "node1 node1 >node2"),
+        ("/b<Enter><Tab>j<Enter>", "a1 >a2 b1 b2 b3"),
+        ("/a2<Enter><Tab>j<Enter>", ">a2"),
     ] {
         let mut view = view();
         assert_eq!(types(&mut view, keys), None, "{keys}");
@@ -239,6 +241,69 @@ fn what_is_chosen_stays_so_when_others_come_and_go() {
 }
 
 #[test]
+fn from_a_gpu_one_goes_to_who_holds_it() {
+    let mut view = view();
+    // It waits for the place of another.
+    let mut waits = pod("b1", "team-b", &[(0, 1000)]);
+    waits.allocated_resources.gpu.0 = 0;
+    view.seen.pods.insert(0, waits);
+    types(&mut view, "<Tab><Enter>");
+    assert_eq!(names(&view), ">a1 a2 b1 b2 b3");
+    view.seen.workloads.remove(0);
+    types(&mut view, "<Tab>g<Enter>");
+    assert_eq!(
+        (view.pane, view.said.as_deref()),
+        (Pane::Gpus, Some("nobody that you see holds it"))
+    );
+}
+
+#[test]
+fn gpus_are_sorted_by_number() {
+    let mut view = view();
+    view.seen.status = Some(status(&[node("node1", true, &[0.0; 12])]));
+    types(&mut view, "<Tab>ss");
+    let (rows, _) = view.rows(Pane::Gpus);
+    let numbers: Vec<_> = rows.iter().map(|row| row.cells[1].text.as_str()).collect();
+    assert_eq!(numbers, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]);
+}
+
+#[test]
+fn what_came_of_a_deed_is_said_once_there_is_room_for_it() {
+    let mut view = view();
+    types(&mut view, "dy/");
+    view.said = Some("a1 deleted".to_owned());
+    types(&mut view, "b<Enter>");
+    assert_eq!(view.said.as_deref(), Some("a1 deleted"));
+    types(&mut view, "j");
+    assert_eq!(view.said, None);
+}
+
+#[test]
+fn a_long_list_moves_only_where_the_chosen_row_would_not_be_seen() {
+    let choice = Choice::default();
+    let mut seen = |chosen| choice.scroll(100, chosen, 10);
+    assert_eq!([0, 9, 10, 50, 45, 41, 40, 99].map(&mut seen), [0, 0, 1, 41, 41, 41, 40, 90]);
+    assert_eq!(choice.scroll(20, 19, 10), 10, "many are gone");
+    assert_eq!((choice.scroll(0, 0, 10), choice.scroll(5, 4, 0)), (0, 4));
+    let mut view = view();
+    types(&mut view, "Gk");
+    looks(
+        &view,
+        (40, 8),
+        &expect![[r#"
+        default   1.75 of 3 GPUs held, simulated
+        WORKLOAD   STATUS   WHERE, OR WH 4 of 5
+        a2         Running  on node1
+        b1         Pending  P101 needs 2 GPUs an
+        b2         Failed   exit code 3
+        b2 is Failed: exit code 3
+
+        ? keys  Tab pane  / filter  s sort  p pr
+    "#]],
+    );
+}
+
+#[test]
 fn everything_is_on_a_screen_of_80_by_24() {
     looks(
         &view(),
@@ -270,6 +335,66 @@ fn everything_is_on_a_screen_of_80_by_24() {
             ? keys  Tab pane  / filter  s sort  p project  Enter why  l logs  q quit
         "#]],
     );
+}
+
+#[test]
+fn a_gpu_out_of_service_is_not_free() {
+    let mut view = view();
+    let mut broken = node("node1", true, &[0.0, 1.0]);
+    let lost =
+        |gpu: u32| json!({"gpu": gpu, "code": "E207", "name": "GpuLost", "message": "lost: off"});
+    broken["gpuTroubles"] = json!([lost(0), lost(1)]);
+    view.seen.status = Some(status(&[broken]));
+    view.seen.pods = vec![pod("a1", "team-a", &[(1, 1000)])];
+    types(&mut view, "<Tab>");
+    looks(
+        &view,
+        (60, 12),
+        &expect![[r#"
+        default   1.75 of 3 GPUs held, simulated   5 workloads: 2 ru
+        NODE   GPU   MODEL      HELD   UTIL   USED   BY      1 of 2
+        node1  0     simulated  0      38%    40GiB  GpuLost
+        node1  1     simulated  1      -      -      GpuLost, a1
+
+
+
+
+
+        GPU 0 of node1 is out of service: E207 lost: off
+
+        ? keys  Tab pane  / filter  s sort  p project  Enter why  l
+    "#]],
+    );
+    let (rows, _) = view.rows(Pane::Gpus);
+    assert!(rows.iter().all(|row| row.mark == Mark::Failed));
+    let held = "GPU 1 of node1 is out of service, held by a1: E207 lost: off";
+    assert_eq!(rows[1].sentence, held);
+}
+
+#[test]
+fn numbers_are_those_of_the_project_that_is_seen() {
+    let mut view = view();
+    view.seen.workloads[1].phase = "Degraded".to_owned();
+    let head = |view: &View| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 3)).unwrap();
+        terminal.draw(|frame| draw(view, frame)).unwrap();
+        let first = &terminal.backend().buffer().content[..100];
+        let text: String = first.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.trim_end().split_once("simulated   ").unwrap().1.to_owned()
+    };
+    assert_eq!(head(&view), "5 workloads: 2 run, 1 wait");
+    types(&mut view, "jjp");
+    assert_eq!(head(&view), "3 workloads: 0 run, 1 wait   only team-b");
+}
+
+#[test]
+fn names_of_wide_characters_are_seen_whole() {
+    let mut view = view();
+    view.seen.workloads[0].submitted_by = "研究者一二".to_owned();
+    let mut terminal = Terminal::new(TestBackend::new(120, 24)).unwrap();
+    terminal.draw(|frame| draw(&view, frame)).unwrap();
+    let text = terminal.backend().to_string();
+    assert!("研究者一二".chars().all(|char| text.contains(char)), "{text}");
 }
 
 #[test]
@@ -372,7 +497,30 @@ fn questions_faults_and_texts_have_their_place() {
 }
 
 #[test]
-fn all_keys_are_on_one_page() {
+fn all_keys_are_on_one_page_or_read_as_any_text() {
+    let mut small = view();
+    small.size = (40, 12);
+    types(&mut small, "?<End>");
+    looks(
+        &small,
+        (40, 12),
+        &expect![[r#"
+        default   1.75 of 3 GPUs held, simulated
+        What keys do
+        Space           suspend the workload, or
+        resume it (asks first)
+        ?               this page
+        Ctrl-Z          leave for a moment; `fg`
+        comes back
+        q, Esc          end; in a text, back to
+        the panes; Ctrl-C always ends
+                        HELD, QUOTA, … are GPUs;
+        - is where nothing is measured
+        q back  up, down, Page Up, Page Down
+    "#]],
+    );
+    types(&mut small, "q");
+    assert!(matches!(small.mode, Mode::Browse));
     let mut asking = view();
     types(&mut asking, "?");
     looks(
@@ -380,6 +528,7 @@ fn all_keys_are_on_one_page() {
         (80, 18),
         &expect![[r#"
             default   1.75 of 3 GPUs held, simulated   5 workloads: 2 run, 1 wait
+            What keys do
             up, down, j, k  other rows; also Page Up, Page Down, Home, End
             Tab, Shift-Tab  the next pane, the one before: GPUs, queues, workloads
             /               only rows with these words; Enter keeps it so, Esc does not
@@ -392,9 +541,8 @@ fn all_keys_are_on_one_page() {
             Space           suspend the workload, or resume it (asks first)
             ?               this page
             Ctrl-Z          leave for a moment; `fg` comes back
-            q, Esc, Ctrl-C  end; in a text, back to the panes
+            q, Esc          end; in a text, back to the panes; Ctrl-C always ends
                             HELD, QUOTA, … are GPUs; - is where nothing is measured
-
 
             q back  up, down, Page Up, Page Down
         "#]],

@@ -1,10 +1,16 @@
-//! A text that is read in the live view: the details of a workload, or what it writes. Owns: what of
-//! others' output is shown, how lines are folded, and which of them are seen.
+//! A text that is read in the live view: the details of a workload, what it writes, or what keys do.
+//! Owns: what of others' output is shown, how lines are folded, and which of them are seen.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+
+use ratatui::style::Style;
+use ratatui::text::Span;
 
 /// Lines that are kept of what a workload writes.
 const LINES_MAX: usize = 5000;
+/// Bytes that are kept of it, as it is shown.
+const KEPT_BYTES_MAX: usize = 2 << 20;
 /// Of a line without end the first so many bytes are one.
 const LINE_BYTES_MAX: usize = 16 << 10;
 /// Columns from one tab stop to the next.
@@ -17,6 +23,15 @@ pub(super) enum Topic {
     Details,
     /// What it writes.
     Logs,
+    /// What keys do.
+    Keys,
+}
+
+/// Where in a text: the line, and which of the rows that it is folded into.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    line: usize,
+    row: usize,
 }
 
 /// A text, and how far it is read.
@@ -28,17 +43,19 @@ pub(super) struct Text {
     /// Its name.
     pub(super) name: String,
     lines: VecDeque<String>,
+    kept_bytes: usize,
     /// What came of the line after the last.
     rest: Vec<u8>,
-    /// The first line that is seen; none to stay at the end.
-    top: Option<usize>,
+    /// The first row that is seen; none to stay at the end.
+    top: Option<Place>,
 }
 
 impl Text {
     /// One that is still to come.
     pub(super) fn about(topic: Topic, id: String, name: String) -> Self {
-        let top = (topic == Topic::Details).then_some(0);
-        Self { topic, id, name, lines: VecDeque::new(), rest: Vec::new(), top }
+        let top = (topic != Topic::Logs).then(Place::default);
+        let (lines, rest) = (VecDeque::new(), Vec::new());
+        Self { topic, id, name, lines, kept_bytes: 0, rest, top }
     }
 
     /// Adds what was written.
@@ -55,45 +72,126 @@ impl Text {
     }
 
     fn keep(&mut self, line: String) {
+        self.kept_bytes += line.len();
         self.lines.push_back(line);
-        if self.lines.len() > LINES_MAX {
-            self.lines.pop_front();
-            self.top = self.top.map(|top| top.saturating_sub(1));
+        while self.lines.len() > LINES_MAX || self.kept_bytes > KEPT_BYTES_MAX {
+            let Some(gone) = self.lines.pop_front() else { return };
+            self.kept_bytes -= gone.len();
+            self.top = self.top.map(|top| match top.line {
+                0 => Place::default(),
+                line => Place { line: line - 1, ..top },
+            });
         }
     }
 
-    /// The lines that are seen in so much room.
+    /// The rows that are seen in so much room.
     pub(super) fn seen(&self, width: usize, height: usize) -> Vec<String> {
-        let lines = self.folded(width);
-        let end = lines.len().saturating_sub(height);
-        let top = self.top.map_or(end, |top| top.min(end));
-        lines.into_iter().skip(top).take(height).collect()
+        let (top, mut seen) = (self.top(width, height), Vec::new());
+        for at in top.line..self.count() {
+            if seen.len() >= height {
+                break;
+            }
+            let (line, skipped) = (self.line(at), if at == top.line { top.row } else { 0 });
+            seen.extend(fold(&line, width).into_iter().skip(skipped).map(str::to_owned));
+        }
+        seen.truncate(height);
+        seen
     }
 
-    /// Goes so many lines on, or back; at the end it stays there.
-    pub(super) fn go(&mut self, lines: isize, width: usize, height: usize) {
-        let end = self.folded(width).len().saturating_sub(height);
-        let top = self.top.map_or(end, |top| top.min(end)).saturating_add_signed(lines);
-        self.top = (top < end || self.topic == Topic::Details).then_some(top.min(end));
+    /// Goes so many rows on, or back; at the end of what is written it stays there.
+    pub(super) fn go(&mut self, rows: isize, width: usize, height: usize) {
+        let (top, end) = (self.top(width, height), self.end(width, height));
+        let top = match usize::try_from(rows) {
+            Ok(rows) => self.later(top, rows, width).min(end),
+            Err(_) => self.earlier(top, rows.unsigned_abs(), width),
+        };
+        self.top = (top < end || self.topic != Topic::Logs).then_some(top);
     }
 
-    fn folded(&self, width: usize) -> Vec<String> {
-        let rest = (!self.rest.is_empty()).then(|| shown(&self.rest));
-        self.lines.iter().chain(&rest).flat_map(|line| fold(line, width.max(1))).collect()
+    /// The first row that is seen. In another width a line has other rows.
+    fn top(&self, width: usize, height: usize) -> Place {
+        let end = self.end(width, height);
+        let Some(Place { line, row }) = self.top else { return end };
+        end.min(Place { line, row: row.min(self.rows(line, width) - 1) })
+    }
+
+    /// The first row of the last page.
+    fn end(&self, width: usize, height: usize) -> Place {
+        self.earlier(Place { line: self.count(), row: 0 }, height, width)
+    }
+
+    fn later(&self, mut from: Place, rows: usize, width: usize) -> Place {
+        from.row = from.row.saturating_add(rows);
+        while from.line < self.count() {
+            let own = self.rows(from.line, width);
+            if from.row < own {
+                return from;
+            }
+            from = Place { line: from.line + 1, row: from.row - own };
+        }
+        Place { row: 0, ..from }
+    }
+
+    fn earlier(&self, mut from: Place, rows: usize, width: usize) -> Place {
+        let mut left = rows;
+        while left > from.row {
+            if from.line == 0 {
+                return Place::default();
+            }
+            left -= from.row;
+            from = Place { line: from.line - 1, row: self.rows(from.line - 1, width) };
+        }
+        Place { row: from.row - left, ..from }
+    }
+
+    /// Lines, the one included that has no end yet.
+    fn count(&self) -> usize {
+        self.lines.len() + usize::from(!self.rest.is_empty())
+    }
+
+    fn line(&self, at: usize) -> Cow<'_, str> {
+        self.lines.get(at).map_or_else(|| shown(&self.rest).into(), |line| line.as_str().into())
+    }
+
+    /// Rows of a line, at least one.
+    fn rows(&self, line: usize, width: usize) -> usize {
+        fold(&self.line(line), width).len()
     }
 }
 
+/// Columns that a text has on a terminal.
+pub(super) fn columns(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
 /// A line in pieces that have room, broken between words where there are any.
-fn fold(line: &str, width: usize) -> Vec<String> {
-    let chars: Vec<char> = line.chars().collect();
-    let (mut rest, mut pieces) = (chars.as_slice(), Vec::new());
-    while rest.len() > width {
-        let blank = rest[..=width].iter().rposition(|char| *char == ' ').filter(|at| *at > 0);
-        pieces.push(rest[..blank.unwrap_or(width)].iter().collect());
-        rest = &rest[blank.map_or(width, |at| at + 1)..];
+fn fold(line: &str, width: usize) -> Vec<&str> {
+    let (mut rest, mut pieces) = (line, Vec::new());
+    while let Some(room) = fits(rest, width) {
+        let blank_after = usize::from(rest[room..].starts_with(' '));
+        let blank = rest[..room + blank_after].rfind(' ').filter(|at| *at > 0);
+        pieces.push(&rest[..blank.unwrap_or(room)]);
+        rest = &rest[blank.map_or(room, |at| at + 1)..];
     }
-    pieces.push(rest.iter().collect());
+    pieces.push(rest);
     pieces
+}
+
+/// How many bytes of a text have room, at least its first character; none if all of it has.
+fn fits(text: &str, width: usize) -> Option<usize> {
+    // No character has more columns than bytes.
+    if text.len() <= width {
+        return None;
+    }
+    let (mut bytes, mut used) = (0, 0);
+    for one in Span::raw(text).styled_graphemes(Style::new()) {
+        used += columns(one.symbol);
+        if used > width && bytes > 0 {
+            return Some(bytes);
+        }
+        bytes += one.symbol.len();
+    }
+    None
 }
 
 /// A line as a terminal would leave it: without colours, and of what was written over only the last.
@@ -103,7 +201,8 @@ fn shown(line: &[u8]) -> String {
     let line = line.trim_end_matches('\r');
     let last = line.rsplit('\r').next().unwrap_or_default();
     let mut out = String::new();
-    let mut column = 0;
+    // Behind the last tab stop.
+    let mut stop = 0;
     let mut chars = last.chars();
     while let Some(char) = chars.next() {
         match char {
@@ -113,15 +212,12 @@ fn shown(line: &[u8]) -> String {
                 let _letter = chars.find(|char| ('\u{40}'..='\u{7e}').contains(char));
             }
             '\t' => {
-                let blanks = TAB - column % TAB;
+                let blanks = TAB - columns(&out[stop..]) % TAB;
                 out.push_str(&" ".repeat(blanks));
-                column += blanks;
+                stop = out.len();
             }
             control if control.is_control() => {}
-            char => {
-                out.push(char);
-                column += 1;
-            }
+            char => out.push(char),
         }
     }
     out
@@ -146,6 +242,7 @@ mod tests {
             ("\u{1b}]0;title\u{7}x", "]0;titlex"),
             ("\u{1b}[", ""),
             ("größer", "größer"),
+            ("日本\tx\t|", "日本    x       |"),
         ] {
             assert_eq!(shown(written.as_bytes()), left, "{written:?}");
         }
@@ -177,10 +274,43 @@ mod tests {
     }
 
     #[test]
+    fn wide_characters_are_folded_by_the_columns_they_have() {
+        assert_eq!(fold("日本語", 4), ["日本", "語"]);
+        assert_eq!(fold("日本語", 5), ["日本", "語"]);
+        assert_eq!(fold("日 本語です", 5), ["日", "本語", "です"]);
+        assert_eq!(fold("日本", 1), ["日", "本"], "it goes on all the same");
+        assert_eq!(fold("e\u{301}e\u{301}x", 2), ["e\u{301}e\u{301}", "x"]);
+    }
+
+    #[test]
     fn of_much_output_only_the_last_is_kept() {
         let mut logs = text(Topic::Logs, &"x\n".repeat(LINES_MAX));
         logs.add(&vec![b'y'; 3 * LINE_BYTES_MAX]);
         assert_eq!(logs.lines.len(), LINES_MAX);
         assert!(logs.rest.len() < LINE_BYTES_MAX);
+        // What is shown of a tab or of a wrong byte is more than what was written.
+        for wide in [b'\t', 0xff] {
+            logs.add(&vec![wide; 64 * LINE_BYTES_MAX]);
+            let kept: usize = logs.lines.iter().map(String::len).sum();
+            assert!(kept <= KEPT_BYTES_MAX && kept == logs.kept_bytes, "{kept}");
+        }
+    }
+
+    #[test]
+    fn what_is_being_read_stays_where_it_is() {
+        let line = |number: usize| format!("{number:04} one two\n");
+        let written: String = (0..LINES_MAX).map(line).collect();
+        let mut logs = text(Topic::Logs, &written);
+        logs.go(-8, 5, 2);
+        assert_eq!(logs.seen(5, 2), ["two", "4997"], "each line has three rows");
+        for number in 0..90 {
+            logs.add(line(number).as_bytes());
+        }
+        assert_eq!(logs.seen(5, 2), ["two", "4997"]);
+        assert_eq!(logs.seen(20, 1), ["4996 one two"], "where the screen is wider");
+        logs.go(isize::MIN, 5, 2);
+        assert_eq!(logs.seen(5, 2), ["0090", "one"], "the first that is kept");
+        logs.go(isize::MAX, 5, 2);
+        assert_eq!(logs.seen(5, 2), ["one", "two"]);
     }
 }

@@ -1,15 +1,35 @@
 //! The state of the live view: what was seen last, what is chosen, and what each key does to it. Pure:
 //! keys and news go in, what is to be done outside comes out.
 
+use std::cell::Cell;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::panes::{Pane, Row, Seen};
+use super::panes::{self, Pane, Row, Seen};
 use super::text::{Text, Topic};
 use crate::runai::change::participle;
 use crate::runai::intent::Verb;
 
 /// Lines around the panes: the head, the sentence about what is chosen, and the foot.
 pub(super) const AROUND_LINES: u16 = 4;
+
+/// Keys, and what they do.
+const KEYS: [(&str, &str); 14] = [
+    ("up, down, j, k", "other rows; also Page Up, Page Down, Home, End"),
+    ("Tab, Shift-Tab", "the next pane, the one before: GPUs, queues, workloads"),
+    ("/", "only rows with these words; Enter keeps it so, Esc does not"),
+    ("s", "sort by the next column: the largest first, or by letters"),
+    ("p", "only the project of the chosen row; again for all"),
+    ("Enter", "of a workload: why it is where it is, its pods and events"),
+    ("", "of a queue or a GPU: go to its workloads"),
+    ("l", "what the workload writes, as it comes"),
+    ("d", "delete the workload (asks first)"),
+    ("Space", "suspend the workload, or resume it (asks first)"),
+    ("?", "this page"),
+    ("Ctrl-Z", "leave for a moment; `fg` comes back"),
+    ("q, Esc", "end; in a text, back to the panes; Ctrl-C always ends"),
+    ("", "HELD, QUOTA, … are GPUs; - is where nothing is measured"),
+];
 
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +62,6 @@ pub(super) enum Mode {
     Filter,
     /// Whether a change is meant.
     Sure(Change),
-    /// The page of keys.
-    Help,
     /// A text.
     Read(Text),
 }
@@ -58,11 +76,15 @@ pub(super) struct Choice {
     /// The chosen row, by key, and where it was when it was last there.
     key: Option<String>,
     at: usize,
+    /// The first row that was seen when it was drawn last.
+    first: Cell<usize>,
 }
 
+/// The rows that are seen, in order, and which of them is chosen.
+pub(super) type Listed = (Vec<Row>, Option<usize>);
+
 impl Choice {
-    /// The rows that are seen, in order, and which of them is chosen.
-    fn of(&self, mut rows: Vec<Row>) -> (Vec<Row>, Option<usize>) {
+    fn of(&self, mut rows: Vec<Row>) -> Listed {
         let wanted = self.filter.to_lowercase();
         let has = |row: &Row| row.cells.iter().any(|it| it.text.to_lowercase().contains(&wanted));
         rows.retain(|row| wanted.is_empty() || has(row));
@@ -73,6 +95,16 @@ impl Choice {
         let last = rows.len().checked_sub(1);
         let chosen = chosen.or_else(|| last.map(|last| self.at.min(last)));
         (rows, chosen)
+    }
+
+    /// The first row that is seen where so many have room: the same as before, as far as the chosen one is
+    /// seen then.
+    pub(super) fn scroll(&self, rows: usize, chosen: usize, room: usize) -> usize {
+        let room = room.max(1);
+        let first = self.first.get().min(rows.saturating_sub(room));
+        let first = first.clamp((chosen + 1).saturating_sub(room), chosen);
+        self.first.set(first);
+        first
     }
 }
 
@@ -121,7 +153,7 @@ impl View {
     }
 
     /// The rows of a pane as they are seen, and which is chosen.
-    pub(super) fn rows(&self, pane: Pane) -> (Vec<Row>, Option<usize>) {
+    pub(super) fn rows(&self, pane: Pane) -> Listed {
         self.choice(pane).of(pane.rows(&self.seen, self.project.as_deref()))
     }
 
@@ -137,12 +169,14 @@ impl View {
                 _ => None,
             };
         }
-        self.said = None;
+        // It is not seen while something is typed or asked.
+        if matches!(self.mode, Mode::Browse | Mode::Read(_)) {
+            self.said = None;
+        }
         match &mut self.mode {
             Mode::Browse => return self.browse(key.code),
             Mode::Filter => self.filter(key.code),
             Mode::Sure(_) => return self.answer(key.code),
-            Mode::Help => self.mode = Mode::Browse,
             Mode::Read(_) => self.read(key.code),
         }
         None
@@ -156,7 +190,7 @@ impl View {
             KeyCode::BackTab => self.turn(Pane::ALL.len() - 1),
             KeyCode::Char('/') => self.mode = Mode::Filter,
             KeyCode::Char('s') => self.sort(),
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('?') => self.mode = Mode::Read(keys()),
             KeyCode::Char('p') => self.narrow(row),
             KeyCode::Enter => return self.enter(row),
             KeyCode::Char('l') => return self.fetch(Topic::Logs, row),
@@ -212,25 +246,31 @@ impl View {
                 self.project = Some(row.key.clone());
                 self.pane = Pane::Workloads;
             }
-            Pane::Gpus => {
-                let is_on = |pod: &&api_types::Pod1| {
-                    let on = |(gpu, _): &(u32, u64)| {
-                        pod.node_name
-                            .as_ref()
-                            .is_some_and(|node| row.key == format!("{node}/{gpu}"))
-                    };
-                    pod.gpus.iter().any(on)
-                };
-                match self.seen.pods.iter().find(is_on) {
-                    Some(pod) => {
-                        self.pane = Pane::Workloads;
-                        self.choices[Pane::Workloads as usize].key = Some(pod.workload_id.clone());
-                    }
-                    None => self.said = Some("nobody that you see holds it".to_owned()),
-                }
-            }
+            Pane::Gpus => self.go_to_holder(&row.key),
         }
         None
+    }
+
+    /// Chooses a workload that holds a GPU. No other is chosen, whatever the filter leaves of them.
+    fn go_to_holder(&mut self, gpu: &str) {
+        let holders = panes::holders(&self.seen).remove(gpu).unwrap_or_default();
+        let ids: Vec<String> = holders.iter().map(|(pod, _)| pod.workload_id.clone()).collect();
+        let listed = |view: &Self| {
+            let (rows, _) = view.rows(Pane::Workloads);
+            ids.iter().find(|id| rows.iter().any(|row| row.key == **id)).cloned()
+        };
+        let mut found = listed(self);
+        if found.is_none() && !ids.is_empty() {
+            self.choices[Pane::Workloads as usize].filter.clear();
+            found = listed(self);
+        }
+        match found {
+            Some(id) => {
+                self.pane = Pane::Workloads;
+                self.here().key = Some(id);
+            }
+            None => self.said = Some("nobody that you see holds it".to_owned()),
+        }
     }
 
     /// The chosen workload; says what to do if there is none.
@@ -304,6 +344,13 @@ impl View {
         let (columns, lines) = self.size;
         (columns.into(), lines.saturating_sub(AROUND_LINES - 1).into())
     }
+}
+
+/// The page of keys.
+fn keys() -> Text {
+    let mut text = Text::about(Topic::Keys, String::new(), String::new());
+    KEYS.iter().for_each(|(keys, what)| text.add(format!("{keys:<16}{what}\n").as_bytes()));
+    text
 }
 
 /// What a change of state would be: a suspended one is resumed, any other suspended.
