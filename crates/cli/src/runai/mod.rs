@@ -73,6 +73,8 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     };
     let stdout = std::io::stdout();
     let done = runtime.block_on(begin(intent, &global, &mut stdout.lock()));
+    // Nobody waits for what still waits for others, such as the turn to renew a login.
+    runtime.shutdown_background();
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),

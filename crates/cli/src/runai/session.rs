@@ -29,8 +29,10 @@ pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
     }
     let path = context.settings.auth_file().to_owned();
     // A refresh token is good once, and its return ends the session: of several commands one renews,
-    // and the others find what it got.
-    let _turn = lock(&path)?;
+    // and the others find what it got. Who waits for its turn still hears keys and signals.
+    let own = path.clone();
+    let lock = tokio::task::spawn_blocking(move || lock(&own)).await;
+    let _turn = lock.map_err(|error| Error::Failed(format!("failed to wait: {error}")))??;
     let Some(mut session) = context.settings.session(context.client.url())? else { return Ok(()) };
     if let (true, Some(refresh_token)) = (old(&session), session.refresh.take()) {
         let grant_type = "refresh_token".to_owned();
@@ -65,4 +67,39 @@ pub(super) fn claims(token: &str) -> Option<Value> {
     let payload = token.split('.').nth(1)?;
     let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
     serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::runai::args::Global;
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_turn_to_renew_keeps_nobody_from_work() {
+        let home = tempfile::tempdir().unwrap();
+        let url = "http://127.0.0.1:9";
+        let session = Session {
+            access: "without.an.end".to_owned(),
+            refresh: Some("r".to_owned()),
+            url: Some(url.to_owned()),
+            way: None,
+        };
+        let file = home.path().join("authentication.json");
+        session.write(&file).unwrap();
+        let global = Global { config_path: Some(home.path().to_owned()), ..Global::default() };
+        let env = |name: &str| (name == "RUNAI_CP_URL").then(|| url.to_owned());
+        let mut context = Context::open(&global, &env).unwrap();
+        let turn = lock(&file).unwrap();
+        let mut renewed = pin!(renew(&mut context));
+        tokio::select! {
+            biased;
+            _ = &mut renewed => panic!("it is not its turn"),
+            () = std::future::ready(()) => {}
+        }
+        drop(turn);
+        let refused = renewed.await.unwrap_err().to_string();
+        assert!(refused.contains("not running"), "{refused}");
+    }
 }
