@@ -1,36 +1,51 @@
 //! Replacing this program by the one its server hands out. Owns: that what replaces it runs, and that
 //! it is replaced as a whole or not at all. Refuses to know versions: the server's is the right one.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use client::Client;
+use tokio::process::Command;
 
-use super::context::Context;
+use super::context::{Context, now_ms};
+use super::visit::Orders;
 use crate::exit::Error;
-
-/// Whoever may start the old one may start the new one.
-const MODE: u32 = 0o755;
+use crate::plain::patiently;
 
 pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     let client = context.client.clone().with_token(None);
     let own = std::env::current_exe().and_then(fs::canonicalize).map_err(|error| {
         Error::Failed(format!("failed to find this program's own file: {error}"))
     })?;
-    let draft = Draft::beside(&own, client.url())?;
-    fetch(&client, draft.file()?).await?;
-    let url = client.url();
-    if same(&own, &draft.path)? {
-        writeln!(out, "runai {} is what {url} hands out", env!("CARGO_PKG_VERSION"))?;
-        return Ok(());
+    let mut orders = Orders::listen()?;
+    let work = patiently("Fetching the program...", upgrade(&own, &client));
+    let upgraded = tokio::select! {
+        upgraded = work => upgraded?,
+        // Nothing is left behind.
+        code = orders.come() => return Err(Error::Said(code)),
+    };
+    let (url, version) = (client.url(), env!("CARGO_PKG_VERSION"));
+    match upgraded {
+        None => writeln!(out, "runai {version} is what {url} hands out")?,
+        Some(new) => writeln!(out, "runai was {version} and is {new} now, as {url} has it")?,
     }
-    let version = version_of(&draft.path)?;
-    draft.replace(&own)?;
-    writeln!(out, "runai was {} and is {version} now, as {url} has it", env!("CARGO_PKG_VERSION"))?;
     Ok(())
+}
+
+/// Puts the server's program in the place of this one, and answers its version; none if it is the same.
+async fn upgrade(own: &Path, client: &Client) -> Result<Option<String>, Error> {
+    let (draft, file) = Draft::beside(own, client.url())?;
+    fetch(client, file, &draft.path).await?;
+    if same(own, &draft.path)? {
+        return Ok(None);
+    }
+    draft.take_rights(own)?;
+    let version = version_of(&draft.path).await?;
+    draft.replace(own)?;
+    Ok(Some(version))
 }
 
 /// A file beside the program; gone unless it takes its place.
@@ -39,31 +54,30 @@ struct Draft {
 }
 
 impl Draft {
-    fn beside(own: &Path, url: &str) -> Result<Self, Error> {
-        let path = own.with_file_name(format!(".runai.{}", std::process::id()));
-        let made = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path);
-        made.map(|_| Self { path: path.clone() }).map_err(|error| {
-            let folder = path.parent().unwrap_or(Path::new("/")).display().to_string();
+    fn beside(own: &Path, url: &str) -> Result<(Self, File), Error> {
+        let path = own.with_file_name(format!(".runai.{}.{}", std::process::id(), now_ms()));
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(|error| {
+            let folder = path.parent().unwrap_or(Path::new("/")).display();
             Error::Failed(format!(
                 "cannot write in {folder}: {error}; run `runai upgrade` as a user who can, or install \
                  another one in ~/.local/bin: \
                  `curl -fsSL {url}/api/v1/cli-exposer/installer/linux | sh`"
             ))
-        })
+        })?;
+        Ok((Self { path }, file))
     }
 
-    fn file(&self) -> Result<File, Error> {
-        OpenOptions::new()
-            .write(true)
-            .open(&self.path)
+    /// Whoever may start the old one may start the new one, and nobody else.
+    fn take_rights(&self, own: &Path) -> Result<(), Error> {
+        fs::metadata(own)
+            .and_then(|own| fs::set_permissions(&self.path, own.permissions()))
             .map_err(|error| unusable(&self.path, &error))
     }
 
     /// Takes the place of the program, which goes on until it ends.
     fn replace(&self, own: &Path) -> Result<(), Error> {
-        fs::set_permissions(&self.path, Permissions::from_mode(MODE))
-            .and_then(|()| fs::rename(&self.path, own))
-            .map_err(|error| unusable(own, &error))
+        fs::rename(&self.path, own).map_err(|error| unusable(own, &error))
     }
 }
 
@@ -79,13 +93,12 @@ fn unusable(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Writes the server's program for this machine to a file.
-async fn fetch(client: &Client, mut to: File) -> Result<(), Error> {
+async fn fetch(client: &Client, mut to: File, path: &Path) -> Result<(), Error> {
     let mut program = client.program().await?;
     while let Some(piece) = program.next().await? {
-        to.write_all(&piece)?;
+        to.write_all(&piece).map_err(|error| unusable(path, &error))?;
     }
-    to.sync_all()?;
-    Ok(())
+    to.sync_all().map_err(|error| unusable(path, &error))
 }
 
 fn same(one: &Path, other: &Path) -> Result<bool, Error> {
@@ -94,14 +107,15 @@ fn same(one: &Path, other: &Path) -> Result<bool, Error> {
 }
 
 /// What the program at a path says its version is.
-fn version_of(program: &Path) -> Result<String, Error> {
+async fn version_of(program: &Path) -> Result<String, Error> {
     let wrong = |why: String| {
         Error::Failed(format!(
             "what the server hands out does not run here ({why}); nothing was changed"
         ))
     };
-    let asked = Command::new(program).args(["version", "--short"]).stdin(Stdio::null()).output();
-    let answer = asked.map_err(|error| wrong(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(["version", "--short"]).stdin(Stdio::null()).kill_on_drop(true);
+    let answer = command.output().await.map_err(|error| wrong(error.to_string()))?;
     let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
     match answer.status.success() && !version.is_empty() {
         true => Ok(version),
@@ -111,10 +125,13 @@ fn version_of(program: &Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
-    #[test]
-    fn what_does_not_run_replaces_nothing() {
+    #[tokio::test]
+    async fn what_does_not_run_replaces_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("runai");
         for (script, said) in [
@@ -123,12 +140,12 @@ mod tests {
             ("<html>", "does not run here"),
         ] {
             fs::write(&program, script).unwrap();
-            fs::set_permissions(&program, Permissions::from_mode(MODE)).unwrap();
-            let refused = version_of(&program).unwrap_err().to_string();
+            fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+            let refused = version_of(&program).await.unwrap_err().to_string();
             assert!(refused.contains(said), "{script}: {refused}");
         }
         fs::write(&program, "#!/bin/sh\necho 9.9\n").unwrap();
-        assert_eq!(version_of(&program).unwrap(), "9.9");
+        assert_eq!(version_of(&program).await.unwrap(), "9.9");
     }
 
     #[test]
@@ -140,18 +157,23 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_is_not_used_is_gone() {
+    fn a_draft_takes_the_place_and_the_rights_of_the_program_or_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("runai");
         fs::write(&own, "old").unwrap();
-        let draft = Draft::beside(&own, "u").unwrap();
-        draft.file().unwrap().write_all(b"old").unwrap();
+        fs::set_permissions(&own, Permissions::from_mode(0o750)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (draft, mut file) = Draft::beside(&own, "u").unwrap();
+        file.write_all(b"old").unwrap();
         assert!(same(&own, &draft.path).unwrap());
-        draft.file().unwrap().write_all(b"new").unwrap();
+        file.write_all(b"new").unwrap();
         assert!(!same(&own, &draft.path).unwrap());
+        assert_eq!(mode(&draft.path), 0o600, "nobody starts half of a program");
         drop(draft);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        Draft::beside(&own, "u").unwrap().replace(&own).unwrap();
-        assert_eq!(fs::read(&own).unwrap(), b"");
+        let (draft, _) = Draft::beside(&own, "u").unwrap();
+        draft.take_rights(&own).unwrap();
+        draft.replace(&own).unwrap();
+        assert_eq!((fs::read(&own).unwrap(), mode(&own)), (Vec::new(), 0o750));
     }
 }

@@ -1,6 +1,13 @@
 //! Commands of the researcher's program that are not about one workload, with a real server.
 
-use crate::sandbox::Sandbox;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::sandbox::{Sandbox, finish, wait_until};
+use crate::sessions::end;
 
 fn printed(sandbox: &Sandbox, line: &str) -> String {
     let output = sandbox.shell(line);
@@ -143,6 +150,43 @@ fn settings_are_told_as_fields_and_given_to_others() {
     printed(&sandbox, "runai --config-path other list projects");
     let refused = sandbox.shell("runai config generate --file /nowhere/f");
     assert!(refused.text.contains("failed to write /nowhere/f"), "{}", refused.text);
+}
+
+/// A server that hands out these bytes, and says that there are so many.
+fn hands_out(program: &'static str, length: usize) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
+            let _gone =
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{program}");
+            open.push(stream);
+        }
+    });
+    port
+}
+
+#[test]
+fn an_upgrade_that_is_refused_or_interrupted_leaves_the_program_as_it_was() {
+    const PROGRAM: &str = "#!/bin/sh\nexit 3\n";
+    let sandbox = Sandbox::new();
+    printed(&sandbox, "mkdir bin && cp \"$(command -v runai)\" bin/runai");
+    let as_it_was = "cmp bin/runai \"$(command -v runai)\" && test \"$(ls -A bin)\" = runai";
+    let upgrade = |port: u16| format!("RUNAI_CP_URL=http://127.0.0.1:{port} bin/runai upgrade");
+    let refused = sandbox.shell(&upgrade(hands_out(PROGRAM, PROGRAM.len())));
+    assert_eq!(refused.code, Some(1), "{}", refused.text);
+    assert!(refused.text.contains("it ended with exit status: 3"), "{}", refused.text);
+    printed(&sandbox, as_it_was);
+    let waits = sandbox.begin(&upgrade(hands_out(PROGRAM, 2 * PROGRAM.len())));
+    let begun = || sandbox.shell("ls -A bin | grep '^[.]runai'").code == Some(0);
+    assert!(wait_until(Duration::from_secs(60), begun));
+    end(&sandbox, "bin/runai upgrade", Signal::TERM);
+    assert_eq!(finish(waits).code, Some(143));
+    printed(&sandbox, as_it_was);
 }
 
 #[test]
