@@ -20,9 +20,9 @@ pub(super) async fn run(
     let address = context.client.ticket(&workload.id, url).await?.url;
     writeln!(out, "{address}")?;
     out.flush()?;
-    let opened = print || (has_display() && opens(&address));
-    if !opened {
-        tell("No browser was found here; open this address in one within a minute");
+    let done = print || (has_display() && opens(&address));
+    if !done {
+        tell("No browser opens here; open the address in one. A ticket in it is good for a minute");
     }
     Ok(())
 }

@@ -86,6 +86,7 @@ fn a_page_is_opened_by_a_ticket_and_survives_what_happens() {
     let page = answers(&sandbox, &visit, "GET /a?b HTTP/1.1").to_lowercase();
     assert!(page.contains("cookie: own=1\r\n") && !page.contains("elastane_visit"), "{page}");
     assert!(ask(&sandbox, &visit.0, "/", "").starts_with("HTTP/1.1 401"));
+    opens_a_browser(&sandbox);
     goes_over(&sandbox, &visit);
 
     sandbox.shell("runai suspend lab");
@@ -97,6 +98,18 @@ fn a_page_is_opened_by_a_ticket_and_survives_what_happens() {
     sandbox.start_server("elastane up --gpus 1x16GiB");
     answers(&sandbox, &visit, "HTTP/1.1 401");
     answers(&sandbox, &opened(&sandbox), "HTTP/1.1 200");
+}
+
+/// The address that is printed is the one that the browser gets.
+fn opens_a_browser(sandbox: &Sandbox) {
+    sandbox.shell(
+        "printf '#!/bin/sh\\necho \"$1\" > .got; mv .got got\\n' > browser; chmod +x browser",
+    );
+    let printed = sandbox.shell("BROWSER=./browser runai open lab").text;
+    let got = || sandbox.shell("cat got").text == printed;
+    assert!(wait_until(PATIENCE, got), "{printed}");
+    let none = sandbox.shell("BROWSER= runai open lab").text;
+    assert!(none.contains("No browser opens here"), "{none}");
 }
 
 /// A connection that speaks another protocol carries bytes both ways.

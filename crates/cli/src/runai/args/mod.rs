@@ -253,7 +253,7 @@ pub(crate) struct Open {
     /// Which of its ports [default: the only one]
     #[arg(long, value_name = "NAME|PORT")]
     pub(crate) url: Option<String>,
-    /// Only print the address; it is good once, for a minute
+    /// Only print the address; a ticket in it is good once, for a minute
     #[arg(long)]
     pub(crate) print: bool,
 }

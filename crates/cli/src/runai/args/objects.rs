@@ -69,7 +69,7 @@ pub(crate) struct List {
 pub(crate) struct Describe {
     /// Name
     pub(crate) name: String,
-    /// Print json or yaml in place of text
+    /// Print json or yaml in place of text; a list where several have the name
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<v1::Output>,
 }
