@@ -52,9 +52,12 @@ impl ImageTable {
     #[must_use]
     pub fn new(binary: &Path) -> Self {
         let program = [binary.display().to_string(), "quickstart-workload".to_owned()];
-        let quickstart = Image { entrypoint: program.to_vec(), ..Image::default() };
         let shell = Image { default_args: vec!["/bin/sh".into()], ..Image::default() };
-        let quickstarts = QUICKSTARTS.iter().map(|name| (*name, quickstart.clone()));
+        let quickstarts = QUICKSTARTS.iter().map(|(name, words)| {
+            let words = words.iter().map(|word| (*word).to_owned());
+            let entrypoint = program.iter().cloned().chain(words).collect();
+            (*name, Image { entrypoint, ..Image::default() })
+        });
         let shells = SHELLS.iter().map(|name| (*name, shell.clone()));
         let stand_ins = STAND_INS.iter().map(|(name, word, programs, port)| {
             let entrypoint = program.iter().cloned().chain([(*word).to_owned()]).collect();

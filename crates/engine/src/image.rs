@@ -1,8 +1,13 @@
 //! Names of images. Owns: when two mean the same.
 
-/// The quickstart's names in the published guides; every engine has its own stand-in.
-pub const QUICKSTARTS: [&str; 2] =
-    ["gcr.io/run-ai-demo/quickstart", "runai.jfrog.io/demo/quickstart"];
+/// Images of trainings in the published guides, which every engine has its own stand-in for: a name, and
+/// the words after `quickstart-workload` that make it this one.
+pub const QUICKSTARTS: [(&str, &[&str]); 4] = [
+    ("gcr.io/run-ai-demo/quickstart", &[]),
+    ("runai.jfrog.io/demo/quickstart", &[]),
+    ("gcr.io/run-ai-demo/quickstart-distributed", &[]),
+    ("gcr.io/run-ai-demo/quickstart-hpo", &["hpo"]),
+];
 
 /// The name without digest, tag and default registry: `ubuntu:24.04` is `docker.io/library/ubuntu`.
 #[must_use]

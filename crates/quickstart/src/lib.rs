@@ -132,7 +132,7 @@ fn train(options: &Options, stopped: &Receiver<()>, out: &mut impl Write) -> Res
     let mut saved = Instant::now();
     let mut last = None;
     while options.steps.is_none_or(|steps| trainer.step() < steps) {
-        last = Some(trainer.advance(&plan));
+        last = Some(trainer.advance(&plan, options.learning_rate));
         if reported.is_none_or(|at| at.elapsed() >= options.report_every) {
             report(&trainer, last, &plan, out)?;
             reported = Some(Instant::now());

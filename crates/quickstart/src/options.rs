@@ -20,10 +20,13 @@ Usage: elastane quickstart-workload [OPTIONS]
                         CUDA_VISIBLE_DEVICES, else 1)
   --checkpoint-dir DIR  where the checkpoint is kept (default:
                         ELASTANE_CHECKPOINT_DIR, else ./checkpoint)
+  --learning-rate X     how far a step goes (default 0.05)
   --micro-step-ms N     how long a GPU takes for one batch (default 150)
 
 With one of these words it stands in for another image of the quickstarts:
 
+  hpo                   one experiment of a search in --dir DIR, else HPO_DIR,
+                        /hpo or /nfs, which no other pod has done
   page                  a page at PORT, else at 80
   jupyter [ARGUMENT...] Jupyter of this machine at PORT, else at 8888, or a page
                         that says that there is none
@@ -35,7 +38,7 @@ With one of these words it stands in for another image of the quickstarts:
 ";
 
 /// Everything a run needs to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Options {
     /// Step to end at; none means never.
     pub steps: Option<u64>,
@@ -47,6 +50,8 @@ pub(crate) struct Options {
     pub max_gpu_batch: u32,
     /// GPUs to train on, at least 1.
     pub gpus: u32,
+    /// How far a step goes along the gradient.
+    pub learning_rate: f32,
     /// Folder of the checkpoint.
     pub checkpoint_dir: PathBuf,
     /// Time one micro-batch takes.
@@ -58,7 +63,7 @@ pub(crate) struct Options {
 }
 
 /// A command line that makes sense.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
     /// Train.
     Run(Options),
@@ -93,6 +98,7 @@ pub(crate) fn parse(
             "--batch" => options.global_batch = number(&flag, &value()?, 1)?,
             "--max-gpu-batch" => options.max_gpu_batch = number(&flag, &value()?, 1)?,
             "--gpus" => options.gpus = number(&flag, &value()?, 1)?,
+            "--learning-rate" => options.learning_rate = rate(&value()?)?,
             "--checkpoint-dir" => options.checkpoint_dir = PathBuf::from(value()?),
             "--micro-step-ms" => {
                 options.micro_step =
@@ -115,6 +121,7 @@ fn from_environment(env: &impl Fn(&str) -> Option<String>) -> Options {
         global_batch: 256,
         max_gpu_batch: 64,
         gpus: gpus(env),
+        learning_rate: 0.05,
         checkpoint_dir: env("ELASTANE_CHECKPOINT_DIR")
             .filter(|dir| !dir.is_empty())
             .unwrap_or_else(|| "checkpoint".to_owned())
@@ -142,6 +149,13 @@ fn whole_devices(text: &str) -> Option<u32> {
     }
     let share = text.parse::<f64>().ok()?;
     (share > 0.0 && share < 1.0).then_some(1)
+}
+
+fn rate(text: &str) -> Result<f32, String> {
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
+    rate.ok_or_else(|| {
+        format!("--learning-rate must be a number above 0 and at most 1, not `{text}`")
+    })
 }
 
 fn number<T>(flag: &str, text: &str, least: T) -> Result<T, String>
@@ -200,6 +214,10 @@ mod tests {
             (&["--steps", "0"][..], "--steps must be a whole number of at least 1, not `0`"),
             (&["--gpus", "-1"], "--gpus must be a whole number of at least 1, not `-1`"),
             (&["--steps"], "--steps needs a value; see --help"),
+            (
+                &["--learning-rate", "2"],
+                "--learning-rate must be a number above 0 and at most 1, not `2`",
+            ),
             (&["--step", "3"], "unknown argument `--step`; see --help"),
             (&["--batch", "99999999"], "--batch must be at most 65536, not 99999999"),
         ] {

@@ -3,6 +3,8 @@
 use super::*;
 use crate::net::PARAMS;
 
+const RATE: f32 = 0.05;
+
 fn options(dir: &std::path::Path, args: &[&str]) -> Options {
     let dir = dir.display().to_string();
     let fixed = ["--micro-step-ms", "0", "--checkpoint-dir", &dir];
@@ -25,10 +27,10 @@ fn output(options: &Options) -> String {
 fn training_learns_the_spirals() {
     let mut trainer = Trainer::new(1);
     let plan = BatchPlan::new(256, 64, 1);
-    let first = trainer.advance(&plan);
+    let first = trainer.advance(&plan, RATE);
     let mut last = first;
     for _ in 0..400 {
-        last = trainer.advance(&plan);
+        last = trainer.advance(&plan, RATE);
     }
     assert!(last < first / 3.0, "loss {first} -> {last}");
     assert!(trainer.accuracy() > 0.9, "accuracy {}", trainer.accuracy());
@@ -39,7 +41,7 @@ fn the_number_of_gpus_does_not_change_what_is_learned() {
     let weights = |gpus| {
         let mut trainer = Trainer::new(5);
         for _ in 0..20 {
-            trainer.advance(&BatchPlan::new(256, 64, gpus));
+            trainer.advance(&BatchPlan::new(256, 64, gpus), RATE);
         }
         trainer.snapshot()
     };

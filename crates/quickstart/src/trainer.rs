@@ -7,7 +7,6 @@ use crate::net::{self, PARAMS, Params};
 use crate::plan::BatchPlan;
 use crate::random::Random;
 
-const LEARNING_RATE: f32 = 0.05;
 const MOMENTUM: f32 = 0.9;
 const TRAINING_SAMPLES: usize = 3000;
 const HELD_OUT_SAMPLES: usize = 300;
@@ -56,7 +55,7 @@ impl Trainer {
     /// Does one step: accumulates the gradients of all micro-batches, then moves the weights once.
     /// Returns the mean loss of the batch.
     #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^24")]
-    pub(crate) fn advance(&mut self, plan: &BatchPlan) -> f32 {
+    pub(crate) fn advance(&mut self, plan: &BatchPlan, learning_rate: f32) -> f32 {
         let Snapshot { seed, step, ref mut weights, ref mut momentum } = self.snapshot;
         let mut random = Random::new(seed, purpose::STEPS + step);
         let mut gradient: Params = vec![0.0; PARAMS];
@@ -68,7 +67,7 @@ impl Trainer {
         }
         let samples = (plan.micro_batches() * plan.gpu_batch) as f32;
         for ((weight, speed), slope) in weights.iter_mut().zip(momentum).zip(gradient) {
-            *speed = MOMENTUM * *speed - LEARNING_RATE * slope / samples;
+            *speed = MOMENTUM * *speed - learning_rate * slope / samples;
             *weight += *speed;
         }
         self.snapshot.step += 1;

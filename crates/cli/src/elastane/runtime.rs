@@ -198,9 +198,13 @@ async fn open_one(
             let daemon = Daemon::find(&env).await.map_err(|error| chain(&error))?;
             let said = format!("containers ({daemon})");
             let socket = Some(daemon.socket().to_owned());
-            let program = Program::this(&["quickstart-workload"])
+            let programs = QUICKSTARTS.iter().map(|(name, words)| {
+                let words = [&["quickstart-workload"], *words].concat();
+                Ok(((*name).to_owned(), Program::this(&words)?))
+            });
+            let programs = programs
+                .collect::<std::io::Result<_>>()
                 .map_err(|error| format!("cannot find this program's files: {error}"))?;
-            let programs = QUICKSTARTS.map(|name| (name.to_owned(), program.clone())).into();
             let state_dir = state_dir.to_owned();
             let options = engine_docker::Options { state_dir, daemon, programs };
             let engine = DockerEngine::open(options).await.map_err(|error| chain(&error))?;

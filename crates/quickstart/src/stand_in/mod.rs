@@ -2,6 +2,7 @@
 //! how one ends that cannot go on. Whatever they print or show says that it is simulated.
 
 mod client;
+mod hpo;
 mod inference;
 mod jupyter;
 mod page;
@@ -22,6 +23,7 @@ pub(crate) type Program = fn(&[String], Env<'_>) -> ExitCode;
 pub(crate) fn program(word: &str) -> Option<Program> {
     let program: Program = match word {
         "page" => |_, env| ended(page::run(env)),
+        "hpo" => hpo::run,
         "jupyter" => |args, env| ended(jupyter::run(args, env)),
         "inference" => |_, env| ended(inference::run(env)),
         "inference-client" => |args, _| match client::Options::parse(args) {
