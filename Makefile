@@ -8,6 +8,7 @@ PREFIX ?= $(HOME)/.local
 PROFILE ?= release
 ARGS ?=
 SOAK_ROUNDS ?= 200
+SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
@@ -74,9 +75,9 @@ bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
 	@cargo bench --locked --quiet --package elastane-sim --bench decide --bench pack --bench exact --bench loads
 
-soak: need ## Kill the server at random, 200 times, and check that nothing is lost
-	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) cargo test --locked --package elastane-cli --test system \
-	  crash -- --nocapture
+soak: need ## Kill what runs at random, 200 times, and leave ports idle, and check that nothing is lost
+	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) ELASTANE_SOAK_IDLE_S=$(SOAK_IDLE_S) \
+	  cargo test --locked --package elastane-cli --test system -- crash idle --nocapture
 
 install: build ## Put the binaries on the PATH
 	@install -d "$(PREFIX)/bin"

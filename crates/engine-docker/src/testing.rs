@@ -191,6 +191,17 @@ impl DockerServer {
         ids
     }
 
+    /// Kills what a container runs, as the kernel does where memory is short.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn kill_container(&self, id: &str) {
+        block_on(async {
+            let daemon = Daemon::at(&self.socket()).await.unwrap();
+            daemon.docker.kill_container(id, None).await.unwrap();
+        });
+    }
+
     /// Names of the networks that servers have made on it, in order.
     ///
     /// # Panics

@@ -1,22 +1,25 @@
-//! The server is killed at random moments while work comes and goes. Owns: what must be true after
-//! every restart. Refuses to know: how the server keeps its promises.
+//! The server, supervisors, or all there is, are killed at random moments while work comes and goes.
+//! Owns: what must be true after every blow. Refuses to know: how the server keeps its promises.
 //!
 //! A few rounds by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
-use crate::sandbox::{Process, Sandbox, environment, every_process, finish, wait_until};
+use crate::sandbox::{Process, Sandbox, environment, every_process, finish, kill, wait_until};
 
 const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const GPUS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Each time that a run is lost the next waits twice as long, so people give up.
+const STRUCK_MAX: u32 = 3;
 
 /// SplitMix64, so that a seed names a story.
-struct Random(u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -34,18 +37,40 @@ enum Belief {
     Unsure,
 }
 
+#[derive(Debug)]
 enum Verb {
     Submit,
     Delete,
 }
 
-struct Story {
-    sandbox: Sandbox,
-    random: Random,
-    believed: BTreeMap<String, Belief>,
-    submitted: u32,
+/// What is killed, without a warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blow {
+    Server,
+    /// One of those that run.
+    Supervisor,
+    /// All processes at once, as where the power fails.
+    Machine,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    blows: BTreeMap<&'static str, u32>,
     acknowledged: u32,
     unanswered: u32,
+    /// Longest that what is told was not what is.
+    untrue_max: Duration,
+}
+
+struct Story {
+    sandbox: Sandbox,
+    server: String,
+    random: Random,
+    believed: BTreeMap<String, Belief>,
+    /// How often a workload that is there lost its process.
+    struck: BTreeMap<String, u32>,
+    submitted: u32,
+    tally: Tally,
 }
 
 impl Story {
@@ -59,16 +84,18 @@ impl Story {
         }
         Self {
             sandbox,
+            server: server.to_owned(),
             random: Random(seed),
             believed: BTreeMap::new(),
+            struck: BTreeMap::new(),
             submitted: 0,
-            acknowledged: 0,
-            unanswered: 0,
+            tally: Tally::default(),
         }
     }
 
-    /// A few requests at once, and the kill somewhere among them.
-    fn disturb(&mut self) -> BTreeSet<String> {
+    /// A few requests at once, and the blow somewhere among them. Returns the names that were to be
+    /// deleted.
+    fn disturb(&mut self, blow: Blow) -> BTreeSet<String> {
         let mut under_way = Vec::new();
         let mut deleted = BTreeSet::new();
         for _ in 0..=self.random.below(4) {
@@ -93,39 +120,77 @@ impl Story {
             under_way.push((name, verb, self.sandbox.begin(&line)));
         }
         std::thread::sleep(Duration::from_millis(self.random.below(120)));
-        self.sandbox.kill_server();
-        for (name, verb, child) in under_way {
-            let output = finish(child);
-            let said = |what| output.text.contains(&format!("{name}{what}"));
-            match verb {
-                Verb::Submit if said("' has been submitted successfully") => {
-                    self.acknowledged += 1;
-                    self.believed.insert(name, Belief::There);
-                }
-                Verb::Delete if said(" deleted successfully") => {
-                    self.acknowledged += 1;
-                    self.believed.remove(&name);
-                }
-                Verb::Submit | Verb::Delete => {
-                    self.unanswered += 1;
-                    self.believed.insert(name, Belief::Unsure);
-                }
-            }
-        }
+        self.strike(blow);
+        under_way.into_iter().for_each(|(name, verb, child)| self.learn(name, &verb, child));
         deleted
     }
 
-    /// Names in the list of jobs, in its order, without those that are on their way out.
-    fn listed(&self) -> Vec<String> {
+    fn strike(&mut self, blow: Blow) {
+        match blow {
+            Blow::Server => self.sandbox.kill_server(),
+            Blow::Machine => self.sandbox.kill_everything(),
+            Blow::Supervisor => {
+                let supervisors = self.sandbox.processes().into_iter();
+                let supervisors: Vec<Process> =
+                    supervisors.filter(|process| process.command.contains(" supervise ")).collect();
+                let at = self.random.below(supervisors.len().max(1) as u64);
+                let chosen = usize::try_from(at).ok().and_then(|at| supervisors.get(at));
+                chosen.iter().for_each(|process| kill(process.pid));
+            }
+        }
+        *self.tally.blows.entry(blow.name()).or_default() += 1;
+    }
+
+    /// What the answer to a request says, or that none came.
+    fn learn(&mut self, name: String, verb: &Verb, child: Child) {
+        let output = finish(child);
+        let said = |what| output.text.contains(&format!("{name}{what}"));
+        match verb {
+            Verb::Submit if said("' has been submitted successfully") => {
+                self.tally.acknowledged += 1;
+                self.believed.insert(name, Belief::There);
+            }
+            Verb::Delete if said(" deleted successfully") => {
+                self.tally.acknowledged += 1;
+                self.believed.remove(&name);
+            }
+            Verb::Submit | Verb::Delete => {
+                self.tally.unanswered += 1;
+                self.believed.insert(name, Belief::Unsure);
+            }
+        }
+    }
+
+    /// Workloads with their status, in the order of the list.
+    fn told(&self) -> Vec<(String, String)> {
         let output = self.sandbox.shell("runai list jobs -p team-a");
         assert_eq!(output.code, Some(0), "{}", output.text);
         let rows = output.text.lines().filter_map(|line| {
             let mut words = line.split_whitespace();
-            Some((words.next()?, words.next()?))
+            Some((words.next()?.to_owned(), words.next()?.to_owned()))
         });
-        rows.filter(|(name, status)| name.starts_with("job-") && *status != "Terminating")
-            .map(|(name, _)| name.to_owned())
-            .collect()
+        rows.filter(|(name, _)| name.starts_with("job-")).collect()
+    }
+
+    /// Names in the list of jobs, in its order, without those that are on their way out.
+    fn listed(&self) -> Vec<String> {
+        let told = self.told().into_iter();
+        told.filter(|(_, status)| status != "Terminating").map(|(name, _)| name).collect()
+    }
+
+    /// Waits until exactly those are told to run that have a process.
+    fn await_truth(&mut self, round: u64) {
+        let since = Instant::now();
+        let (mut told, mut running) = (Vec::new(), BTreeMap::new());
+        let truth = wait_until(PATIENCE, || {
+            (told, running) = (self.told(), self.running());
+            let ending = |name: &str| told.iter().any(|(n, s)| n == name && s == "Terminating");
+            running.retain(|name, _| !ending(name));
+            let said = told.iter().filter(|(_, status)| status == "Running");
+            said.map(|(name, _)| name).eq(running.keys())
+        });
+        assert!(truth, "round {round}: {told:?} are told, {running:?} run");
+        self.tally.untrue_max = self.tally.untrue_max.max(since.elapsed());
     }
 
     /// Every acknowledged workload is listed once, and nothing that was never submitted.
@@ -156,34 +221,48 @@ impl Story {
         running
     }
 
-    /// What ran before the kill is the same process after it, unless somebody deleted it.
+    /// What ran before the blow is the same process after it, unless somebody deleted it or it was hit.
     fn check_same(
-        &self,
+        &mut self,
         before: &BTreeMap<String, Vec<Process>>,
-        deleted: &BTreeSet<String>,
+        (deleted, blow): (&BTreeSet<String>, Blow),
         round: u64,
     ) {
         let after = self.running();
-        for (name, processes) in before.iter().filter(|(name, _)| !deleted.contains(*name)) {
-            let now = after.get(name).map(|processes| identities(processes));
-            let then = Some(identities(processes));
-            assert_eq!(now, then, "round {round}: {name} is not the process it was");
+        let differs = |(name, processes): &(&String, &Vec<Process>)| {
+            !deleted.contains(*name)
+                && after.get(*name).map(|now| identities(now)) != Some(identities(processes))
+        };
+        let changed: Vec<&String> = before.iter().filter(differs).map(|(name, _)| name).collect();
+        let most = match blow {
+            Blow::Server => 0,
+            Blow::Supervisor => 1,
+            Blow::Machine => before.len(),
+        };
+        assert!(changed.len() <= most, "round {round}: {changed:?} changed by {blow:?}: {after:?}");
+        for name in changed {
+            *self.struck.entry(name.clone()).or_default() += 1;
         }
     }
 
-    /// No GPU has two living processes.
-    fn check_gpus(&self, round: u64) {
-        let mut holders: BTreeMap<(String, String), Process> = BTreeMap::new();
-        for process in self.running().into_values().flatten() {
-            let Some(env) = environment(process.pid) else { continue };
-            let get = |name: &str| env.get(name).cloned().unwrap_or_default();
-            let gpu = (get("NODE_NAME"), get("CUDA_VISIBLE_DEVICES"));
-            assert!(gpu.1.parse::<u32>().is_ok(), "round {round}: one GPU each, not {gpu:?}");
-            if let Some(other) = holders.insert(gpu.clone(), process.clone()) {
-                // The first may have ended before the second was looked at.
-                let alive = every_process();
-                let both = alive.contains(&other) && alive.contains(&process);
-                assert!(!both, "round {round}: GPU {gpu:?} has {other:?} and {process:?}");
+    /// No workload and no GPU has two living processes.
+    fn check_once(&self, round: u64) {
+        let mut holders: BTreeMap<String, Process> = BTreeMap::new();
+        for (name, processes) in self.running() {
+            for process in processes {
+                let Some(env) = environment(process.pid) else { continue };
+                let get = |name: &str| env.get(name).cloned().unwrap_or_default();
+                let gpu = get("CUDA_VISIBLE_DEVICES");
+                assert!(gpu.parse::<u32>().is_ok(), "round {round}: one GPU each, not {gpu:?}");
+                for held in [name.clone(), format!("GPU {} {gpu}", get("NODE_NAME"))] {
+                    let Some(other) = holders.insert(held.clone(), process.clone()) else {
+                        continue;
+                    };
+                    // The first may have ended before the second was looked at.
+                    let alive = every_process();
+                    let both = alive.contains(&other) && alive.contains(&process);
+                    assert!(!both, "round {round}: {held} has {other:?} and {process:?}");
+                }
             }
         }
     }
@@ -192,8 +271,8 @@ impl Story {
     fn settle(&self, round: u64) {
         let expected = self.believed.len().min(GPUS);
         let settled = wait_until(PATIENCE, || {
-            let running = self.running();
-            running.len() == expected && running.values().all(|processes| processes.len() == 1)
+            self.check_once(round);
+            self.running().len() == expected
         });
         let (believed, running) = (&self.believed, self.running());
         assert!(
@@ -202,6 +281,17 @@ impl Story {
             self.sandbox.shell("runai list jobs -p team-a").text,
             self.sandbox.server_text()
         );
+    }
+
+    /// Deletes what was hit so often that its next run would be long in coming.
+    fn give_up(&mut self) {
+        self.struck.retain(|name, _| self.believed.contains_key(name));
+        let often = self.struck.iter().filter(|(_, times)| **times >= STRUCK_MAX);
+        for name in often.map(|(name, _)| name).cloned().collect::<Vec<_>>() {
+            let output = self.sandbox.shell(&format!("runai delete {name}"));
+            assert!(output.text.contains("deleted successfully"), "{}", output.text);
+            self.believed.remove(&name);
+        }
     }
 
     /// Deletes everything; nothing may be left but the server.
@@ -223,7 +313,27 @@ fn identities(processes: &[Process]) -> Vec<(u32, u64)> {
     processes.iter().map(|process| (process.pid, process.started)).collect()
 }
 
-fn number_from(variable: &str, default: u64) -> u64 {
+impl Blow {
+    /// Mostly the server, which has the most to lose.
+    fn any(random: &mut Random) -> Self {
+        match random.below(6) {
+            0..=2 => Self::Server,
+            3 | 4 => Self::Supervisor,
+            _ => Self::Machine,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "servers",
+            Self::Supervisor => "supervisors",
+            Self::Machine => "machines",
+        }
+    }
+}
+
+/// What `make soak` sets.
+pub(crate) fn number_from(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number: {text}")),
         Err(_) => default,
@@ -231,12 +341,12 @@ fn number_from(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn a_killed_server_forgets_nothing_and_does_nothing_twice() {
+fn whatever_is_killed_in_a_crash_nothing_is_forgotten_or_runs_twice() {
     println!("{}", kill_again_and_again(SERVER, number_from("ELASTANE_SOAK_ROUNDS", 10)));
 }
 
 #[test]
-fn a_killed_server_finds_everything_in_postgresql() {
+fn after_a_crash_everything_is_found_in_postgresql() {
     let Some(postgres) = store::testing::PgServer::own() else { return };
     let server = format!("{SERVER} --database '{}'", postgres.text("postgres"));
     println!("{}", kill_again_and_again(&server, number_from("ELASTANE_SOAK_ROUNDS", 3)));
@@ -248,15 +358,33 @@ fn kill_again_and_again(server: &str, rounds: u64) -> String {
     let mut story = Story::begin(seed, server);
     for round in 1..=rounds {
         let before = story.running();
-        let deleted = story.disturb();
-        story.sandbox.start_server(server);
+        let blow = Blow::any(&mut story.random);
+        let deleted = story.disturb(blow);
+        if blow != Blow::Supervisor {
+            story.sandbox.start_server(&story.server);
+        }
+        story.await_truth(round);
         story.check_list(round);
-        story.check_same(&before, &deleted, round);
-        story.check_gpus(round);
+        story.check_same(&before, (&deleted, blow), round);
         story.settle(round);
-        story.check_gpus(round);
+        story.give_up();
     }
-    let Story { acknowledged, unanswered, .. } = story;
+    let tally = std::mem::take(&mut story.tally);
     story.end();
-    format!("seed {seed}: {rounds} kills, {acknowledged} requests answered, {unanswered} not")
+    format!("seed {seed}: {rounds} rounds, {tally}")
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { blows, acknowledged, unanswered, untrue_max } = self;
+        let blows: Vec<String> =
+            blows.iter().map(|(what, times)| format!("{times} {what}")).collect();
+        write!(
+            f,
+            "killed {}; {acknowledged} requests answered, {unanswered} not; what is told was true \
+             {} ms after a blow at the latest",
+            blows.join(", "),
+            untrue_max.as_millis()
+        )
+    }
 }

@@ -1,21 +1,35 @@
-//! Workloads in containers, as a person sees them, while the server and the daemon are killed.
+//! Workloads in containers, as a person sees them, while the server, the daemon, a container or all of
+//! them are killed.
 //!
-//! Two rounds by default; `make soak` makes it many.
+//! One round for each by default; `make soak` makes it many, at random.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine_docker::testing::{DockerServer, IMAGE};
 
+use crate::crash::{Random, number_from};
 use crate::sandbox::{Sandbox, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A round takes some seconds.
-const ROUNDS_MAX: u32 = 40;
+
+/// What is killed, without a warning.
+#[derive(Debug, Clone, Copy)]
+enum Blow {
+    Server,
+    Daemon,
+    Container,
+    /// The server, the daemon, and with it what it ran.
+    Machine,
+}
+
+const BLOWS: [Blow; 4] = [Blow::Server, Blow::Daemon, Blow::Container, Blow::Machine];
 
 struct Story {
     sandbox: Sandbox,
     daemon: DockerServer,
+    /// Longest that other workloads were told to run than did.
+    untrue_max: Duration,
 }
 
 impl Story {
@@ -50,6 +64,78 @@ impl Story {
     }
 }
 
+impl Story {
+    /// Two workloads come, something is killed, they go on or begin anew, once each, and go.
+    fn round(&mut self, round: u64, blow: Blow, random: &mut Random) {
+        // The quickstart needs no registry.
+        self.run(&format!("runai submit q{round} -i gcr.io/run-ai-demo/quickstart -g 1"));
+        let script = "echo begun; while :; do sleep 0.1; done";
+        let line = format!("runai submit t{round} -i {IMAGE} -g 0.5 --command -- sh -c '{script}'");
+        self.run(&line);
+        self.await_text(&format!("runai logs q{round}"), "training on");
+        self.await_text(&format!("runai logs t{round}"), "begun");
+        self.await_text(&format!("runai describe job t{round}"), "[Started]");
+        let before = self.await_containers(2);
+        std::thread::sleep(Duration::from_millis(random.below(300)));
+        let stay: &[String] = match blow {
+            Blow::Server => {
+                self.sandbox.kill_server();
+                self.start_server();
+                &before
+            }
+            Blow::Container => {
+                let hit = usize::try_from(random.below(2)).expect("an index");
+                self.daemon.kill_container(&before[hit]);
+                std::slice::from_ref(&before[1 - hit])
+            }
+            // A daemon that starts ends them.
+            Blow::Daemon => {
+                self.daemon.kill();
+                self.daemon.up();
+                &[]
+            }
+            Blow::Machine => {
+                self.sandbox.kill_server();
+                self.daemon.kill();
+                self.daemon.up();
+                self.start_server();
+                &[]
+            }
+        };
+        self.await_truth((round, blow));
+        self.await_those(&before, stay, (round, blow));
+        self.await_text("runai list jobs", &format!("q{round}"));
+        self.run(&format!("runai delete q{round}; runai delete t{round}"));
+        self.await_containers(0);
+    }
+
+    fn told_to_run(&self) -> usize {
+        let list = self.run("runai list jobs");
+        list.lines().filter(|line| line.split_whitespace().nth(1) == Some("Running")).count()
+    }
+
+    /// Waits until as many workloads are told to run as do.
+    fn await_truth(&mut self, what: (u64, Blow)) {
+        let since = Instant::now();
+        let truth = wait_until(PATIENCE, || self.told_to_run() == self.daemon.containers().len());
+        assert!(truth, "{what:?}: {}\n{}", self.told_to_run(), self.sandbox.server_text());
+        self.untrue_max = self.untrue_max.max(since.elapsed());
+    }
+
+    /// Two containers run again, told to do so: of those before the blow the ones that should stay.
+    fn await_those(&self, before: &[String], stay: &[String], what: (u64, Blow)) {
+        let mut found = Vec::new();
+        let seen = wait_until(PATIENCE, || {
+            found = self.daemon.containers();
+            assert!(found.len() <= 2, "{what:?}: {found:?}");
+            let kept = found.iter().filter(|one| before.contains(one));
+            found.len() == 2 && kept.eq(stay) && self.told_to_run() == 2
+        });
+        let text = || self.sandbox.server_text();
+        assert!(seen, "{what:?}: {before:?} became {found:?}\n{}", text());
+    }
+}
+
 #[test]
 fn a_state_directory_stays_with_the_runtime_it_had() {
     let Some(daemon) = DockerServer::shared() else { return };
@@ -63,46 +149,22 @@ fn a_state_directory_stays_with_the_runtime_it_had() {
     }
 }
 
-/// Even ones kill the server, odd ones the daemon.
-fn rounds() -> u32 {
-    let asked = std::env::var("ELASTANE_SOAK_ROUNDS").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(2).min(ROUNDS_MAX)
-}
-
 #[test]
-fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_the_server_or_the_daemon() {
+fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_containers() {
     let Some(daemon) = DockerServer::own() else { return };
-    let mut story = Story { sandbox: Sandbox::new(), daemon };
+    let mut story = Story { sandbox: Sandbox::new(), daemon, untrue_max: Duration::ZERO };
+    let mut random = Random(number_from("ELASTANE_SOAK_SEED", 1));
     story.start_server();
     assert!(story.sandbox.server_text().contains("containers (Docker"));
     story.run("elastane project create team-a --gpu-quota 2; runai config project team-a");
-    for round in 0..rounds() {
-        // The quickstart needs no registry.
-        story.run(&format!("runai submit q{round} -i gcr.io/run-ai-demo/quickstart -g 1"));
-        let script = "echo begun; while :; do sleep 0.1; done";
-        let line = format!("runai submit t{round} -i {IMAGE} -g 0.5 --command -- sh -c '{script}'");
-        story.run(&line);
-        story.await_text(&format!("runai logs q{round}"), "training on");
-        story.await_text(&format!("runai logs t{round}"), "begun");
-        story.await_text(&format!("runai describe job t{round}"), "[Started]");
-        let before = story.await_containers(2);
-        if round % 2 == 0 {
-            story.sandbox.kill_server();
-            story.start_server();
-            story.await_text("runai list jobs", "Running");
-            assert_eq!(story.daemon.containers(), before, "the same go on");
-        } else {
-            story.daemon.kill();
-            story.daemon.up();
-            // A daemon that starts ends them; both begin anew, once each.
-            story.await_text(&format!("runai describe job t{round}"), "lost");
-            story.await_text(&format!("runai logs t{round}"), "begun");
-            let after = story.await_containers(2);
-            assert!(after.iter().all(|container| !before.contains(container)));
-        }
-        story.run(&format!("runai delete q{round}; runai delete t{round}"));
-        story.await_containers(0);
+    let rounds = number_from("ELASTANE_SOAK_ROUNDS", BLOWS.len() as u64);
+    for round in 0..rounds {
+        // The first ones are one of each, so that none is left out.
+        let at = if round < 4 { round } else { random.below(4) };
+        story.round(round, BLOWS[usize::try_from(at).expect("an index")], &mut random);
     }
+    let untrue_ms = story.untrue_max.as_millis();
+    println!("{rounds} rounds with containers; what is told was true {untrue_ms} ms after a blow");
     story.run("runai submit last -i gcr.io/run-ai-demo/quickstart -g 1");
     story.await_containers(1);
     story.run("elastane down");

@@ -67,7 +67,7 @@ impl Sandbox {
 
     fn command(&self, line: &str) -> Command {
         let mut command = self.prepared("timeout");
-        command.args(["--signal=KILL", "600", "sh", "-c", line]).stdin(Stdio::null());
+        command.args(["--signal=KILL", "1800", "sh", "-c", line]).stdin(Stdio::null());
         command
     }
 
@@ -161,6 +161,20 @@ impl Sandbox {
         child.wait().expect("a child can be waited for");
     }
 
+    /// Kills all processes, those of the server among them, as where the power fails.
+    pub(crate) fn kill_everything(&mut self) {
+        // A supervisor may be starting something at this very moment: look again until all is quiet.
+        for _ in 0..50 {
+            let left = self.processes();
+            if left.is_empty() {
+                break;
+            }
+            left.iter().for_each(|process| kill(process.pid));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kill_server();
+    }
+
     /// One GET request with the token of the state directory: status and body.
     pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
         self.ask("GET", path, "")
@@ -230,15 +244,7 @@ impl Door {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         self.kill_server();
-        // A supervisor may be starting something at this very moment: look again until all is quiet.
-        for _ in 0..50 {
-            let left = self.processes();
-            if left.is_empty() {
-                break;
-            }
-            left.iter().for_each(|process| kill(process.pid));
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.kill_everything();
         // Killed supervisors left them, and no server will come to this state directory again.
         for group in groups_of(&self.state_dir()) {
             let _gone = fs::remove_dir(group);
@@ -302,7 +308,8 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
     }
 }
 
-fn kill(pid: u32) {
+/// Kills a process the hard way.
+pub(crate) fn kill(pid: u32) {
     kill_with(pid, Signal::KILL);
 }
 

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
+use crate::crash::number_from;
 use crate::sandbox::{Sandbox, finish, wait_until};
 
 /// Long, because a loaded machine is no fault.
@@ -22,7 +23,8 @@ const DRAWN_WITHIN: Duration = Duration::from_secs(2);
 /// What a pod sends through a forwarded port.
 const FLOOD_BYTES: u64 = 1 << 30;
 /// The test whose pod runs the same program with the same name, and is told its port.
-const FLOOD: &str = "sessions::a_port_carries_a_gigabyte_and_outlives_the_server";
+const FLOOD: &str =
+    "sessions::a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server";
 
 /// A server with a project.
 fn started() -> Sandbox {
@@ -336,20 +338,28 @@ fn output_is_followed_through_a_restart() {
     assert!(tail.len() > 5 && all.ends_with(&tail), "{tail}");
 }
 
-/// What the pod runs: whoever connects gets so many bytes.
+/// What the pod runs: whoever connects and asks for a number of bytes gets them.
 fn flood(port: &str) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
     for stream in listener.expect("its port").incoming().flatten() {
         std::thread::spawn(move || {
-            let mut zeros = std::io::repeat(7).take(FLOOD_BYTES);
-            std::io::copy(&mut zeros, &mut &stream)
+            let mut asked = [0; 8];
+            (&stream).read_exact(&mut asked)?;
+            let mut sevens = std::io::repeat(7).take(u64::from_le_bytes(asked));
+            std::io::copy(&mut sevens, &mut &stream)
         });
     }
 }
 
-/// What arrives at a port here.
-fn arrived(port: u16) -> u64 {
+/// How much of so many bytes arrives at a port here, if nothing is asked for a while after connecting,
+/// and the answer is then left lying for a while.
+fn arrived(port: u16, bytes: u64, unasked: Duration, unread: Duration) -> u64 {
     let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return 0 };
+    std::thread::sleep(unasked);
+    if stream.write_all(&bytes.to_le_bytes()).is_err() {
+        return 0;
+    }
+    std::thread::sleep(unread);
     let (mut piece, mut count) = (vec![0; 1 << 20], 0);
     while let Ok(length @ 1..) = stream.read(&mut piece) {
         assert!(piece[..length].iter().all(|byte| *byte == 7));
@@ -359,7 +369,7 @@ fn arrived(port: u16) -> u64 {
 }
 
 #[test]
-fn a_port_carries_a_gigabyte_and_outlives_the_server() {
+fn a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server() {
     if let Ok(port) = std::env::var("FLOOD_PORT") {
         return flood(&port);
     }
@@ -373,14 +383,24 @@ fn a_port_carries_a_gigabyte_and_outlives_the_server() {
     );
     running(&sandbox, &submit, "flood");
     let forward = sandbox.begin(&format!("exec runai port-forward flood --port {here}:{there}"));
-    assert!(wait_until(PATIENCE, || arrived(here) == FLOOD_BYTES));
+    let (none, idle) =
+        (Duration::ZERO, Duration::from_secs(number_from("ELASTANE_SOAK_IDLE_S", 1)));
+    assert!(wait_until(PATIENCE, || arrived(here, FLOOD_BYTES, none, none) == FLOOD_BYTES));
+    // More than lies in any buffer on the way.
+    let some = FLOOD_BYTES / 16;
+    let later = [(idle, none), (none, idle)];
+    let later = later
+        .map(|(unasked, unread)| std::thread::spawn(move || arrived(here, some, unasked, unread)));
+    for bytes in later {
+        assert_eq!(bytes.join().expect("a count"), some);
+    }
     sandbox.kill_server();
-    assert_eq!(arrived(here), 0, "nobody answers");
+    assert_eq!(arrived(here, FLOOD_BYTES, none, none), 0, "nobody answers");
     sandbox.start_server("elastane up --gpus 1x16GiB");
     let mut first = [0; 1];
     assert!(wait_until(PATIENCE, || {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, here));
-        stream.is_ok_and(|mut stream| stream.read(&mut first).is_ok_and(|count| count == 1))
+        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, here)) else { return false };
+        stream.write_all(&[1; 8]).is_ok() && stream.read(&mut first).is_ok_and(|count| count == 1)
     }));
     end(&sandbox, "runai port-forward", Signal::INT);
     let text = finish(forward).text;
