@@ -5,7 +5,9 @@
 //! A shape of pod can use what is free on the devices that have room for it, up to one and a half
 //! times what the node's CPU and memory would carry of that shape alone: a node is shared, and
 //! lighter pods make up for heavier ones, but not without end. A node's worth is the sum over the
-//! shapes, each counted as often as it is asked for; a place costs what it takes off that.
+//! shapes, each counted as often as it is asked for; a place costs what it takes off that. Where only
+//! shares are asked for, as many pods for a whole GPU are thought to come: else two shares would break
+//! two GPUs, because what one leaves beside the other is of use to neither.
 
 use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
 use smallvec::SmallVec;
@@ -22,7 +24,8 @@ pub(crate) struct Shapes(Vec<(GpuRequest, Vec<Shape>)>);
 struct Shape {
     cpu_millis: u64,
     memory_bytes: u64,
-    constraints: ConstraintsId,
+    /// None: any node will do.
+    constraints: Option<ConstraintsId>,
     pods: u64,
 }
 
@@ -64,11 +67,16 @@ impl Shapes {
         }
         let mut groups: Vec<(GpuRequest, Vec<Shape>)> = Vec::new();
         for (PodRequest { gpu, cpu_millis, memory_bytes }, constraints, pods) in asked {
-            let shape = Shape { cpu_millis, memory_bytes, constraints, pods };
+            let shape = Shape { cpu_millis, memory_bytes, constraints: Some(constraints), pods };
             match groups.last_mut().filter(|group| group.0 == gpu) {
                 Some(group) => group.1.push(shape),
                 None => groups.push((gpu, vec![shape])),
             }
+        }
+        if !groups.iter().any(|(gpu, _)| matches!(gpu, GpuRequest::Whole(_))) {
+            let pods = groups.iter().flat_map(|(_, shapes)| shapes).map(|shape| shape.pods).sum();
+            let whole = Shape { cpu_millis: 0, memory_bytes: 0, constraints: None, pods };
+            groups.push((GpuRequest::Whole(1), vec![whole]));
         }
         Self(groups)
     }
@@ -84,7 +92,8 @@ impl Shapes {
             }
             let usable = |shape: &Shape| {
                 let carried = carried_millis(free.host, shape, pod_millis);
-                let allowed = carried > 0 && cluster.allows(shape.constraints, id);
+                let allows = |constraints| cluster.allows(constraints, id);
+                let allowed = carried > 0 && shape.constraints.is_none_or(allows);
                 if allowed { devices_millis.min(carried) * shape.pods } else { 0 }
             };
             shapes.iter().map(usable).sum::<u64>()

@@ -61,6 +61,13 @@ fn alike_nodes_fill_up_the_fullest_first() {
 }
 
 #[test]
+fn shares_are_put_together_also_where_another_node_is_empty() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("submit a/frac05 -g 0.5 --interactive; submit a/frac03 -g 0.3; submit a/frac02 -g 0.2");
+    assert_eq!(w.gpus(), "n1[frac05:0.5+frac03:0.3+frac02:0.2 .] n2[. .]");
+}
+
+#[test]
 fn a_share_joins_the_device_where_it_leaves_room_for_the_usual_share() {
     let mut w = World::new("n1:3", "a");
     w.run("submit a/s1 -g 0.7; submit a/s2 -g 0.5; submit a/s3 -g 0.3");
