@@ -69,7 +69,10 @@ pub use handle::Handle;
 pub use health::Trouble;
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
-pub use model::{Effect, MigProfile, MigRequest, Operator, Requirement, Term, Toleration, is_host};
+pub use model::{
+    Effect, MigProfile, MigRequest, Operator, PRIORITY_CLASSES, Requirement, Term, Toleration,
+    is_host,
+};
 pub use node_access::NodeAccess;
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::HOST_LABEL;
 use units::Instant;
 use uuid::Uuid;
 
@@ -53,6 +54,15 @@ pub struct NodeSpec {
     pub memory_bytes: u64,
     /// Labels.
     pub labels: BTreeMap<String, String>,
+}
+
+impl NodeSpec {
+    /// Its labels, with the one that every node has in Kubernetes: its name.
+    pub(crate) fn own_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.labels.clone();
+        labels.insert(HOST_LABEL.to_owned(), self.name.clone());
+        labels
+    }
 }
 
 /// A GPU of a machine.

@@ -460,7 +460,7 @@ impl State {
             check_label(key, value)?;
         }
         let id = node.id;
-        let mut all = node.spec.labels.clone();
+        let mut all = node.spec.own_labels();
         all.extend(labels.clone());
         let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
         let given = self.labelled(name).map(|given| given.id.clone());

@@ -65,8 +65,11 @@ pub fn is_host(label: &str) -> bool {
     HOSTNAME.contains(&label)
 }
 
+/// The label with the name of a node.
+pub const HOST_LABEL: &str = "kubernetes.io/hostname";
+
 /// The label of which every node has a value of its own.
-const HOSTNAME: [&str; 2] = ["hostname", "kubernetes.io/hostname"];
+const HOSTNAME: [&str; 2] = ["hostname", HOST_LABEL];
 
 /// Pods in a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

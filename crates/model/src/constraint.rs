@@ -2,6 +2,7 @@
 //! tolerations, in the words and with the meaning of Kubernetes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::{PodPreference, PodTerm};
 
@@ -29,6 +30,20 @@ pub struct Requirement {
     pub key: String,
     /// What it must be.
     pub operator: Operator,
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, operator } = self;
+        match operator {
+            Operator::In(values) => write!(f, "{key} is {}", values.join(" or ")),
+            Operator::NotIn(values) => write!(f, "{key} is not {}", values.join(" or ")),
+            Operator::Exists => write!(f, "{key} is there"),
+            Operator::DoesNotExist => write!(f, "{key} is not there"),
+            Operator::Gt(than) => write!(f, "{key} is above {than}"),
+            Operator::Lt(than) => write!(f, "{key} is below {than}"),
+        }
+    }
 }
 
 /// Requirements that must all hold.

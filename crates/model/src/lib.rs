@@ -17,6 +17,7 @@ mod mig;
 mod node;
 mod pod_set;
 mod pool;
+mod priority;
 mod queue;
 mod queues;
 mod request;
@@ -29,7 +30,7 @@ mod wishes;
 mod workload;
 
 pub use cluster::{Change, Checkpoint, Cluster, Error};
-pub use company::{Opponents, PodMismatch, PodPreference, PodTerm, is_host};
+pub use company::{HOST_LABEL, Opponents, PodMismatch, PodPreference, PodTerm, is_host};
 pub use constraint::{
     Constraints, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, Preference, Requirement,
     Taint, Term, Toleration, pool_of,
@@ -42,6 +43,7 @@ pub use mig::{
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use pool::PoolId;
+pub use priority::{PRIORITY_CLASSES, class_at_least};
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use requests::Requests;

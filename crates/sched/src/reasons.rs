@@ -325,6 +325,18 @@ pub enum Cause {
 }
 
 impl Pending {
+    /// Whether it stays true if everybody else ends.
+    #[must_use]
+    pub const fn outlasts_others(&self) -> bool {
+        match *self {
+            Self::LargerThanAnyNode { .. } => true,
+            Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
+                cordoned + selector + affinity + taint + pool == nodes
+            }
+            _ => false,
+        }
+    }
+
     /// Code and name.
     #[must_use]
     pub const fn code(&self) -> Code {

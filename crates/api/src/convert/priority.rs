@@ -1,23 +1,8 @@
-//! Priority classes. Owns: their names and values (reference D.4), the old ones included.
+//! Priority classes as the interface has them. Owns: the defaults of kinds of workloads, and what is
+//! said of a name that is none. Refuses to know: which classes there are.
 
+use control::PRIORITY_CLASSES as CLASSES;
 use control::view::WorkloadKind;
-
-/// Name and value, lowest first; the name first given to a value is the one shown for it.
-const CLASSES: [(&str, u32); 13] = [
-    ("very-low", 25),
-    ("low", 40),
-    ("train", 50),
-    ("medium-low", 65),
-    ("interactive-preemptible", 75),
-    ("build-preemptible", 75),
-    ("medium", 80),
-    ("medium-high", 90),
-    ("build", 100),
-    ("interactive", 100),
-    ("high", 125),
-    ("inference", 125),
-    ("very-high", 150),
-];
 
 /// From this value on a workload is not preemptible unless it says so.
 const NON_PREEMPTIBLE_FROM: u32 = 100;

@@ -32,6 +32,22 @@ async fn pods_that_must_be_together_wait_for_a_node_with_room_for_all() {
 }
 
 #[tokio::test]
+async fn every_node_has_its_name_as_a_label() {
+    let w = World::new(nodes(2, 2), &[4]).await;
+    let host = |operator: fn(Vec<String>) -> Operator| {
+        let key = "kubernetes.io/hostname".to_owned();
+        let term = vec![Requirement { key, operator: operator(vec!["node-2".to_owned()]) }];
+        move |pod: &mut control::PodSpec| pod.place.affinity = vec![term]
+    };
+    w.submit(1, with(training("there", 1), host(Operator::In))).await;
+    w.submit(1, with(training("elsewhere", 1), host(Operator::NotIn))).await;
+    w.becomes("there Running 1/1\nelsewhere Running 1/1").await;
+    let node = |name| w.get(name).unwrap().pods[0].node_name.clone();
+    let nodes = [node("there"), node("elsewhere")];
+    assert_eq!(nodes, ["node-2", "node-1"].map(|name| Some(name.to_owned())));
+}
+
+#[tokio::test]
 async fn a_label_that_no_node_has_is_waited_for_and_everything_said_survives() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
     let key = || "rack".to_owned();

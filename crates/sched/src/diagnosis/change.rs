@@ -56,7 +56,10 @@ pub enum Change {
         key: String,
     },
     /// Do without the required affinity.
-    WithoutAffinity,
+    WithoutAffinity {
+        /// What it demands, in words.
+        demands: String,
+    },
     /// Without required pod affinity and anti-affinity.
     WithoutPodAffinity,
     /// Tolerate a taint.
@@ -137,7 +140,7 @@ impl Change {
                 constraints.pod_affinity.clear();
                 constraints.pod_anti_affinity.clear();
             })?,
-            Self::WithoutAffinity => {
+            Self::WithoutAffinity { .. } => {
                 constrain(cluster, id, |constraints| constraints.required.clear())?
             }
             Self::Tolerate { taint } => constrain(cluster, id, |constraints| {

@@ -7,7 +7,7 @@ mod nodes;
 use units::{Instant, Kind, format_millis};
 
 use super::{Diagnosis, Part};
-use crate::reasons::number;
+use crate::reasons::{Pending, number};
 
 impl Diagnosis {
     /// All of it, in lines under headings.
@@ -38,7 +38,11 @@ impl Diagnosis {
         section("Why nothing was moved or taken for it", searches.collect());
         let mut advice: Vec<_> = self.advice.iter().map(|advice| advice.text(now)).collect();
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
-            advice.push("no single change was found; it waits for others to end".to_owned());
+            let then = match self.reasons.iter().any(Pending::outlasts_others) {
+                true => "that others end would not help",
+                false => "it waits for others to end",
+            };
+            advice.push(format!("no single change was found; {then}"));
         }
         if !self.complete {
             advice.push(format!("more was not tried: {} decisions were enough", self.tries));

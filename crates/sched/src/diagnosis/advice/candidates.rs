@@ -98,7 +98,12 @@ impl WhatIf<'_> {
             }
         }
         if failing(Obstacle::Affinity) {
-            self.consider(&Change::WithoutAffinity);
+            let required = constraints.iter().flat_map(|constraints| &constraints.required);
+            let terms = required
+                .map(|term| term.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "));
+            let terms: BTreeSet<String> = terms.collect();
+            let demands = terms.into_iter().collect::<Vec<_>>().join(", or ");
+            self.consider(&Change::WithoutAffinity { demands });
         }
         if failing(Obstacle::PodAffinity) || failing(Obstacle::PodAntiAffinity) {
             self.consider(&Change::WithoutPodAffinity);

@@ -1,5 +1,6 @@
 //! What would let a workload start, in words. Owns: a sentence for each change.
 
+use model::class_at_least;
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
@@ -35,7 +36,7 @@ impl Change {
             Self::Preemptible => "preemptible",
             Self::Priority { .. } => "priority",
             Self::WithoutSelector { .. } => "without_selector",
-            Self::WithoutAffinity => "without_affinity",
+            Self::WithoutAffinity { .. } => "without_affinity",
             Self::WithoutPodAffinity => "without_pod_affinity",
             Self::Tolerate { .. } => "tolerate",
             Self::Wait { .. } => "wait",
@@ -65,12 +66,17 @@ impl Change {
             Self::Memory { bytes } => format!("ask for at most {} of memory", format_bytes(*bytes)),
             Self::Elastic => "let it be elastic: it starts smaller and grows later".to_owned(),
             Self::Preemptible => "let it be preemptible".to_owned(),
-            Self::Priority { priority } => format!("give it priority {priority} or more"),
+            Self::Priority { priority } => match class_at_least(*priority) {
+                Some(class) => format!("give it the priority {class} ({priority} or more)"),
+                None => format!("give it priority {priority} or more"),
+            },
             Self::WithoutSelector { key } => format!("do not select the label {key}"),
             Self::WithoutPodAffinity => {
                 "do without its required pod affinity and anti-affinity".to_owned()
             }
-            Self::WithoutAffinity => "do without its required node affinity".to_owned(),
+            Self::WithoutAffinity { demands } => {
+                format!("do without its required node affinity: {demands}")
+            }
             Self::Tolerate { taint } => {
                 let value = if taint.value.is_empty() {
                     String::new()

@@ -1,0 +1,30 @@
+//! Names of priorities. Owns: which there are and what they are worth (reference D.4), the old ones
+//! included. Refuses to know: who has which.
+
+/// Name and value, lowest first; the name first given to a value is the one shown for it.
+pub const PRIORITY_CLASSES: [(&str, u32); 13] = [
+    ("very-low", 25),
+    ("low", 40),
+    ("train", 50),
+    ("medium-low", 65),
+    ("interactive-preemptible", 75),
+    ("build-preemptible", 75),
+    ("medium", 80),
+    ("medium-high", 90),
+    ("build", 100),
+    ("interactive", 100),
+    ("high", 125),
+    ("inference", 125),
+    ("very-high", 150),
+];
+
+/// Those that are steps of one ladder, and not the usual priority of something.
+const STEPS: [&str; 7] =
+    ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
+
+/// The lowest step that is worth at least so much.
+#[must_use]
+pub fn class_at_least(priority: u32) -> Option<&'static str> {
+    let enough = |(name, value): &&(&str, u32)| *value >= priority && STEPS.contains(name);
+    PRIORITY_CLASSES.iter().find(enough).map(|(name, _)| *name)
+}
