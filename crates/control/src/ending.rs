@@ -51,7 +51,7 @@ impl State {
             (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
                 self.end(id, number, Ended::Succeeded);
             }
-            (Restart::Never, _) if restarts >= spec.backoff_limit => {
+            (restart, _) if spec.gives_up(restart) && restarts >= spec.backoff_limit => {
                 self.end(id, number, Ended::Failed);
             }
             (Restart::Never, _) => self.retry(id, number, restarts + 1, back_off_ms(restarts)),

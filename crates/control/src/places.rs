@@ -8,9 +8,9 @@ use uuid::Uuid;
 use crate::command::WorkloadSpec;
 use crate::demands;
 use crate::pools::check_label;
-use crate::spec::PodSet;
+use crate::spec::{PodSet, Restart};
 use crate::state::{Project, State};
-use crate::view::NodeTypes;
+use crate::view::{NodeTypes, WorkloadKind};
 use crate::{Error, admission};
 
 /// The label that says of which type a node is.
@@ -19,6 +19,17 @@ pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
 const TYPES_MAX: usize = 100;
 
 impl WorkloadSpec {
+    /// Whether so many failures as its back-off limit end it. A workspace that is to be started again
+    /// where it is holds its place for whoever works in it (reference A.5), and what always restarts
+    /// knows no failure.
+    pub(crate) fn gives_up(&self, restart: Restart) -> bool {
+        match restart {
+            Restart::Never => true,
+            Restart::OnFailure => self.kind != WorkloadKind::Workspace,
+            Restart::Always => false,
+        }
+    }
+
     /// What a pod of a set demands of nodes, in the pools and on the types of nodes of the workload,
     /// whose id is this.
     #[must_use]

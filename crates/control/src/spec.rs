@@ -178,7 +178,8 @@ pub enum Restart {
     /// Exit 0 completes the pod; a failure is retried as a new run, up to the back-off limit. Pods
     /// that work together are all started anew.
     Never,
-    /// A failure restarts the process in place, for ever, after a growing delay.
+    /// A failure restarts the process in place after a growing delay, up to the back-off limit; that of a
+    /// workspace for ever.
     OnFailure,
     /// Any exit restarts the process in place.
     Always,
