@@ -29,6 +29,9 @@ pub(crate) fn wrapped(line: &str) -> String {
 /// Columns are at least this far apart.
 const GAP: usize = 2;
 
+/// A last column that can only be narrower than this is not broken.
+const LAST_CHARS_MIN: usize = 20;
+
 /// Rows under a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
@@ -41,6 +44,48 @@ struct Row {
     cells: Vec<String>,
     /// Sentences that stand under it.
     notes: Vec<String>,
+}
+
+impl Row {
+    /// The same in as many rows as one of its cells takes.
+    fn broken(mut self, column: usize, room: usize) -> Vec<Self> {
+        let Some(cell) = self.cells.get_mut(column).filter(|cell| width(cell) > room) else {
+            return vec![self];
+        };
+        let mut lines = lines_of(cell, room).into_iter();
+        *cell = lines.next().unwrap_or_default();
+        let further = |line| {
+            let mut cells = vec![String::new(); column];
+            cells.push(line);
+            Self { cells, notes: Vec::new() }
+        };
+        let mut further: Vec<Self> = lines.map(further).collect();
+        if let Some(last) = further.last_mut() {
+            last.notes = std::mem::take(&mut self.notes);
+        }
+        std::iter::once(self).chain(further).collect()
+    }
+}
+
+/// A text in lines of at most so many characters, broken between words where that can be.
+fn lines_of(text: &str, room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && width(&line) + 1 + width(word) > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        while let Some((end, _)) = line.char_indices().nth(room) {
+            let rest = line.split_off(end);
+            lines.push(std::mem::replace(&mut line, rest));
+        }
+    }
+    lines.push(line);
+    lines
 }
 
 impl Table {
@@ -80,6 +125,19 @@ impl Table {
         let widths = self.widths();
         let gaps = GAP * widths.len().saturating_sub(1);
         self.render(Some(widths.iter().sum::<usize>() + gaps))
+    }
+
+    /// The same in lines of at most so many characters, its last column broken where it is too wide.
+    /// It stays as it is where that is not said, or where the other columns leave no room.
+    #[must_use]
+    pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
+        let widths = self.widths();
+        let Some((_, others)) = widths.split_last() else { return self };
+        let taken: usize = others.iter().map(|width| width + GAP).sum();
+        let room = columns.and_then(|columns| columns.checked_sub(taken));
+        let Some(room) = room.filter(|room| *room >= LAST_CHARS_MIN) else { return self };
+        self.rows = self.rows.into_iter().flat_map(|row| row.broken(others.len(), room)).collect();
+        self
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -219,6 +277,29 @@ mod tests {
             größer als            0.50
         "#]]
         .assert_eq(&sample().ruled());
+    }
+
+    #[test]
+    fn the_last_column_is_broken_where_it_has_room_to() {
+        let mut table = Table::new(&["Kind/Name", "Message"]);
+        table.row([
+            "Pod/a-0-1".into(),
+            "[Failed] ended with 1 in /a/very/long/path/of/a/file".into(),
+        ]);
+        table.row(["Pod/a-0-2".into(), "[Started]".into()]);
+        expect![[r#"
+            Kind/Name  Message
+            ───────────────────────────────
+            Pod/a-0-1  [Failed] ended with
+                       1 in
+                       /a/very/long/path/of
+                       /a/file
+            Pod/a-0-2  [Started]
+        "#]]
+        .assert_eq(&table.clone().within(Some(31)).ruled());
+        for columns in [None, Some(5), Some(30), Some(400)] {
+            assert_eq!(table.clone().within(columns), table, "{columns:?}");
+        }
     }
 
     #[test]

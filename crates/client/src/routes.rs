@@ -337,6 +337,14 @@ impl Client {
         self.get(&format!("/api/v1/workloads/{id}")).await
     }
 
+    /// One workload as it was asked for.
+    ///
+    /// # Errors
+    /// As every request; 404 when it is gone, or of another kind.
+    pub async fn asked_for(&self, kind: WorkloadKind, id: &str) -> Result<wire::Training1, Error> {
+        self.get(&format!("{}/{id}", kind.path())).await
+    }
+
     /// An address by which a browser comes to a port of a workload, by its name or number.
     ///
     /// # Errors

@@ -196,17 +196,27 @@ fn requested_pods(view: &WorkloadView) -> RequestedPods {
             ..RequestedPods::default()
         };
     }
-    let sum = |of: fn(&PodSet) -> u32| spec.sets().map(|set| u64::from(of(set))).sum();
-    let (min, max): (u64, u64) = (sum(|set| set.pods_min), sum(|set| set.pods));
-    let range = spec.together.is_some().then_some((min, max)).filter(|(min, max)| min < max);
+    let range = range(spec);
     let at_once = spec.pods.at_once;
     RequestedPods {
-        number: sum(PodSet::wanted),
+        number: sum(spec, PodSet::wanted),
         min: range.map(|(min, _)| min),
         max: range.map(|(_, max)| max),
         parallelism: at_once.map(u64::from),
         completions: at_once.map(|_| spec.pods.pods.into()),
     }
+}
+
+/// A number of each set, over all of them.
+fn sum(spec: &WorkloadSpec, of: fn(&PodSet) -> u32) -> u64 {
+    spec.sets().map(|set| u64::from(of(set))).sum()
+}
+
+/// From how many pods to how many, where they work together and their number may change.
+fn range(spec: &WorkloadSpec) -> Option<(u64, u64)> {
+    spec.together?;
+    let (min, max) = (sum(spec, |set| set.pods_min), sum(spec, |set| set.pods));
+    (min < max).then_some((min, max))
 }
 
 fn images(spec: &WorkloadSpec) -> Vec<String> {
@@ -341,7 +351,7 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
         over_quota: view.over_quota,
         reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
         restarts: view.restarts,
-        elastic: view.spec.elastic,
+        elastic: view.spec.elastic || range(&view.spec).is_some(),
         command_line: view.spec.command_line.clone(),
         last_exit: view
             .failure

@@ -110,6 +110,7 @@ async fn an_elastic_one_says_its_range() {
     let id = answer["workloadId"].as_str().unwrap();
     let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
     assert_eq!(shown["requestedPods"], json!({"number": 5, "min": 2, "max": 5}));
+    assert_eq!(shown["additionalFields"]["elastic"], json!(true));
 }
 
 #[tokio::test]

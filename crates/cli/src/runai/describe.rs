@@ -1,16 +1,21 @@
 //! Everything about one workload or node, in the layouts of both dialects.
 
-use std::io::Write;
+mod sheet;
+mod storage;
+
+use std::io::{IsTerminal as _, Write};
 
 use api_types::{Event2, Pod1, Workload};
+use client::WorkloadKind;
 use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
-use super::intent::{Describe, Dialect, Shown};
+use super::intent::{Describe, Dialect, Section, Shown};
 use super::list::{conditions, data, gpus_in_service, named_nodes, trouble};
-use super::rows;
+use super::{rows, terminal};
 use crate::exit::Error;
-use crate::table::{Table, age, two_decimals};
+use crate::table::{Table, age};
+pub(super) use sheet::Sheet;
 
 pub(super) async fn workload(
     describe: Describe,
@@ -18,21 +23,46 @@ pub(super) async fn workload(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(&describe.of).await?;
-    let pods = context.client.pods(&workload.id).await?;
-    match (describe.of.noun.dialect(), describe.shown) {
-        (_, Shown::Text) => {
-            let events = context.client.events(&workload.id, describe.events_max).await?;
-            let page = Page { workload: &workload, pods: &pods, events: &events, now_ms: now_ms() };
-            let text = match describe.of.noun.dialect() {
-                Dialect::V1 => page.v1(),
-                Dialect::V2 => page.v2(),
-            };
-            out.write_all(text.as_bytes())?;
-            Ok(())
-        }
-        (Dialect::V1, shown) => data(&object_v1(&workload, &pods, now_ms()), shown, out),
-        (Dialect::V2, shown) => data(&workload, shown, out),
+    let (client, id) = (&context.client, &workload.id);
+    let pods = client.pods(id).await?;
+    let dialect = describe.of.noun.dialect();
+    match (dialect, describe.shown) {
+        (_, Shown::Text) => {}
+        (Dialect::V1, shown) => return data(&object_v1(&workload, &pods, now_ms()), shown, out),
+        (Dialect::V2, shown) => return data(&workload, shown, out),
     }
+    let parts = &describe.parts;
+    let events = match describe.events_max {
+        0 => Vec::new(),
+        _ if parts.left_out.contains(&Section::Events) => Vec::new(),
+        max => client.events(id, max).await?,
+    };
+    let (workload, pods, events) = (&workload, &*pods, &*events);
+    let page = Page { workload, pods, events, now_ms: now_ms(), columns: columns() };
+    let text = match dialect {
+        Dialect::V1 => page.v1(),
+        Dialect::V2 => {
+            let asked = client.asked_for(kind(workload), id).await?;
+            Sheet { page, asked: &asked.spec, parts }.text()
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn kind(workload: &Workload) -> WorkloadKind {
+    match workload.kind.as_str() {
+        "Workspace" => WorkloadKind::Workspace,
+        "Distributed" => WorkloadKind::Distributed,
+        "Inference" => WorkloadKind::Inference,
+        _ => WorkloadKind::Training,
+    }
+}
+
+/// How wide a line may be; anything where no terminal shows it.
+fn columns() -> Option<usize> {
+    let size = std::io::stdout().is_terminal().then(terminal::size)??;
+    Some(size.columns.into())
 }
 
 /// What a description is made of.
@@ -41,6 +71,8 @@ pub(super) struct Page<'a> {
     pub(super) pods: &'a [Pod1],
     pub(super) events: &'a [Event2],
     pub(super) now_ms: u64,
+    /// How wide its lines may be, if that matters.
+    pub(super) columns: Option<usize>,
 }
 
 impl Page<'_> {
@@ -53,10 +85,11 @@ impl Page<'_> {
         }
         if let Some(reasons) = self.reasons(["CODE", "AGE", "MESSAGE"]) {
             text.push_str("\nReasons:\n");
-            text.push_str(&reasons.plain());
+            text.push_str(&reasons.within(self.columns).plain());
         }
         text.push_str("\nPods:\n");
-        text.push_str(&self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE"]).plain());
+        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE"]);
+        text.push_str(&pods.within(self.columns).plain());
         text.push_str("\nEvents: \n");
         text.push_str(&self.events_v1());
         text
@@ -143,66 +176,7 @@ impl Page<'_> {
             ]);
             table.row(columns.map(|_| String::new()));
         }
-        table.plain()
-    }
-
-    /// Sections of reference B.4.
-    pub(super) fn v2(&self) -> String {
-        let workload = self.workload;
-        let mut text = String::from("General\n");
-        let general = [
-            ("Name", workload.name.clone()),
-            ("Type", workload.kind.clone()),
-            ("Status", workload.phase.clone()),
-            ("Project", workload.project_name.clone()),
-            ("Created", workload.created_at.to_string()),
-            ("Submitted by", workload.submitted_by.clone()),
-            ("Priority", workload.priority_class_name.clone()),
-            ("Preemptible", if workload.preemptible { "Yes" } else { "No" }.to_owned()),
-            ("Image", workload.images.join(",")),
-        ];
-        push_fields(&mut text, &general);
-        text.push_str("\nCompute\n");
-        let extras = &workload.additional_fields;
-        let over = if extras.over_quota { "Yes" } else { "No" };
-        let compute = [
-            ("GPU Request", rows::gpus_requested(workload)),
-            ("GPU Alloc.", two_decimals(workload.allocated_resources.gpu.0)),
-            ("Over Quota", over.to_owned()),
-            ("Elastic", if extras.elastic { "Yes" } else { "No" }.to_owned()),
-        ];
-        push_fields(&mut text, &compute);
-        if let Some(reasons) = self.reasons(["Code", "Age", "Message"]) {
-            text.push_str("\nReasons\n");
-            text.push_str(&reasons.ruled());
-        }
-        text.push_str("\nPods\n");
-        let mut pods = Table::new(&["Pod", "Status", "Node"]);
-        for pod in self.pods {
-            pods.row([pod.name.clone(), pod_status(pod).to_owned(), pod_place(pod)]);
-        }
-        text.push_str(&pods.ruled());
-        let elsewhere = workload.external_connections.iter();
-        let elsewhere = elsewhere.filter(|one| one.connection_type == "RelatedUrl");
-        let elsewhere: Vec<&str> = elsewhere.filter_map(|one| one.url.as_deref()).collect();
-        let network = [("URL", workload.urls.join(", ")), ("Related URL", elsewhere.join(", "))];
-        let network: Vec<_> = network.into_iter().filter(|(_, urls)| !urls.is_empty()).collect();
-        if !network.is_empty() {
-            text.push_str("\nNetwork\n");
-            push_fields(&mut text, &network);
-        }
-        text.push_str("\nEvents\n");
-        let mut events = Table::new(&["Created at", "Kind/Name", "Message"]);
-        for event in self.events {
-            let object = &event.involved_object;
-            events.row([
-                event.created_at.to_string(),
-                format!("{}/{}", object.kind, object.name),
-                format!("[{}] {}", event.reason, event.message),
-            ]);
-        }
-        text.push_str(&events.ruled());
-        text
+        table.within(self.columns).plain()
     }
 
     fn age(&self, at_ms: u64) -> String {
@@ -213,13 +187,6 @@ impl Page<'_> {
 /// A quantity of bytes as every other size is printed; what is none stays as it is.
 fn readable(quantity: &str) -> String {
     units::parse_bytes(quantity).map_or_else(|_| quantity.to_owned(), units::format_bytes)
-}
-
-fn push_fields(text: &mut String, fields: &[(&str, String)]) {
-    for (key, value) in fields {
-        text.push_str(format!("  {:<14}{value}", format!("{key}:")).trim_end());
-        text.push('\n');
-    }
 }
 
 pub(super) fn pod_status(pod: &Pod1) -> &str {

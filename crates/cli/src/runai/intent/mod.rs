@@ -439,6 +439,38 @@ pub(crate) struct Describe {
     pub(crate) shown: Shown,
     /// Most events.
     pub(crate) events_max: usize,
+    /// Which parts of it.
+    pub(crate) parts: Parts,
+}
+
+/// Which parts of a description are shown, and how much of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Those that are not.
+    pub(crate) left_out: Vec<Section>,
+    /// Most pods; none = all.
+    pub(crate) pods_max: Option<usize>,
+    /// Whether the last event comes first.
+    pub(crate) newest_first: bool,
+}
+
+/// A part of a description that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// What it is, and why it waits.
+    General,
+    /// What it asks for and holds.
+    Compute,
+    /// Its pods.
+    Pods,
+    /// What happened.
+    Events,
+    /// Where it is reached.
+    Networks,
+    /// What is mounted.
+    Storage,
+    /// What its containers run.
+    Containers,
 }
 
 /// What to do to existing workloads.

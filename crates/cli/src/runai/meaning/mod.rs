@@ -12,7 +12,7 @@ use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads,
-    Login, Noun, Objects, Page, Shell, Shown, Submit, Target, Tie, Verb, Wait,
+    Login, Noun, Objects, Page, Parts, Section, Shell, Shown, Submit, Target, Tie, Verb, Wait,
 };
 use crate::settings::TableStyle;
 
@@ -212,7 +212,8 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
         return Ok(Intent::DescribeObject(Objects::Template, name, shown));
     }
     let of = Target { noun: Noun::Job, name, pod: None };
-    Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max: EVENTS_MAX }))
+    let (shown, events_max) = (output(describe.output), EVENTS_MAX);
+    Ok(Intent::Describe(Describe { of, shown, events_max, parts: Parts::default() }))
 }
 
 fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
@@ -225,8 +226,27 @@ fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
 
 fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
     let of = Target { noun: narrowed(noun, &describe.only)?, name: describe.name, pod: None };
-    let events_max = describe.event_limit;
-    Ok(Intent::Describe(Describe { of, shown: output(describe.output), events_max }))
+    let sections = describe.sections;
+    let left_out = [
+        (sections.general, Section::General),
+        (sections.compute, Section::Compute),
+        (sections.pods, Section::Pods),
+        (sections.events, Section::Events),
+        (sections.networks, Section::Networks),
+        (sections.storage, Section::Storage),
+        (sections.containers, Section::Containers),
+    ];
+    let parts = Parts {
+        left_out: left_out
+            .iter()
+            .filter(|(shown, _)| !shown)
+            .map(|(_, section)| *section)
+            .collect(),
+        pods_max: Some(describe.pod_limit),
+        newest_first: describe.sort_events == v2::Order::Desc,
+    };
+    let (shown, events_max) = (output(describe.output), describe.event_limit);
+    Ok(Intent::Describe(Describe { of, shown, events_max, parts }))
 }
 
 fn training(verb: v2::OfTraining, line: &[String]) -> Result<Intent, String> {

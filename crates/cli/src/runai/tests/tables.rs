@@ -1,12 +1,13 @@
 //! The published tables, from the workloads of the published walk-throughs.
 
-use api_types::{Event2, Pod1, Workload};
+use api_types::{Event2, Pod1, Workload, WorkloadSpec};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
+use super::lines::meaning;
 use super::samples::{NOW_MS, workload};
-use crate::runai::describe::Page;
-use crate::runai::intent::{Framework, Noun};
+use crate::runai::describe::{Page, Sheet};
+use crate::runai::intent::{Describe, Framework, Intent, Noun, Parts, Section};
 use crate::runai::{list, rows};
 use crate::table::Table;
 
@@ -158,7 +159,7 @@ fn moved() -> Workload {
 #[test]
 fn a_job_is_described_in_the_published_order() {
     let (job, pods, events) = (moved(), pods(), events());
-    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS };
+    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
     expect![[r#"
         NAME: train1
         NAMESPACE: runai-team-a
@@ -202,7 +203,7 @@ fn a_job_is_described_in_the_published_order() {
 #[test]
 fn the_sections_of_the_second_dialect_tell_the_same() {
     let (job, pods, events) = (moved(), pods(), events());
-    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS };
+    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
     expect![[r#"
         General
           Name:         train1
@@ -213,7 +214,6 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
           Submitted by: ann
           Priority:     low
           Preemptible:  Yes
-          Image:        gcr.io/run-ai-demo/quickstart
 
         Compute
           GPU Request:  1
@@ -231,19 +231,107 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
         ────────────────────────────────────────────────
         train1-0-1  Running  node1 (GPU 0, 0.5 of GPU 1)
 
+        Containers
+          Image:        gcr.io/run-ai-demo/quickstart
+
         Events
         Created at                Kind/Name        Message
         ──────────────────────────────────────────────────────────────────────
         2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
         2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
     "#]]
-    .assert_eq(&page.v2());
+    .assert_eq(&Sheet { page, asked: &WorkloadSpec::default(), parts: &Parts::default() }.text());
+}
+
+#[test]
+fn what_was_asked_for_is_described_where_there_is_any() {
+    let job = workload("d Distributed Pending team-a asked=3 age=100 framework=PyTorch");
+    let asked: WorkloadSpec = serde_json::from_value(json!({
+        "numWorkers": 6, "minReplicas": 1, "maxReplicas": 6,
+        "labels": [{"name": "experiment", "value": "one"}],
+        "annotations": [{"name": "a-note-of-some-length", "value": "two\nlines"}],
+        "storage": {
+            "hostPath": [{"path": "/data", "mountPath": "/in", "readOnly": true}],
+            "nfs": [{"server": "nas", "path": "/x", "mountPath": "/out", "readOnly": false}],
+            "pvc": [{"claimName": "models", "path": "/models"}, {"ephemeral": true, "path": "/tmp/x"}],
+            "git": [{"repository": "https://h/r.git", "branch": "main", "path": "/code"}],
+            "emptyDirVolume": [{"medium": "Memory", "sizeLimit": "1Gi", "path": "/fast"}],
+            "secretVolume": [{"secret": "keys", "mountPath": "/keys"}],
+        },
+    }))
+    .unwrap();
+    let pods: Vec<_> = (0..3).map(|_| pods().remove(0)).collect();
+    let left_out = [Section::Networks, Section::Containers].to_vec();
+    let parts = Parts { left_out, pods_max: Some(1), newest_first: true };
+    let events = events();
+    let page =
+        Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: Some(60) };
+    expect![[r#"
+        General
+          Name:         d
+          Type:         Distributed
+          Framework:    PyTorch
+          Workers:      6
+          Status:       Pending
+          Project:      team-a
+          Created:      2023-11-14T22:13:20.000Z
+          Submitted by: ann
+          Priority:     low
+          Preemptible:  No
+
+        Compute
+          GPU Request:  3
+          GPU Alloc.:   0.00
+          Over Quota:   No
+          Elastic:      Yes (1 to 6 workers)
+
+        Pods
+        Pod         Status   Node
+        ────────────────────────────────────────────────
+        train1-0-1  Running  node1 (GPU 0, 0.5 of GPU 1)
+        and 2 more; --pod-limit 3 shows all
+
+        Storage
+        Type       Path     Access      Source
+        ───────────────────────────────────────────────────────
+        Host Path  /in      read-only   /data
+        NFS        /out     read-write  nas:/x
+        PVC        /models  read-write  models
+        PVC        /tmp/x   read-write  ephemeral
+        Git        /code    copy        https://h/r.git at main
+        Empty Dir  /fast    read-write  Memory, at most 1Gi
+        Secret     /keys    read-only   keys
+
+        Labels
+          experiment=one
+
+        Annotations
+          a-note-of-some-length=two lines
+
+        Events
+        Created at                Kind/Name        Message
+        ──────────────────────────────────────────────────────────────────────
+        2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
+        2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
+    "#]]
+    .assert_eq(&Sheet { page, asked: &asked, parts: &parts }.text());
+}
+
+#[test]
+fn who_leaves_every_section_out_is_shown_none() {
+    let line = "runai workload describe a --general=false --compute=false --pods=false --networks=false \
+                --events=false --storage=false --containers=false";
+    let Ok(Intent::Describe(Describe { parts, .. })) = meaning(line) else { panic!("{line}") };
+    let (job, pods, events) = (moved(), pods(), events());
+    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
+    let asked = WorkloadSpec::default();
+    assert_eq!(Sheet { page, asked: &asked, parts: &parts }.text(), "");
 }
 
 #[test]
 fn without_pods_and_events_a_description_says_so() {
     let job = workload("train1 Training Pending team-a asked=1 age=100");
-    let page = Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS };
+    let page = Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS, columns: None };
     let text = page.v1();
     assert!(text.contains("STATUS: PENDING\n") && !text.contains("Reasons:"), "{text}");
     assert!(text.ends_with("Events: \nNo events for resources\n"), "{text}");
@@ -300,7 +388,7 @@ fn nodes_show_what_is_free() {
 fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
     let describe = |line: &str| {
         let job = workload(line);
-        Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS }.v1()
+        Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS, columns: None }.v1()
     };
     let torch = describe("d Distributed Running team-a asked=3 framework=PyTorch");
     assert!(torch.contains("TYPE: Pytorch\n"), "{torch}");

@@ -6,6 +6,7 @@ mod submit;
 
 use std::path::PathBuf;
 
+use clap::ArgAction::Set;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
@@ -264,7 +265,59 @@ pub(crate) struct Describe {
     /// Most events to show
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) event_limit: usize,
+    /// Most pods to show
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(crate) pod_limit: usize,
+    /// Show the oldest event first, or the newest
+    #[arg(long = "sortEvents", alias = "sort-events", value_enum, value_name = "ORDER")]
+    #[arg(default_value_t = Order::Asc, ignore_case = true)]
+    pub(crate) sort_events: Order,
+    /// What is shown.
+    #[command(flatten)]
+    pub(crate) sections: Sections,
     /// Which.
     #[command(flatten)]
     pub(crate) only: Only,
+}
+
+/// In which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// The oldest first.
+    Asc,
+    /// The newest first.
+    Desc,
+}
+
+/// Parts of a description, each with a switch.
+#[derive(Debug, Args)]
+pub(crate) struct Sections {
+    /// Show what it is, why it waits, and its labels
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) general: bool,
+    /// Show what it asks for and holds
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) compute: bool,
+    /// Show its pods
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) pods: bool,
+    /// Show what happened
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) events: bool,
+    /// Show where it is reached
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) networks: bool,
+    /// Show what is mounted
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) storage: bool,
+    /// Show what its containers run
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) containers: bool,
 }
