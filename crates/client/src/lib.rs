@@ -31,6 +31,21 @@ pub struct Client {
     source: &'static str,
     /// The user whose program must listen there; none for whoever does.
     owner: Option<u32>,
+    /// Who is told of each request.
+    told: Option<fn(&Sent<'_>)>,
+}
+
+/// A request, and what came of it. It names no token and no body.
+#[derive(Debug)]
+pub struct Sent<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// What it asked for.
+    pub path: &'a str,
+    /// How it was answered; none if it was not.
+    pub status: Option<u16>,
+    /// After how many milliseconds.
+    pub ms: u128,
 }
 
 /// Why a request gave no answer.

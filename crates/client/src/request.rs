@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Error, listener, trust};
+use crate::{Client, Error, Sent, listener, trust};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ impl Client {
         let (base, scheme) = checked(url)?;
         let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
         let http = connector(&base, trusted)?;
-        Ok(Self { http, base, token, source: "CLI", owner: None })
+        Ok(Self { http, base, token, source: "CLI", owner: None, told: None })
     }
 
     /// A client that sends nothing unless a program of this user listens there.
@@ -32,7 +32,7 @@ impl Client {
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
         let (base, _) = checked(url)?;
         let http = connector(&base, trust::anybody()?)?;
-        Ok(Self { http, base, token, source: "CLI", owner: Some(owner) })
+        Ok(Self { http, base, token, source: "CLI", owner: Some(owner), told: None })
     }
 
     /// Where the server is.
@@ -57,6 +57,12 @@ impl Client {
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
+    }
+
+    /// The same, with somebody who is told of each request.
+    #[must_use]
+    pub fn telling(self, told: fn(&Sent<'_>)) -> Self {
+        Self { told: Some(told), ..self }
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -101,7 +107,7 @@ impl Client {
     /// Sends, and turns refusals into errors.
     pub(crate) async fn accept(&self, request: RequestBuilder) -> Result<Response, Error> {
         self.check_listener()?;
-        let answer = request.send().await.map_err(|error| self.failed(&error))?;
+        let answer = self.exchange(request).await.map_err(|error| self.failed(&error))?;
         let status = answer.status();
         if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(answer);
@@ -118,6 +124,18 @@ impl Client {
             }
             None => Error::Protocol { url: self.base.clone(), fault: format!("status {status}") },
         })
+    }
+
+    async fn exchange(&self, request: RequestBuilder) -> reqwest::Result<Response> {
+        let Some(told) = self.told else { return request.send().await };
+        let request = request.build()?;
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let since = Instant::now();
+        let answer = self.http.execute(request).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        let (method, path) = (method.as_str(), url.path());
+        told(&Sent { method, path, status, ms: since.elapsed().as_millis() });
+        answer
     }
 
     /// A server that was killed leaves its address behind, where anybody may listen by now.
