@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// After so long without a word a person wonders.
@@ -14,9 +15,30 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
+/// Whether hints and notes are unwanted. One command is one process, and says so at its start.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only answers and errors are printed.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether only answers and errors are printed.
+#[must_use]
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// Says a line to whoever is at the terminal. It is no answer: a script that closed this end loses nothing,
 /// and the command goes on.
 pub(crate) fn tell(line: &str) {
+    if !is_quiet() {
+        tell_all(line);
+    }
+}
+
+/// Says a line also to whoever wants no hints and notes.
+pub(crate) fn tell_all(line: &str) {
     drop(writeln!(io::stderr(), "{}", plain(line)));
 }
 

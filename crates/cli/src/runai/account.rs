@@ -24,13 +24,7 @@ pub(super) async fn set_project(
     }
     context.settings.set_project(name)?;
     // `project set` is the old form in v1 and the current one in v2.
-    let old_form = by_noun && context.settings.table() == Some(TableStyle::V1);
-    if old_form {
-        let mut stderr = std::io::stderr();
-        let hint = "Please use: 'runai config project' instead";
-        writeln!(stderr, "Command \"set\" is deprecated, {hint}")?;
-    }
-    if by_noun && !old_form {
+    if by_noun && context.settings.table() != Some(TableStyle::V1) {
         writeln!(out, "project {name} configured successfully")?;
     } else {
         writeln!(out, "Project {name} has been set as default project")?;

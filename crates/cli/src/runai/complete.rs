@@ -10,7 +10,8 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args::{Global, tree};
 use super::context::Context;
-use super::intent::Shell;
+use super::intent::{Framework, Noun, Objects, Shell};
+use super::{objects, rows};
 use crate::exit::Error;
 
 /// The variable by which a shell's script asks this program.
@@ -40,12 +41,56 @@ pub(super) fn script(shell: Shell, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names of the workloads of the project that the line names, or of the default one.
+/// Priorities, the lowest first.
+const PRIORITIES: [&str; 7] =
+    ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
+
+/// Names of the workloads that the line can be about, of the project that it names, or of the default
+/// one.
 pub(super) fn workloads() -> Vec<CompletionCandidate> {
     asked(async |context| {
-        let all = context.workloads().await?;
-        Ok(all.into_iter().map(|workload| (workload.name, workload.phase)).collect())
+        let noun = noun_in(&line());
+        let all = context.workloads().await?.into_iter();
+        let all = all.filter(|workload| rows::is_a(workload, noun));
+        Ok(all.map(|workload| (workload.name, workload.phase)).collect())
     })
+}
+
+/// Names of templates.
+pub(super) fn templates() -> Vec<CompletionCandidate> {
+    names(Objects::Template)
+}
+
+/// Names of environment assets.
+pub(super) fn environments() -> Vec<CompletionCandidate> {
+    names(Objects::Environment)
+}
+
+/// Names of compute assets.
+pub(super) fn computes() -> Vec<CompletionCandidate> {
+    names(Objects::Compute)
+}
+
+/// Names of node pools.
+pub(super) fn pools() -> Vec<CompletionCandidate> {
+    names(Objects::Nodepool)
+}
+
+/// Names of what the line is about beside workloads.
+pub(super) fn named_objects() -> Vec<CompletionCandidate> {
+    objects_in(&line()).map(names).unwrap_or_default()
+}
+
+fn names(of: Objects) -> Vec<CompletionCandidate> {
+    asked(async |context| {
+        let all = objects::names(of, context).await?;
+        Ok(all.into_iter().map(|name| (name, String::new())).collect())
+    })
+}
+
+/// The priorities, which no server has others of.
+pub(super) fn priorities() -> Vec<CompletionCandidate> {
+    PRIORITIES.map(CompletionCandidate::new).into()
 }
 
 /// Names of the projects.
@@ -60,8 +105,7 @@ pub(super) fn projects() -> Vec<CompletionCandidate> {
 fn asked(
     ask: impl AsyncFnOnce(&Context) -> Result<Vec<(String, String)>, Error>,
 ) -> Vec<CompletionCandidate> {
-    let line: Vec<OsString> = std::env::args_os().collect();
-    let global = Global { project: project_in(&line), ..Global::default() };
+    let global = Global { project: project_in(&line()), ..Global::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (Ok(runtime), Ok(context)) =
         (runtime, Context::open(&global, &|name| std::env::var(name).ok()))
@@ -77,13 +121,50 @@ fn asked(
     names.into_iter().map(candidate).collect()
 }
 
+/// The words so far.
+fn line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// The project that a line names so far.
-fn project_in(line: &[OsString]) -> Option<String> {
-    let words: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+fn project_in(words: &[String]) -> Option<String> {
     let behind = words.windows(2).find_map(|pair| match &*pair[0] {
-        "-p" | "--project" => Some(pair[1].to_string()),
+        "-p" | "--project" => Some(pair[1].clone()),
         _ => None,
     });
     behind
         .or_else(|| words.iter().find_map(|word| Some(word.strip_prefix("--project=")?.to_owned())))
+}
+
+/// What a line calls the workloads that it is about.
+pub(super) fn noun_in(words: &[String]) -> Noun {
+    words.iter().map(String::as_str).fold(Noun::Job, |noun, word| match (noun, word) {
+        (Noun::Job, "training" | "trainings") => Noun::Training,
+        (Noun::Job, "workspace" | "workspaces") => Noun::Workspace,
+        (Noun::Job, "inference" | "inferences") => Noun::Inference,
+        (Noun::Job, "distributed") => Noun::Distributed,
+        (Noun::Training, "standard") => Noun::Standard,
+        (Noun::Job | Noun::Training, "mpi") => Noun::Framework(Framework::Mpi),
+        (Noun::Job | Noun::Training, "pytorch") => Noun::Framework(Framework::PyTorch),
+        (Noun::Job | Noun::Training, "tensorflow" | "tf") => Noun::Framework(Framework::Tf),
+        (Noun::Job | Noun::Training, "xgboost") => Noun::Framework(Framework::XgBoost),
+        (Noun::Job | Noun::Training, "jax") => Noun::Framework(Framework::Jax),
+        (noun, _) => noun,
+    })
+}
+
+/// What a line is about beside workloads.
+fn objects_in(words: &[String]) -> Option<Objects> {
+    words.iter().find_map(|word| match word.as_str() {
+        "template" | "templates" => Some(Objects::Template),
+        "environment" | "environments" => Some(Objects::Environment),
+        "compute" => Some(Objects::Compute),
+        "datasource" | "datasources" => Some(Objects::Datasource),
+        "pvc" | "pvcs" => Some(Objects::Pvc),
+        "credential" | "credentials" => Some(Objects::Credential),
+        "department" | "departments" => Some(Objects::Department),
+        "nodepool" | "nodepools" => Some(Objects::Nodepool),
+        "workload-type" | "workload-types" => Some(Objects::WorkloadType),
+        _ => None,
+    })
 }

@@ -11,6 +11,7 @@ use super::args::Global;
 use super::intent::Target;
 use super::{rows, session};
 use crate::exit::Error;
+use crate::plain::tell_all;
 use crate::settings::{Env, Session, Settings};
 
 /// What every command needs.
@@ -30,6 +31,9 @@ impl Context {
         let (dir, ca) = (state_dir.as_deref(), ca.as_deref());
         let found = client::find(settings.url(), settings.token(), dir, ca)?;
         let mut client = found.client;
+        if global.tells_requests() {
+            client = client.telling(tell_request);
+        }
         let session = settings.session(client.url())?;
         if let Some(session) = &session {
             client = client.with_token(Some(session.access.clone()));
@@ -121,6 +125,11 @@ impl Context {
              different project, use -p <project name>."
         )))
     }
+}
+
+fn tell_request(sent: &client::Sent<'_>) {
+    let status = sent.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+    tell_all(&format!("{} {} {status} {} ms", sent.method, sent.path, sent.ms));
 }
 
 /// What the settings say, whether or not their server can be found.

@@ -5,9 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use serde_json::{Map, Value};
+
 use super::account::expiry;
 use super::config::{Told, write_file};
 use super::context::{Context, now_ms};
+use super::intent::Shown;
+use super::list::data;
 use super::session;
 use crate::exit::Error;
 use crate::plain::plain;
@@ -42,6 +46,7 @@ type Row = (&'static str, String);
 
 /// Prints everything, or writes it to a file; settings that cannot be used are a line of it.
 pub(super) async fn run(
+    shown: Shown,
     file: Option<&Path>,
     context: Result<&mut Context, Error>,
     out: &mut dyn Write,
@@ -55,16 +60,37 @@ pub(super) async fn run(
         }
         Err(fault) => rows.push(("Settings", format!("cannot be used: {fault}"))),
     }
-    let line = |(title, value): &Row| format!("{title}: {}\n", plain(value));
-    let text: String = rows.iter().map(line).collect();
+    let mut text = Vec::new();
+    told(&rows, shown, &mut text)?;
     match file {
-        None => out.write_all(text.as_bytes())?,
+        None => out.write_all(&text)?,
         Some(file) => {
-            write_file(file, &text)?;
+            write_file(file, &String::from_utf8_lossy(&text))?;
             writeln!(out, "Written to {}", file.display())?;
         }
     }
     Ok(())
+}
+
+/// Lines for people; as data an object with a field for each line.
+fn told(rows: &[Row], shown: Shown, out: &mut dyn Write) -> Result<(), Error> {
+    if shown == Shown::Text {
+        let mut rows = rows.iter();
+        return rows.try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {}", plain(value))?));
+    }
+    let field = |(title, value): &Row| (camel_case(title), Value::from(value.as_str()));
+    data(&rows.iter().map(field).collect::<Map<_, _>>(), shown, out)
+}
+
+/// `Server version` as a field: `serverVersion`.
+fn camel_case(title: &str) -> String {
+    let mut name = String::new();
+    for (at, word) in title.split(' ').enumerate() {
+        let (first, rest) = word.split_at(word.len().min(1));
+        let first = if at == 0 { first.to_lowercase() } else { first.to_uppercase() };
+        name.push_str(&(first + rest));
+    }
+    name
 }
 
 fn program() -> Vec<Row> {

@@ -26,8 +26,9 @@ pub(super) async fn workloads(
         context.workloads().await?
     };
     found.retain(|workload| rows::is_a(workload, list.noun));
-    if let Some(status) = &list.status {
-        found.retain(|workload| workload.phase.eq_ignore_ascii_case(status));
+    if !list.phases.is_empty() {
+        let is_in = |phase: &str| list.phases.iter().any(|one| one.eq_ignore_ascii_case(phase));
+        found.retain(|workload| is_in(&workload.phase));
     }
     let style = context.settings.table().or(list.table).unwrap_or(TableStyle::V2);
     match style {
@@ -70,12 +71,14 @@ pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
 
 pub(super) async fn projects(
     dialect: Dialect,
+    page: Page,
     shown: Shown,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut projects = context.client.projects().await?;
     projects.sort_by(|a, b| a.name.cmp(&b.name));
+    let (projects, rest) = page.of(projects);
     if shown != Shown::Text {
         return data(&projects, shown, out);
     }
@@ -84,6 +87,7 @@ pub(super) async fn projects(
         Dialect::V2 => projects_v2(&projects).ruled(),
     };
     out.write_all(text.as_bytes())?;
+    tell_rest(page, projects.len(), rest);
     Ok(())
 }
 
@@ -132,11 +136,12 @@ fn percent(part: u64, whole: u64) -> String {
 
 pub(super) async fn clusters(
     dialect: Dialect,
+    page: Page,
     shown: Shown,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let clusters = context.client.clusters().await?;
+    let (clusters, rest) = page.of(context.client.clusters().await?);
     if shown != Shown::Text {
         return data(&clusters, shown, out);
     }
@@ -159,17 +164,19 @@ pub(super) async fn clusters(
             write!(out, "{}", table.ruled())?;
         }
     }
+    tell_rest(page, clusters.len(), rest);
     Ok(())
 }
 
 pub(super) async fn nodes(
     dialect: Dialect,
     names: &[String],
+    page: Page,
     shown: Shown,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let nodes = named_nodes(names, context, out).await?;
+    let (nodes, rest) = page.of(named_nodes(names, context, out).await?);
     if shown != Shown::Text {
         return data(&nodes, shown, out);
     }
@@ -178,6 +185,7 @@ pub(super) async fn nodes(
         Dialect::V2 => nodes_v2(&nodes),
     };
     out.write_all(text.as_bytes())?;
+    tell_rest(page, nodes.len(), rest);
     Ok(())
 }
 

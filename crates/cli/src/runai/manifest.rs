@@ -12,9 +12,13 @@ use super::settle::settle_own;
 use super::submit::create_named;
 use crate::exit::Error;
 use crate::input::read_text;
+use crate::plain::is_quiet;
 
 /// What a server takes, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;
+
+/// What is said of a file with more than one.
+const SEVERAL: &str = "there are several in it; submit each in a file of its own";
 
 /// Submits what a manifest describes.
 pub(super) async fn run(
@@ -54,7 +58,9 @@ pub(super) async fn run(
     let create = async |name: &str| context.client.create_manifest(&request(name)).await;
     let made = create_named(&name, &project, context, create).await?.workload.metadata;
     writeln!(out, "Creating workload {}...", made.name)?;
-    writeln!(out, "To track the workload's status, run 'runai workload list'")?;
+    if !is_quiet() {
+        writeln!(out, "To track the workload's status, run 'runai workload list'")?;
+    }
     out.flush()?;
     settle_own(&made.id, context).await
 }
@@ -63,7 +69,10 @@ pub(super) async fn run(
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let manifest: Value =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())?;
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| match error {
+            serde_saphyr::Error::MultipleDocuments { .. } => SEVERAL.to_owned(),
+            error => error.to_string(),
+        })?;
     match manifest {
         Value::Object(_) => Ok(manifest),
         _ => Err("it begins with apiVersion, kind and metadata".to_owned()),

@@ -47,7 +47,8 @@ use clap::error::ErrorKind;
 
 use crate::exit::{self, Error};
 use crate::plain::{self, Plain};
-use crate::settings::Env;
+use crate::settings::{Env, TableStyle};
+use args::older::Older;
 pub(crate) use args::tree as command_line;
 pub(crate) use args::values::key_value;
 use context::Context;
@@ -63,16 +64,19 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
     }
-    let (global, intent) = match understood(argv) {
+    let Understood { global, older, intent } = match understood(argv) {
         Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
     };
+    if global.is_quiet() {
+        plain::be_quiet();
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
     };
     let stdout = std::io::stdout();
-    let done = runtime.block_on(begin(intent, &global, &mut stdout.lock()));
+    let done = runtime.block_on(begin(intent, older, &global, &mut stdout.lock()));
     // Nobody waits for what still waits for others, such as the turn to renew a login.
     runtime.shutdown_background();
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
@@ -95,19 +99,38 @@ const fn needs_no_session(intent: &Intent) -> bool {
     )
 }
 
+/// A command line that means something.
+struct Understood {
+    global: args::Global,
+    /// How it is spelt, if it is spelt otherwise today.
+    older: Option<Older>,
+    intent: Intent,
+}
+
 /// What a command line means.
-fn understood(argv: Vec<OsString>) -> Result<(args::Global, Intent), clap::Error> {
+fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
     let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (cli, mut named) = args::parse(argv)?;
     let wrong = |text| named.error(ErrorKind::ValueValidation, text);
+    let older = args::older::spelling(&cli.command);
     let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
-    Ok((cli.global, intent))
+    Ok(Understood { global: cli.global, older, intent })
 }
 
 /// Runs it with the settings, or without where they cannot be used and it needs none.
-async fn begin(intent: Intent, global: &args::Global, raw: &mut dyn Write) -> Result<(), Error> {
+async fn begin(
+    intent: Intent,
+    older: Option<Older>,
+    global: &args::Global,
+    raw: &mut dyn Write,
+) -> Result<(), Error> {
     let env: Env<'_> = &|name| std::env::var(name).ok();
-    match (Context::open(global, env), intent) {
+    let context = Context::open(global, env);
+    let style = context.as_ref().ok().and_then(|context| context.settings.table());
+    if let Some(line) = older.and_then(|older| older.line(style == Some(TableStyle::V1))) {
+        plain::tell(&line);
+    }
+    match (context, intent) {
         (Ok(mut context), intent) => {
             if !needs_no_session(&intent) {
                 session::renew(&mut context).await?;
@@ -129,7 +152,9 @@ async fn run_alone(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     match alone {
-        Alone::Diagnose(file) => diagnostics::run(file.as_deref(), context, out).await,
+        Alone::Diagnose { shown, file } => {
+            diagnostics::run(shown, file.as_deref(), context, out).await
+        }
         Alone::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
         Alone::Nothing { why, done: true } => {
             plain::tell(why);
@@ -147,11 +172,15 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::SubmitManifest(submit) => manifest::run(*submit, context, out).await,
         Intent::Update(update) => submit::update(*update, context, out).await,
         Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
-        Intent::ListProjects(dialect, shown) => list::projects(dialect, shown, context, out).await,
-        Intent::ListNodes(dialect, names, shown) => {
-            list::nodes(dialect, &names, shown, context, out).await
+        Intent::ListProjects(dialect, page, shown) => {
+            list::projects(dialect, page, shown, context, out).await
         }
-        Intent::ListClusters(dialect, shown) => list::clusters(dialect, shown, context, out).await,
+        Intent::ListNodes(dialect, names, page, shown) => {
+            list::nodes(dialect, &names, page, shown, context, out).await
+        }
+        Intent::ListClusters(dialect, page, shown) => {
+            list::clusters(dialect, page, shown, context, out).await
+        }
         Intent::ListObjects(list) => objects::list(list, context, out).await,
         Intent::DescribeObject(of, name, shown) => {
             objects::describe(of, &name, shown, context, out).await

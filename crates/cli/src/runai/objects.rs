@@ -1,6 +1,7 @@
 //! What a server keeps beside workloads: one table says where each kind of it is and what of it is
 //! shown. Owns the table, and what of all that a project can use. Refuses to know what objects mean.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -212,6 +213,18 @@ pub(super) async fn describe(
         (_, [one]) => data(one, shown, out),
         (_, many) => data(&many, shown, out),
     }
+}
+
+/// Names of those that workloads of the project can use, each once.
+pub(super) async fn names(of: Objects, context: &Context) -> Result<Vec<String>, Error> {
+    let kind = kind(of);
+    let mut found = all(kind, context).await?;
+    if kind.scoped && context.project().is_ok() {
+        keep_usable(&mut found, &context.known_project().await?);
+    }
+    let name = |one: &Value| at(one, kind.columns[0].1).as_str().map(str::to_owned);
+    let names: BTreeSet<String> = found.iter().filter_map(name).collect();
+    Ok(names.into_iter().collect())
 }
 
 /// Every object of a kind that the caller may see.

@@ -63,7 +63,7 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
             .filter(|security| **security != wire::Security::default())
             .cloned(),
         image_pull_policy: of.around.pull,
-        create_home_dir: of.around.home.then_some(true),
+        create_home_dir: of.around.home,
         auto_deletion_time_after_completion_seconds: of.around.delete_after_s,
         working_dir: of.working_dir.clone(),
         priority_class: of.priority.clone(),
@@ -164,7 +164,7 @@ fn compute(of: &Spec) -> Option<wire::Compute> {
         cpu_memory_request: of.memory.clone(),
         cpu_core_limit: of.around.cpu_millis_max.map(wire::number_from_millis),
         cpu_memory_limit: of.around.memory_max.clone(),
-        large_shm_request: of.around.shared_memory_large.then_some(true),
+        large_shm_request: of.around.shared_memory_large,
         extended_resources: some(of.extended.iter().map(resource)),
         ..wire::Compute::default()
     };

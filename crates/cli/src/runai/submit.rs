@@ -13,7 +13,7 @@ use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
 use super::{inherit, request, terminal, visit, what_if};
 use crate::exit::{self, Error};
-use crate::plain::{Plain, tell};
+use crate::plain::{Plain, is_quiet, tell};
 
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
@@ -60,15 +60,17 @@ pub(super) async fn run(
     match submit.dialect {
         Dialect::V1 => {
             writeln!(out, "The job '{name}' has been submitted successfully")?;
-            writeln!(
-                out,
-                "You can run `runai describe job {name} -p {project}` to check the job status"
-            )?;
+            if !is_quiet() {
+                let hint = format!("`runai describe job {name} -p {project}`");
+                writeln!(out, "You can run {hint} to check the job status")?;
+            }
         }
         Dialect::V2 => {
             let noun = submit.kind.noun();
             writeln!(out, "Creating {} {name}...", noun.word())?;
-            writeln!(out, "To track the workload's status, run 'runai {} list'", words(noun))?;
+            if !is_quiet() {
+                writeln!(out, "To track the workload's status, run 'runai {} list'", words(noun))?;
+            }
         }
     }
     out.flush()?;

@@ -8,6 +8,7 @@ mod lines;
 mod objects;
 mod requests;
 pub(super) mod samples;
+mod spellings;
 mod tables;
 pub(super) mod tops;
 mod waits;

@@ -16,7 +16,7 @@ use super::logs::refuse_resting;
 use super::terminal::{self, Page, Raw};
 use super::wait;
 use crate::exit::Error;
-use crate::plain::tell;
+use crate::plain::{tell, tell_all};
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -177,7 +177,7 @@ enum Left {
 fn ended(end: SessionEnd) -> Result<(), Error> {
     let code = match end {
         SessionEnd { error: Some(why), .. } => {
-            tell(&format!("error: {why}"));
+            tell_all(&format!("error: {why}"));
             return Err(Error::Said(CANNOT_RUN));
         }
         SessionEnd { signal: Some(signal), .. } => BY_SIGNAL + signal,

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::intent::{Target, Until, Wait};
 use super::logs::{AWAY_MAX, is_away};
 use crate::exit::{self, Error};
-use crate::plain::tell;
+use crate::plain::{tell, tell_all};
 
 /// The first look comes at once, later ones less and less often.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
         let of = Target { noun: wait.noun, name, pod: None };
         let ended = match one(&of, wait.until, deadline, context).await {
             Err(Error::Failed(why)) => {
-                tell(&format!("error: {why}"));
+                tell_all(&format!("error: {why}"));
                 Err(Error::Said(exit::FAILED))
             }
             other => other,

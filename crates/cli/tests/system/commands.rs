@@ -93,10 +93,15 @@ fn diagnostics_tell_what_is_wrong_and_no_secret() {
     for part in ["Version: ", "Clock: the same as the server's", "Login accepted: yes"] {
         assert!(told.contains(part), "{told}");
     }
-    let refused = printed(&sandbox, "RUNAI_TOKEN=hush runai diagnostics -o told && cat told");
+    let refused = printed(&sandbox, "RUNAI_TOKEN=hush runai diagnostics --file told && cat told");
     assert!(refused.contains("Login accepted: no: "), "{refused}");
     assert!(refused.contains("Variables that are set: RUNAI_TOKEN"), "{refused}");
     assert!(!refused.contains("hush") && !told.contains(token.trim()), "{refused}");
+    let fields = printed(&sandbox, "runai diagnostics -o json");
+    assert!(fields.contains("\"loginAccepted\": \"yes"), "{fields}");
+    let sent = printed(&sandbox, "runai --debug project list 2>&1 >/dev/null");
+    assert!(sent.contains("GET /api/v1/") && sent.contains(" 200 "), "{sent}");
+    assert!(!sent.contains(token.trim()), "{sent}");
     sandbox.kill_server();
     assert!(printed(&sandbox, "runai diagnostics").contains("Answer: none: "));
     assert_eq!(sandbox.shell("runai kubeconfig set").code, Some(1));

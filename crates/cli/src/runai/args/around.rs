@@ -17,19 +17,18 @@ pub(crate) struct Common {
     pub(crate) image_pull_policy: Option<Pull>,
     /// Give it a temporary home directory
     #[arg(long)]
-    pub(crate) create_home_dir: bool,
+    pub(crate) create_home_dir: Option<bool>,
     /// Shared memory as large as its memory
     #[arg(long)]
-    pub(crate) large_shm: bool,
+    pub(crate) large_shm: Option<bool>,
     /// Share memory with the machine
     #[arg(long)]
-    pub(crate) host_ipc: bool,
+    pub(crate) host_ipc: Option<bool>,
     /// Use the network of the machine
     #[arg(long)]
-    pub(crate) host_network: bool,
+    pub(crate) host_network: Option<bool>,
     /// Let it gain rights that its start did not have
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(value_name = "true|false", hide_possible_values = true)]
+    #[arg(long)]
     pub(crate) allow_privilege_escalation: Option<bool>,
     /// Copy a Git repository; rev=REV in place of a branch
     #[arg(long, value_parser = git)]
@@ -142,7 +141,7 @@ pub(crate) struct V2 {
     pub(crate) run_as_gid: Option<u32>,
     /// Do not start it as root
     #[arg(long)]
-    pub(crate) run_as_non_root: bool,
+    pub(crate) run_as_non_root: Option<bool>,
     /// Further groups, numbers
     #[arg(long, value_name = "GID,GID")]
     pub(crate) supplemental_groups: Option<String>,
@@ -157,7 +156,7 @@ pub(crate) struct V2 {
     pub(crate) seccomp_profile: Option<String>,
     /// Give it all rights over the machine
     #[arg(long)]
-    pub(crate) privileged: bool,
+    pub(crate) privileged: Option<bool>,
 }
 
 /// How ports are reached.

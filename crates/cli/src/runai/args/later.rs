@@ -9,16 +9,31 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 /// A flag, and why it is not acted on.
 struct Later {
     name: &'static str,
-    takes_value: bool,
+    value: Value,
     why: &'static str,
 }
 
+/// What stands behind a flag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// Nothing; the old client took a value behind `=` as well.
+    Switch,
+    /// A word, or nothing.
+    Maybe,
+    /// A word.
+    Needed,
+}
+
 const fn switch(name: &'static str, why: &'static str) -> Later {
-    Later { name, takes_value: false, why }
+    Later { name, value: Value::Switch, why }
+}
+
+const fn maybe(name: &'static str, why: &'static str) -> Later {
+    Later { name, value: Value::Maybe, why }
 }
 
 const fn value(name: &'static str, why: &'static str) -> Later {
-    Later { name, takes_value: true, why }
+    Later { name, value: Value::Needed, why }
 }
 
 const BURST: &str = "a share of a GPU has no limit above the request";
@@ -34,7 +49,7 @@ const V1: &[Later] =
 /// Beside those, of jobs of several pods.
 const TOGETHER: &[Later] = &[switch("inference", ALONE), switch("jupyter", ALONE)];
 const V2: &[Later] = &[
-    switch("image-pull-my-credentials", IMAGE),
+    maybe("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
     value("datavolume", MOUNT),
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
@@ -100,9 +115,9 @@ fn below(command: Command, path: &[&str]) -> Command {
     });
     command.args(of(path).map(|later| {
         let arg = Arg::new(later.name).long(later.name).hide(true);
-        if !later.takes_value {
-            // The old client took a value behind `=` as well.
-            return arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+        if later.value != Value::Needed {
+            let arg = arg.num_args(0..=1).default_missing_value("true");
+            return arg.require_equals(later.value == Value::Switch);
         }
         let arg = arg.action(ArgAction::Append).allow_hyphen_values(true);
         let arg = arg.value_parser(ValueParser::os_string());

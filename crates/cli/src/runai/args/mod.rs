@@ -3,8 +3,10 @@
 
 pub(crate) mod around;
 mod later;
+mod line;
 pub(crate) mod login;
 pub(crate) mod objects;
+pub(crate) mod older;
 pub(crate) mod own;
 pub(crate) mod v1;
 pub(crate) mod v2;
@@ -18,7 +20,7 @@ use clap::{
 };
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::complete::{projects, workloads};
+use super::complete::{pools, projects, workloads};
 use super::intent::{Toleration, Until};
 use values::port_pair;
 
@@ -50,12 +52,32 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     #[arg(env = "RUNAI_CLI_CONFIG_FILE", hide_env_values = true)]
     pub(crate) config_file: Option<String>,
-    /// Accepted for scripts written for other versions; has no effect
-    #[arg(long, global = true, hide = true, value_name = "LEVEL")]
-    pub(crate) loglevel: Option<String>,
-    /// Accepted for scripts written for other versions; has no effect
+    /// Tell on standard error which requests are sent and how they are answered
+    #[arg(short, long, global = true)]
+    pub(crate) debug: bool,
+    /// The same
     #[arg(long, global = true, hide = true)]
     pub(crate) verbose: bool,
+    /// Print what was asked for and errors, no hints and notes
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Older spelling: debug or error; others have no effect
+    #[arg(long, global = true, hide = true, value_name = "LEVEL")]
+    pub(crate) loglevel: Option<String>,
+}
+
+impl Global {
+    /// Whether requests are told.
+    #[must_use]
+    pub(crate) fn tells_requests(&self) -> bool {
+        self.debug || self.verbose || self.loglevel.as_deref() == Some("debug")
+    }
+
+    /// Whether hints and notes are not.
+    #[must_use]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet || self.loglevel.as_deref() == Some("error")
+    }
 }
 
 /// The first word.
@@ -73,6 +95,9 @@ pub(crate) enum Command {
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
     Describe(v1::Describe),
+    /// The same, as the oldest versions spell it
+    #[command(hide = true)]
+    Get(v1::Describe),
     /// Say why a job waits, who holds what it needs and what would let it start
     Explain(v1::Explain),
     /// Stay until jobs have ended, run or are gone
@@ -125,9 +150,9 @@ pub(crate) enum Command {
     /// The same as `training jax`
     #[command(subcommand, hide = true)]
     Jax(v2::Verb<v2::Distributed>),
-    /// Submit a distributed training, as older versions do
+    /// Manage distributed trainings, as older versions do
     #[command(subcommand, hide = true)]
-    Distributed(v2::OfDistributed),
+    Distributed(v2::Verb<v2::OfFramework>),
     /// Manage workloads of any type
     #[command(subcommand, visible_alias = "workloads")]
     Workload(v2::OfWorkload),
@@ -143,6 +168,9 @@ pub(crate) enum Command {
     /// What is kept beside workloads.
     #[command(flatten)]
     Objects(objects::OfObjects),
+    /// Refused: nobody has credentials of their own
+    #[command(hide = true)]
+    MyCredential(own::Whatever),
     /// Choose the default project or cluster, say where the server is
     #[command(subcommand)]
     Config(own::Config),
@@ -326,7 +354,8 @@ pub(crate) struct Logs {
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Only the last N lines; -1 for all
-    #[arg(short, long, value_name = "N", default_value_t = -1, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", default_value_t = -1)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
     pub(crate) tail: i64,
     /// Only what was written in so long until now, such as 30s or 2h
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
@@ -367,7 +396,7 @@ pub(crate) struct Exec {
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// Node pools it may run in, the best first
-    #[arg(long, value_name = "NAME,NAME", value_parser = values::names)]
+    #[arg(long, value_name = "NAME,NAME", value_parser = values::names, add = Known::new(pools))]
     pub(crate) node_pools: Option<Pools>,
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
@@ -405,7 +434,7 @@ pub(crate) struct Format {
 /// All commands and their flags.
 #[must_use]
 pub(crate) fn tree() -> clap::Command {
-    later::add_to(Cli::command())
+    later::add_to(line::patient(Cli::command()))
 }
 
 /// Parses a command line, the program's name included. Answers also the command that was named, for
@@ -416,9 +445,10 @@ pub(crate) fn tree() -> clap::Command {
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command), clap::Error> {
-    let argv = v1::join_old_strings(argv.into_iter().collect());
     let mut tree = tree();
-    let matches = tree.try_get_matches_from_mut(argv).map_err(crate::exit::without_tip)?;
+    let argv = line::read(&tree, argv.into_iter().collect());
+    let advised = |error| line::with_advice(crate::exit::without_tip(error), &argv);
+    let matches = tree.try_get_matches_from_mut(&argv).map_err(advised)?;
     later::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
     Ok((cli, command_of(&tree, &matches).clone()))

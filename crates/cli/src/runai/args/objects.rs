@@ -1,9 +1,11 @@
 //! What is kept beside workloads, as nouns of the second dialect; all have the same verbs.
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::Paging;
 use super::{Format, v1};
+use crate::runai::complete::named_objects;
 
 /// The nouns.
 #[derive(Debug, Subcommand)]
@@ -46,8 +48,10 @@ pub(crate) enum Verb {
     /// List them
     List(List),
     /// Show everything about one
-    #[command(alias = "get")]
     Describe(Describe),
+    /// The same, as the first dialect spells it of templates
+    #[command(hide = true)]
+    Get(Describe),
 }
 
 /// `list`.
@@ -68,6 +72,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// Name
+    #[arg(add = Known::new(named_objects))]
     pub(crate) name: String,
     /// Print json or yaml in place of text; a list where several have the name
     #[arg(short, long, value_enum, value_name = "FORMAT")]

@@ -65,9 +65,12 @@ pub(crate) enum Auth {
 /// `diagnostics`.
 #[derive(Debug, Args)]
 pub(crate) struct Diagnostics {
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Output>,
     /// Write to a file
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// `kubeconfig …`.
@@ -93,9 +96,13 @@ pub(crate) enum Metrics {
     /// Forget them
     Clear,
     /// Refused: nothing can be set
-    Config {
-        /// Whatever was typed
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        words: Vec<String>,
-    },
+    Config(Whatever),
+}
+
+/// What stands behind a word that is refused.
+#[derive(Debug, Args)]
+pub(crate) struct Whatever {
+    /// Whatever was typed
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<String>,
 }

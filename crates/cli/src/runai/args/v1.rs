@@ -1,14 +1,12 @@
 //! The flags of the first dialect (`runai submit`, `runai list`, …), as typed.
 
-use std::ffi::OsString;
-
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
 use super::{Asking, Console, Format, Place, around};
-use crate::runai::complete::workloads;
+use crate::runai::complete::{templates, workloads};
 use crate::runai::intent::Variable;
 
 /// `submit`.
@@ -115,13 +113,13 @@ pub(crate) struct Job {
     #[arg(long, value_name = "PREFIX", conflicts_with_all = ["name", "name_flag"])]
     pub(crate) job_name_prefix: Option<String>,
     /// Template whose values count where none is given here
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(templates))]
     pub(crate) template: Option<String>,
     /// Container image
     #[arg(short, long)]
     pub(crate) image: Option<String>,
     /// GPUs: a whole number, or a share of one such as 0.5
-    #[arg(short, long, value_parser = gpu_millis, allow_negative_numbers = true)]
+    #[arg(short, long, value_parser = gpu_millis)]
     pub(crate) gpu: Option<u64>,
     /// GPU memory, such as 8G, in place of a share
     #[arg(long, value_name = "SIZE", conflicts_with = "gpu", value_parser = size)]
@@ -134,7 +132,7 @@ pub(crate) struct Job {
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) extended_resource: Vec<(String, String)>,
     /// CPU cores, such as 0.5 or 500m
-    #[arg(long, value_name = "CORES", value_parser = cpu, allow_negative_numbers = true)]
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
     pub(crate) cpu: Option<u64>,
     /// Memory, such as 1G
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -154,10 +152,10 @@ pub(crate) struct Job {
     pub(crate) working_dir: Option<String>,
     /// How often a failed training is started again [default: 6]
     #[arg(long, alias = "backoffLimit", value_name = "N")]
-    #[arg(value_parser = count, allow_negative_numbers = true)]
+    #[arg(value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
     /// Time between SIGTERM and SIGKILL, such as 30s
-    #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) termination_grace_period: Option<u64>,
     /// Who is at it.
     #[command(flatten)]
@@ -230,8 +228,7 @@ pub(crate) struct Describe {
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Output>,
     /// Show events (they are always shown)
-    #[arg(short, long, hide = true, num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "true")]
+    #[arg(short, long, hide = true)]
     pub(crate) events: Option<bool>,
 }
 
@@ -247,6 +244,10 @@ pub(crate) enum Top {
         /// Show memory of GPUs too, and each GPU
         #[arg(short, long)]
         details: bool,
+        /// Tell on standard error which requests are sent and how they are answered
+        // Everywhere else `-d` is this; of the same id, it stands in for it.
+        #[arg(long, hide = true)]
+        debug: bool,
     },
     /// What jobs that run use
     #[command(visible_alias = "jobs")]
@@ -282,51 +283,4 @@ pub(crate) enum Output {
 
 fn gpu_millis(text: &str) -> Result<u64, String> {
     units::parse_gpu_millis(text).map_err(|error| error.to_string())
-}
-
-/// The first word that is a command, after the flags that may stand before it.
-fn command_at(argv: &[OsString]) -> Option<usize> {
-    let word = |at: usize| argv.get(at).map(|word| word.to_string_lossy()).unwrap_or_default();
-    (1..argv.len())
-        .find(|at| !word(*at).starts_with('-') && !matches!(&*word(at - 1), "-p" | "--project"))
-}
-
-/// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is
-/// the word after `--command` its value; it is joined to it, so that one grammar reads both.
-///
-/// Lines of the second dialect may give the program as well, and its arguments behind `--`: `submit NAME
-/// --command PROGRAM -- ARGUMENT`. The program is put behind `--`, too.
-#[must_use]
-pub(crate) fn join_old_strings(mut argv: Vec<OsString>) -> Vec<OsString> {
-    let Some(at) = command_at(&argv) else { return argv };
-    let is_word = |word: &OsString| !word.to_string_lossy().starts_with('-');
-    let command = argv[at].to_string_lossy();
-    let submits = command == "submit" || command == "mj" || command.starts_with("submit-");
-    if let Some(end) = argv.iter().position(|word| word == "--") {
-        let verb = argv[at..end].iter().position(|word| word == "submit").map(|verb| at + verb);
-        let Some(verb) = verb.filter(|verb| !submits && is_word(&argv[verb + 1])) else {
-            return argv;
-        };
-        let takes = |at: &usize| argv[*at] == "--command" || argv[*at] == "-c";
-        if let Some(flag) = (verb..end).find(takes).filter(|flag| is_word(&argv[flag + 1])) {
-            let program = argv.remove(flag + 1);
-            argv.insert(end, program);
-        }
-        return argv;
-    }
-    if !submits {
-        return argv;
-    }
-    let mut joined: Vec<OsString> = Vec::with_capacity(argv.len());
-    let mut words = argv.into_iter().peekable();
-    while let Some(mut word) = words.next() {
-        let takes_next = word == "--command"
-            && words.peek().is_some_and(|next| !next.to_string_lossy().starts_with('-'));
-        if takes_next && let Some(value) = words.next() {
-            word.push("=");
-            word.push(value);
-        }
-        joined.push(word);
-    }
-    joined
 }

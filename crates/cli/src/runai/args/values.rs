@@ -140,23 +140,31 @@ pub(crate) fn positive(text: &str) -> Result<u32, String> {
     count.ok_or_else(|| format!("write a whole number from 1 to {}", u32::MAX))
 }
 
-/// Reads a duration such as `30s`, in seconds.
+/// Reads a duration such as `30s` or `1h30m`, in seconds; a number alone counts them.
 ///
 /// # Errors
 /// Says what is allowed.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "" | "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
+    let sum = || {
+        let (mut rest, mut sum) = (text, 0_u64);
+        while !rest.is_empty() {
+            let (number, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+            let end = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
+            let (unit, behind) = behind.split_at(end);
+            let scale = match unit {
+                "s" => 1,
+                "m" => 60,
+                "h" => 3600,
+                "d" => 86_400,
+                _ => return None,
+            };
+            sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(scale)?)?;
+            rest = behind;
+        }
+        Some(sum).filter(|_| !text.is_empty())
     };
-    scale
-        .zip(number.parse::<u64>().ok())
-        .and_then(|(scale, number)| number.checked_mul(scale))
-        .ok_or_else(|| "write whole seconds, minutes or hours: 30s, 2m, 1h".to_owned())
+    let seconds = text.parse().ok().or_else(sum);
+    seconds.ok_or_else(|| "write whole seconds, minutes, hours or days: 30s, 2m, 1h30m".to_owned())
 }
 
 /// `key=value,key=value`; a key alone is `true`.

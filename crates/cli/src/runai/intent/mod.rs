@@ -164,11 +164,11 @@ pub(crate) enum Intent {
     /// List workloads.
     ListWorkloads(ListWorkloads),
     /// List projects.
-    ListProjects(Dialect, Shown),
+    ListProjects(Dialect, Page, Shown),
     /// List nodes, all or those named.
-    ListNodes(Dialect, Vec<String>, Shown),
+    ListNodes(Dialect, Vec<String>, Page, Shown),
     /// List clusters.
-    ListClusters(Dialect, Shown),
+    ListClusters(Dialect, Page, Shown),
     /// List what is kept beside workloads.
     ListObjects(ListObjects),
     /// Describe one of these.
@@ -271,7 +271,12 @@ pub(crate) enum Intent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Alone {
     /// Tell what somebody who helps has to know, or write it to a file.
-    Diagnose(Option<PathBuf>),
+    Diagnose {
+        /// How it is told.
+        shown: Shown,
+        /// Where it is written to.
+        file: Option<PathBuf>,
+    },
     /// What there is nothing of.
     Nothing {
         /// Why.
@@ -360,8 +365,8 @@ pub(crate) struct ListWorkloads {
     pub(crate) all_projects: bool,
     /// Which.
     pub(crate) noun: Noun,
-    /// Only this phase.
-    pub(crate) status: Option<String>,
+    /// Only these phases; none = all.
+    pub(crate) phases: Vec<String>,
     /// Which rows.
     pub(crate) page: Page,
     /// The table this list is printed as unless the settings say otherwise.

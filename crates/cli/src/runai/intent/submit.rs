@@ -247,11 +247,11 @@ pub(crate) struct Around {
     /// Most memory, as typed and checked.
     pub(crate) memory_max: Option<String>,
     /// Whether its shared memory may be as large as its memory.
-    pub(crate) shared_memory_large: bool,
+    pub(crate) shared_memory_large: Option<bool>,
     /// When its image is pulled.
     pub(crate) pull: Option<ImagePullPolicy>,
     /// Whether it has a temporary home directory.
-    pub(crate) home: bool,
+    pub(crate) home: Option<bool>,
     /// Seconds after its end at which it is deleted.
     pub(crate) delete_after_s: Option<u64>,
 }

@@ -100,10 +100,10 @@ pub(super) fn v2(typed: V2) -> Around {
     around.memory_max = typed.cpu_memory_limit;
     around.security = Security {
         capabilities: some(typed.capability),
-        privileged: typed.privileged.then_some(true),
+        privileged: typed.privileged,
         run_as_uid: typed.run_as_uid.map(Into::into),
         run_as_gid: typed.run_as_gid.map(Into::into),
-        run_as_non_root: typed.run_as_non_root.then_some(true),
+        run_as_non_root: typed.run_as_non_root,
         supplemental_groups: typed.supplemental_groups,
         uid_gid_source: typed.user_group_source,
         seccomp_profile_type: typed.seccomp_profile,
@@ -126,8 +126,8 @@ fn common(typed: Common) -> Around {
     Around {
         storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },
         security: Security {
-            host_ipc: typed.host_ipc.then_some(true),
-            host_network: typed.host_network.then_some(true),
+            host_ipc: typed.host_ipc,
+            host_network: typed.host_network,
             allow_privilege_escalation: typed.allow_privilege_escalation,
             ..Security::default()
         },

@@ -31,7 +31,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::SubmitDist(typed) => Intent::Submit(Box::new(submit::dist_v1(typed, line)?)),
         Command::SubmitMpi(typed) => Intent::Submit(Box::new(submit::mpi_v1(*typed, line)?)),
         Command::List(list) => list_v1(list)?,
-        Command::Describe(describe) => describe_v1(describe)?,
+        Command::Describe(describe) | Command::Get(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
         Command::Wait(wait) => wait_for(Noun::Job, wait),
         Command::Top { what } => top(what),
@@ -50,8 +50,8 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Tensorflow(verb) => distributed(Framework::Tf, verb, line)?,
         Command::Xgboost(verb) => distributed(Framework::XgBoost, verb, line)?,
         Command::Jax(verb) => distributed(Framework::Jax, verb, line)?,
-        Command::Distributed(v2::OfDistributed::Submit(typed)) => {
-            Intent::Submit(Box::new(submit::of_framework(*typed, line)?))
+        Command::Distributed(verb) => {
+            typed_verb(Noun::Distributed, verb, |typed| submit::of_framework(typed, line))?
         }
         Command::Workspace(verb) => {
             typed_verb(Noun::Workspace, verb, |typed| submit::workspace(typed, line))?
@@ -59,24 +59,27 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Inference(verb) => inference(verb, line)?,
         Command::Workload(verb) => workload(verb)?,
         Command::Objects(of) => objects::verb(of),
-        Command::Project(v2::ProjectVerb::List(format)) => {
-            Intent::ListProjects(Dialect::V2, shown(format))
+        Command::Project(v2::ProjectVerb::List(list)) => {
+            Intent::ListProjects(Dialect::V2, page(&list.paging), shown(list.format))
         }
         Command::Project(v2::ProjectVerb::Set { name }) => {
             Intent::SetProject { name, by_noun: true }
         }
-        Command::Cluster(v2::ClusterVerb::List(format)) => {
-            Intent::ListClusters(Dialect::V2, shown(format))
+        Command::Cluster(v2::ClusterVerb::List(list)) => {
+            Intent::ListClusters(Dialect::V2, page(&list.paging), shown(list.format))
         }
-        Command::Cluster(v2::ClusterVerb::Set { name }) => Intent::SetCluster(name),
-        Command::Node(v2::NodeVerb::List(format)) => {
-            Intent::ListNodes(Dialect::V2, Vec::new(), shown(format))
+        Command::Cluster(v2::ClusterVerb::Set(cluster)) => Intent::SetCluster(cluster.word()),
+        Command::Node(v2::NodeVerb::List(list)) => {
+            Intent::ListNodes(Dialect::V2, Vec::new(), page(&list.paging), shown(list.format))
         }
+        Command::MyCredential(_) => own::refused(own::NO_OWN_CREDENTIAL),
         Command::Config(verb) => own::config(verb),
         Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
-        Command::Diagnostics(typed) => Intent::Alone(Alone::Diagnose(typed.output)),
+        Command::Diagnostics(typed) => {
+            Intent::Alone(Alone::Diagnose { shown: output(typed.output), file: typed.file })
+        }
         Command::Upgrade => Intent::Upgrade,
-        Command::Kubeconfig(Kubeconfig::Set) => own::no_cluster(),
+        Command::Kubeconfig(Kubeconfig::Set) => own::refused(own::NO_CLUSTER),
         Command::Report(Report::Metrics(verb)) => own::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
@@ -94,7 +97,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
 fn top(what: Option<v1::Top>) -> Intent {
     match what {
         None => Intent::Top,
-        Some(v1::Top::Node { names, details }) => Intent::TopNodes { names, details },
+        Some(v1::Top::Node { names, details, .. }) => Intent::TopNodes { names, details },
         Some(v1::Top::Job { all_projects }) => Intent::TopJobs { all_projects },
     }
 }
@@ -128,9 +131,9 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
             shown,
             ..ListWorkloads::default()
         }),
-        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, shown),
-        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, shown),
-        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, shown),
+        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, Page::default(), shown),
+        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, Page::default(), shown),
+        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, Page::default(), shown),
         v1::Listed::Templates => Intent::ListObjects(ListObjects {
             of: Objects::Template,
             dialect: Dialect::V1,
@@ -145,7 +148,7 @@ fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
     Ok(Intent::ListWorkloads(ListWorkloads {
         all_projects: list.all,
         noun: narrowed(noun, &list.only)?,
-        status: list.status,
+        phases: list.status,
         page: page(&list.paging),
         table: Some(TableStyle::V2),
         shown: shown(list.format),
@@ -290,8 +293,9 @@ fn typed_verb<S: clap::Args>(
     Ok(match verb {
         v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed)?)),
         v2::Verb::Any(verb) => any_verb(noun, verb)?,
-        v2::Verb::Suspend(names) => change(Verb::Suspend, noun, names),
-        v2::Verb::Resume(names) => change(Verb::Resume, noun, names),
+        v2::Verb::Suspend(typed) => change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of),
+        v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of),
+        v2::Verb::Update(_) => own::refused(own::NO_UPDATE),
     })
 }
 
@@ -302,6 +306,9 @@ fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
         }
         v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed)?)),
         v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
+        v2::OfInference::Suspend(_) => own::refused(own::NO_SUSPENSION),
+        v2::OfInference::Distributed(_) => own::refused(own::NO_REPLICA_OF_SEVERAL),
+        v2::OfInference::Nim(_) => own::refused(own::NO_NIM),
     })
 }
 
@@ -312,8 +319,12 @@ fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
             Intent::SubmitManifest(Box::new(objects::manifest(*typed)))
         }
         v2::OfWorkload::Any(verb) => any_verb(noun, verb)?,
-        v2::OfWorkload::Suspend(names) => change(Verb::Suspend, noun, names),
-        v2::OfWorkload::Resume(names) => change(Verb::Resume, noun, names),
+        v2::OfWorkload::Suspend(typed) => {
+            change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of)
+        }
+        v2::OfWorkload::Resume(typed) => {
+            change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of)
+        }
     })
 }
 
@@ -321,22 +332,22 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
     Ok(match verb {
         v2::AnyVerb::List(list) => list_v2(noun, list)?,
         v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
-        v2::AnyVerb::Explain(explain) => explained(noun, explain)?,
-        v2::AnyVerb::Wait(wait) => wait_for(noun, wait),
-        v2::AnyVerb::Logs(logs) => logs_of(noun, logs),
-        v2::AnyVerb::Delete(names) => change(Verb::Delete, noun, names),
-        v2::AnyVerb::Bash(named) => bash(noun, named),
-        v2::AnyVerb::Exec(exec) => exec_in(noun, exec),
-        v2::AnyVerb::Attach(typed) => attach(noun, typed),
-        v2::AnyVerb::Open(typed) => open(noun, typed),
-        v2::AnyVerb::PortForward(typed) => port_forward(noun, typed),
+        v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.only)?, typed.of)?,
+        v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Delete(typed) => change(Verb::Delete, narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Bash(typed) => bash(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Exec(typed) => exec_in(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Attach(typed) => attach(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Open(typed) => open(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::PortForward(typed) => port_forward(narrowed(noun, &typed.only)?, typed.of),
     })
 }
 
 fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
     let of = Target { noun, name: logs.name, pod: logs.pod };
     let which = client::Logs {
-        // Any negative number is "all", as -1 is.
+        // -1 is all.
         tail_lines: u64::try_from(logs.tail).ok(),
         since: logs.since.map(Since::Seconds).or(logs.since_time.map(Since::Time)),
         timestamps: logs.timestamps,
@@ -390,7 +401,9 @@ fn without_kind(mut words: Vec<String>) -> Vec<String> {
 }
 
 fn page(typed: &v2::Paging) -> Page {
-    Page { offset: typed.offset, limit: (!typed.no_pagination).then_some(typed.limit) }
+    let rows = |count| usize::try_from(count).unwrap_or(usize::MAX);
+    let limit = (!typed.no_pagination).then_some(rows(typed.limit));
+    Page { offset: rows(typed.offset), limit }
 }
 
 fn shown(format: args::Format) -> Shown {

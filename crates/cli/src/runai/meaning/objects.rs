@@ -37,7 +37,7 @@ pub(super) fn verb(of: OfObjects) -> Intent {
             page: page(&list.paging),
             shown: shown(list.format),
         }),
-        Verb::Describe(describe) => {
+        Verb::Describe(describe) | Verb::Get(describe) => {
             Intent::DescribeObject(of, describe.name, output(describe.output))
         }
     }

@@ -262,7 +262,18 @@ pub(super) fn mpi(typed: v2::Mpi, line: &[String]) -> Result<Submit, String> {
 
 /// `distributed submit`, the oldest form.
 pub(super) fn of_framework(typed: v2::OfFramework, line: &[String]) -> Result<Submit, String> {
-    distributed(typed.all, Distributed::of(framework(typed.framework)), line)
+    let (bounds, slots) = (typed.bounds, typed.slots.slots_per_worker);
+    let framework = framework(typed.framework);
+    let bounded = bounds.min_replicas.is_some() || bounds.max_replicas.is_some();
+    if bounded && framework != Framework::PyTorch {
+        return Err("--min-replicas, --max-replicas: only PyTorch workers come and go".to_owned());
+    }
+    if slots.is_some() && framework != Framework::Mpi {
+        return Err("--slots-per-worker: only MPI has ranks".to_owned());
+    }
+    let (workers_min, workers_max) = (bounds.min_replicas, bounds.max_replicas);
+    let of = Distributed { workers_min, workers_max, slots, ..Distributed::of(framework) };
+    distributed(typed.all, of, line)
 }
 
 pub(super) fn distributed(
@@ -393,10 +404,10 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         extended: what.extended_resource,
         cpu_millis: what.cpu_core_request,
         memory: what.cpu_memory_request,
-        preemptible: match what.preemptibility {
-            Some(word) => Some(word.is_preemptible()),
-            None => what.preemptible.then_some(true),
-        },
+        preemptible: what
+            .preemptibility
+            .map(v2::Preemptibility::is_preemptible)
+            .or(what.preemptible),
         backoff_limit: ending.backoff_limit,
         restart: ending.restart_policy,
         grace_seconds: what.termination_grace_period,

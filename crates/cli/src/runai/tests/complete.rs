@@ -1,8 +1,8 @@
 //! What a shell is told of a line that goes on.
 
 use crate::runai::args::tree;
-use crate::runai::complete::script;
-use crate::runai::intent::Shell;
+use crate::runai::complete::{noun_in, script};
+use crate::runai::intent::{Framework, Noun, Shell};
 
 /// What the last word of a line may become; without a server, of which no name is known.
 fn goes_on(line: &str) -> Vec<String> {
@@ -22,8 +22,27 @@ fn a_line_goes_on_with_commands_flags_and_values() {
         ("runai training submit --gpu-p", vec!["--gpu-portion-request"]),
         ("runai workload list --type d", vec!["distributed"]),
         ("runai completion z", vec!["zsh"]),
+        ("runai workload list --status Stop", vec!["Stopping", "Stopped"]),
+        ("runai training submit a --priority medium-", vec!["medium-low", "medium-high"]),
     ] {
         assert_eq!(goes_on(line), words, "{line}");
+    }
+}
+
+#[test]
+fn only_workloads_that_the_command_is_about_are_offered() {
+    for (line, noun) in [
+        ("runai logs", Noun::Job),
+        ("runai workload logs", Noun::Job),
+        ("runai training logs", Noun::Training),
+        ("runai training standard logs", Noun::Standard),
+        ("runai trainings pytorch logs", Noun::Framework(Framework::PyTorch)),
+        ("runai tf logs", Noun::Framework(Framework::Tf)),
+        ("runai workspace bash", Noun::Workspace),
+        ("runai -p a inference logs", Noun::Inference),
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(noun_in(&words), noun, "{line}");
     }
 }
 

@@ -122,7 +122,7 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--toleration key=k,kez=l", "`kez` is not known here"),
     ("--toleration key=k,key=l", "`key` is there twice"),
     ("--preferred-pod-topology-key a --required-pod-topology-key b", "cannot be used with"),
-    ("--termination-grace-period soon", "write whole seconds, minutes or hours"),
+    ("--termination-grace-period soon", "write whole seconds, minutes, hours or days"),
     ("--workers 2", "unexpected argument '--workers'"),
     ("--volume /a", "write DIR:DIR"),
     ("--nfs-server h", "required arguments were not provided"),
@@ -144,7 +144,7 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--inference", "say at which port it answers, with one --port PORT"),
     ("--inference --port 80 --port 81", "with one --port PORT"),
     ("--replicas 2", "required arguments were not provided"),
-    ("--ttl-after-finish soon", "write whole seconds, minutes or hours"),
+    ("--ttl-after-finish soon", "write whole seconds, minutes, hours or days"),
     ("--inference --interactive --port 80", "cannot be used with"),
     ("--tty", "add --stdin"),
     ("--dry-run --what-if", "cannot be used with"),
@@ -254,13 +254,14 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--preemptible --preemptibility preemptible", "cannot be used with"),
     ("--name-prefix k", "cannot be used with"),
     ("--tty", "add --stdin"),
-    ("--attach --pod-running-timeout soon", "write whole seconds, minutes or hours"),
+    ("--attach --pod-running-timeout soon", "write whole seconds, minutes, hours or days"),
     ("--datasource nfs", "`nfs` is not known here; write type=…,name=…"),
     ("--workers 2", "unexpected argument '--workers'"),
 ];
 
 const V2_LATER: &[&str] = &[
     "--image-pull-my-credentials",
+    "--image-pull-my-credentials mine",
     "--env-pod-field-ref name=A,path=b",
     "--env-my-credentials name=A",
     "--gpu-portion-limit 1",
@@ -412,6 +413,13 @@ fn the_second_dialect_takes_distributed_trainings() {
     for framework in ["PyTorch", "MPI", "TF", "XGBoost"] {
         taken(&format!("distributed submit j -i x -f {framework}"), &["--workers 2"]);
     }
+    let oldest = |framework: &str| format!("distributed submit j -i x -f {framework}");
+    taken(&oldest("MPI"), &["--workers 2 --slots-per-worker 4"]);
+    taken(&oldest("PyTorch"), &["--min-replicas 1 --max-replicas 3 --workers 2"]);
+    refused(
+        &oldest("TF"),
+        &[("--max-replicas 3", "only PyTorch"), ("--slots-per-worker 4", "MPI")],
+    );
     let wrong = [
         ("--workers 0", "write a whole number from 1 to"),
         ("--clean-pod-policy Some", "possible values: Running, All, None"),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use expect_test::expect_file;
 
-use crate::runai::args::Cli;
+use crate::runai::args::tree;
 
 /// The pages of a command and of those below it. `seen` are pages by their text, as many nouns have
 /// the same verbs.
@@ -35,7 +35,7 @@ fn pages(command: &mut Command, seen: &mut BTreeMap<String, String>, to: &mut St
 
 #[test]
 fn help_fits_80_columns() {
-    let mut tree = Cli::command();
+    let mut tree = tree();
     tree.build();
     let mut text = String::new();
     pages(&mut tree, &mut BTreeMap::new(), &mut text);

@@ -13,7 +13,7 @@ use crate::settings::TableStyle;
 pub(super) fn meaning(line: &str) -> Result<Intent, String> {
     let words = shell_words::split(line).unwrap();
     let argv = words.iter().map(Into::into).collect();
-    understood(argv).map(|(_, intent)| intent).map_err(|error| error.to_string())
+    understood(argv).map(|understood| understood.intent).map_err(|error| error.to_string())
 }
 
 pub(super) fn submit(line: &str) -> Submit {
@@ -126,8 +126,8 @@ fn projects_are_chosen_in_old_and_new_words() {
 fn a_project_may_be_named_anywhere_in_the_line() {
     for line in ["runai -p x list", "runai list -p x", "runai list jobs --project=x"] {
         let words = shell_words::split(line).unwrap();
-        let (global, _) = understood(words.iter().map(Into::into).collect()).unwrap();
-        assert_eq!(global.project.as_deref(), Some("x"), "{line}");
+        let line_read = understood(words.iter().map(Into::into).collect()).unwrap();
+        assert_eq!(line_read.global.project.as_deref(), Some("x"), "{line}");
     }
 }
 
@@ -151,7 +151,7 @@ fn logs_and_shells_name_their_job() {
     }
     for (line, why) in [
         ("--since 2m --since-time 2026-11-21T20:00:00Z", "cannot be used with"),
-        ("--since yesterday", "write whole seconds, minutes or hours"),
+        ("--since yesterday", "write whole seconds, minutes, hours or days"),
         ("--since-time yesterday", "`yesterday` is not a time; write 2026-01-31T12:00:00Z"),
     ] {
         let said = meaning(&format!("runai logs train1 {line}")).unwrap_err();
@@ -343,7 +343,7 @@ fn wrong_flags_and_values_are_told_with_what_is_meant_and_nothing_else() {
         let flag = "--termination-grace-period";
         assert!(meaning(&format!("runai {submit} a -i ubuntu {flag} 2m")).is_ok());
         let said = meaning(&format!("runai {submit} a -i ubuntu {flag} -1")).unwrap_err();
-        assert!(said.contains("write whole seconds, minutes or hours"), "{said}");
+        assert!(said.contains("write whole seconds, minutes, hours or days"), "{said}");
     }
     assert_eq!(
         submit("runai submit a -i u --termination-grace-period 2m").spec.grace_seconds,
@@ -386,6 +386,7 @@ fn every_published_way_to_log_in_is_understood() {
 
 #[test]
 fn commands_about_this_program_are_known_or_refused_with_the_reason() {
+    let diagnose = |shown| Intent::Alone(Alone::Diagnose { shown, file: Some("f".into()) });
     for (line, intent) in [
         ("auth token", Intent::Token(Shown::Text)),
         ("auth get-token -o json", Intent::Token(Shown::Json)),
@@ -393,7 +394,8 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("config show -o yaml", Intent::DescribeSettings(Shown::Yaml)),
         ("config generate --json", Intent::GenerateSettings(None)),
         ("config generate --file f", Intent::GenerateSettings(Some("f".into()))),
-        ("diagnostics --output f", Intent::Alone(Alone::Diagnose(Some("f".into())))),
+        ("diagnostics --file f", diagnose(Shown::Text)),
+        ("diagnostics -o json --file f", diagnose(Shown::Json)),
         ("upgrade", Intent::Upgrade),
         ("update", Intent::Upgrade),
     ] {
@@ -404,6 +406,15 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("report metrics output", "does not measure", true),
         ("report metrics clear", "does not measure", true),
         ("report metrics config --enabled true", "nothing can be set", false),
+        ("my-credential create --name x", "`runai credential list`", false),
+        ("my-credential list", "`runai credential list`", false),
+        ("training update a --priority high", "delete it and submit it again", false),
+        ("workspace update a", "delete it and submit it again", false),
+        ("pytorch update a", "delete it and submit it again", false),
+        ("inference suspend a", "`runai inference update NAME --min-replicas 0`", false),
+        ("inference resume a", "`runai inference update NAME --min-replicas 0`", false),
+        ("inference distributed submit a -i x", "`runai inference submit NAME", false),
+        ("inference nim submit a -i x", "`runai inference submit NAME", false),
     ] {
         let said = meaning(&format!("runai {line}"));
         let Ok(Intent::Alone(Alone::Nothing { why, done })) = said else {

@@ -52,6 +52,7 @@ pub(crate) struct Mpi {
 
 /// `distributed submit`, the oldest form.
 #[derive(Debug, Args)]
+#[command(override_usage = "runai distributed submit --framework <NAME> [OPTIONS] [NAME]")]
 pub(crate) struct OfFramework {
     /// By whose rules its pods work together
     #[arg(short, long, value_enum, value_name = "NAME", ignore_case = true)]
@@ -59,6 +60,12 @@ pub(crate) struct OfFramework {
     /// What all frameworks have.
     #[command(flatten)]
     pub(crate) all: Distributed,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
 }
 
 /// The workers, of every framework and in both dialects.
@@ -115,13 +122,13 @@ pub(crate) struct Master {
     #[arg(long, value_name = "STRING", allow_hyphen_values = true)]
     pub(crate) master_args: Option<String>,
     /// GPU devices
-    #[arg(long, value_name = "N", value_parser = devices, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = devices)]
     pub(crate) master_gpu_devices_request: Option<u32>,
     /// What is asked of each device: portion or memory
     #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
     pub(crate) master_gpu_request_type: Option<GpuRequestType>,
     /// Share of each device
-    #[arg(long, value_name = "SHARE", value_parser = portion, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
     #[arg(conflicts_with = "master_gpu_memory_request")]
     pub(crate) master_gpu_portion_request: Option<u64>,
     /// Memory of each device
@@ -131,7 +138,7 @@ pub(crate) struct Master {
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) master_extended_resource: Vec<(String, String)>,
     /// CPU cores
-    #[arg(long, value_name = "CORES", value_parser = cpu, allow_negative_numbers = true)]
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
     pub(crate) master_cpu_core_request: Option<u64>,
     /// Memory
     #[arg(long, value_name = "SIZE", value_parser = size)]

@@ -7,6 +7,7 @@ mod submit;
 use std::path::PathBuf;
 
 use clap::ArgAction::Set;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
@@ -19,8 +20,10 @@ pub(crate) use submit::{
     Workspace,
 };
 
+use super::own::Whatever;
+use super::values::count;
 use super::{Attach, Exec, Format, Logs, Named, Names, Open, PortForward, Wait, v1};
-use crate::runai::complete::{projects, workloads};
+use crate::runai::complete::{priorities, projects, workloads};
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -57,9 +60,12 @@ pub(crate) enum Verb<S: Args> {
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
-    Suspend(Names),
+    Suspend(Narrowed<Names>),
     /// Queue suspended ones again
-    Resume(Names),
+    Resume(Narrowed<Names>),
+    /// Refused: what is submitted does not change
+    #[command(hide = true)]
+    Update(Whatever),
 }
 
 /// Verbs of `inference`.
@@ -72,6 +78,15 @@ pub(crate) enum OfInference {
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
+    /// Refused: without replicas it holds nothing
+    #[command(hide = true, alias = "resume")]
+    Suspend(Whatever),
+    /// Refused: a replica is one pod
+    #[command(hide = true)]
+    Distributed(Whatever),
+    /// Refused: there is no catalogue of models
+    #[command(hide = true)]
+    Nim(Whatever),
 }
 
 /// Verbs of `workload`.
@@ -83,9 +98,9 @@ pub(crate) enum OfWorkload {
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
-    Suspend(Names),
+    Suspend(Narrowed<Names>),
     /// Queue suspended ones again
-    Resume(Names),
+    Resume(Narrowed<Names>),
 }
 
 /// A manifest to submit.
@@ -104,7 +119,7 @@ pub(crate) struct Manifest {
     #[arg(long, value_name = "CATEGORY")]
     pub(crate) category: Option<String>,
     /// Priority, such as high
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
     pub(crate) priority: Option<String>,
     /// Whether it may be stopped for others
     #[arg(long, value_enum, value_name = "WORD")]
@@ -119,38 +134,41 @@ pub(crate) enum AnyVerb {
     /// Show everything about one, and why it waits
     Describe(Describe),
     /// Say why one waits, who holds what it needs and what would let it start
-    Explain(v1::Explain),
+    Explain(Narrowed<v1::Explain>),
     /// Stay until they have ended, run or are gone
-    Wait(Wait),
+    Wait(Narrowed<Wait>),
     /// Print what it wrote
-    Logs(Logs),
+    Logs(Narrowed<Logs>),
     /// Delete some
-    Delete(Names),
+    Delete(Narrowed<Names>),
     /// Open a shell in a pod of one
-    Bash(Named),
+    Bash(Narrowed<Named>),
     /// Run a command in a pod of one
-    Exec(Exec),
+    Exec(Narrowed<Exec>),
     /// See what one prints, and type what it reads
-    Attach(Attach),
+    Attach(Narrowed<Attach>),
     /// Open a port of one in a browser
-    Open(Open),
+    Open(Narrowed<Open>),
     /// Bring ports of one to this machine
-    PortForward(PortForward),
+    PortForward(Narrowed<PortForward>),
 }
 
-/// The oldest form of distributed trainings.
-#[derive(Debug, Subcommand)]
-pub(crate) enum OfDistributed {
-    /// Submit one
-    #[command(override_usage = "runai distributed submit --framework <NAME> [OPTIONS] [NAME]")]
-    Submit(Box<OfFramework>),
+/// The flags of a verb, and those that say which workloads it is about: it sees no others.
+#[derive(Debug, Args)]
+pub(crate) struct Narrowed<T: Args> {
+    /// Those of the verb.
+    #[command(flatten)]
+    pub(crate) of: T,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
 }
 
 /// Verbs of `project`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectVerb {
     /// List them
-    List(Format),
+    List(Listing),
     /// Choose one
     Set {
         /// Name
@@ -163,20 +181,66 @@ pub(crate) enum ProjectVerb {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
     /// List them
-    List(Format),
+    List(Listing),
     /// Choose one
-    Set {
-        /// Name
-        name: String,
-    },
+    Set(Cluster),
+}
+
+/// A cluster, by one of what it is called.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Cluster {
+    /// Name or id
+    #[arg(value_name = "NAME")]
+    any: Option<String>,
+    /// Its name
+    #[arg(long)]
+    name: Option<String>,
+    /// Its id
+    #[arg(long, value_name = "UUID")]
+    id: Option<String>,
+}
+
+impl Cluster {
+    /// What it is called; no cluster is named by the id of another.
+    #[must_use]
+    pub(crate) fn word(self) -> String {
+        self.any.or(self.name).or(self.id).unwrap_or_default()
+    }
 }
 
 /// Verbs of `node`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeVerb {
     /// List them
-    List(Format),
+    List(Listing),
 }
+
+/// `list` of what is in no project.
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Which rows.
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// The phases of workloads.
+const PHASES: [&str; 11] = [
+    "Pending",
+    "Initializing",
+    "Running",
+    "Degraded",
+    "Updating",
+    "Stopping",
+    "Stopped",
+    "Resuming",
+    "Deleting",
+    "Completed",
+    "Failed",
+];
 
 /// `list`.
 #[derive(Debug, Args)]
@@ -184,9 +248,10 @@ pub(crate) struct List {
     /// Of all projects
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
-    /// Only those in this phase, such as Running
-    #[arg(long, value_name = "PHASE")]
-    pub(crate) status: Option<String>,
+    /// Only those in these phases, such as Running,Pending
+    #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
+    pub(crate) status: Vec<String>,
     /// Which.
     #[command(flatten)]
     pub(crate) only: Only,
@@ -202,11 +267,11 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Paging {
     /// Rows to print at most
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    pub(crate) limit: usize,
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = count)]
+    pub(crate) limit: u32,
     /// Rows to leave out first
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) offset: usize,
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = count)]
+    pub(crate) offset: u32,
     /// Print every row
     #[arg(long, conflicts_with_all = ["limit", "offset"])]
     pub(crate) no_pagination: bool,

@@ -1,11 +1,13 @@
 //! The flags of submissions of the second dialect, as typed.
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::runai::args::values::{
     count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
 use crate::runai::args::{Asking, Console, Place, around};
+use crate::runai::complete::{computes, environments, priorities, templates};
 use crate::runai::intent::{DataSource, SecretFiles, Variable};
 
 /// `training submit`.
@@ -55,13 +57,13 @@ pub(crate) struct Named {
     #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
     pub(crate) name_prefix: Option<String>,
     /// Template whose values count where none is given here
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(templates))]
     pub(crate) template: Option<String>,
     /// Environment asset whose values count where none is given here
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(environments))]
     pub(crate) environment: Vec<String>,
     /// Compute asset whose values count where none is given here
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(computes))]
     pub(crate) compute: Option<String>,
     /// Data source asset
     #[arg(long, value_name = "type=TYPE,name=NAME", value_parser = data_source)]
@@ -79,13 +81,13 @@ pub(crate) struct What {
     pub(crate) image: Option<String>,
     /// GPU devices, a whole number
     #[arg(short, long, visible_alias = "gpu-devices", value_name = "N")]
-    #[arg(value_parser = devices, allow_negative_numbers = true)]
+    #[arg(value_parser = devices)]
     pub(crate) gpu_devices_request: Option<u32>,
     /// What is asked of each device: portion or memory
     #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
     pub(crate) gpu_request_type: Option<GpuRequestType>,
     /// Share of each device, such as 0.5
-    #[arg(long, value_name = "SHARE", value_parser = portion, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
     #[arg(conflicts_with = "gpu_memory_request")]
     pub(crate) gpu_portion_request: Option<u64>,
     /// Memory of each device, such as 8G
@@ -95,7 +97,7 @@ pub(crate) struct What {
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) extended_resource: Vec<(String, String)>,
     /// CPU cores, such as 0.5
-    #[arg(long, value_name = "CORES", value_parser = cpu, allow_negative_numbers = true)]
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
     pub(crate) cpu_core_request: Option<u64>,
     /// Memory, such as 1G
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -117,17 +119,17 @@ pub(crate) struct What {
     #[arg(long, value_name = "DIR")]
     pub(crate) working_dir: Option<String>,
     /// Time between SIGTERM and SIGKILL, such as 30s
-    #[arg(long, value_name = "DURATION", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) termination_grace_period: Option<u64>,
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
     pub(crate) priority: Option<String>,
     /// Whether it may be evicted for others
     #[arg(long, value_enum, value_name = "WHETHER")]
     pub(crate) preemptibility: Option<Preemptibility>,
     /// Let it be evicted for others (older spelling)
     #[arg(long, hide = true, conflicts_with = "preemptibility")]
-    pub(crate) preemptible: bool,
+    pub(crate) preemptible: Option<bool>,
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,
@@ -152,7 +154,7 @@ pub(crate) struct Ending {
     #[command(flatten)]
     pub(crate) console: Console,
     /// How often it is started again after a failure [default: 6]
-    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
     /// What happens when the process ends
     #[arg(long, value_enum, value_name = "POLICY")]

@@ -1,0 +1,143 @@
+//! What is done to the words of a line before they are parsed, so that one grammar reads what was written
+//! for several clients; and what is done to the flags of the grammar to that end. Owns no word of its own.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command, Error};
+
+/// Flags of every command that take the next word.
+const TAKE_A_WORD: [&str; 5] = ["-p", "--project", "--config-path", "--config-file", "--loglevel"];
+/// What flags are called whose values may begin with a dash that is no flag: `-1s`, `-2G`.
+const WITH_UNIT: [&str; 2] = ["DURATION", "SIZE"];
+
+/// Lets every flag say what is wrong with a number below 0, and every switch that leaves something open
+/// when it is not there say no as well as yes.
+#[must_use]
+pub(crate) fn patient(command: Command) -> Command {
+    command.mut_args(patient_flag).mut_subcommands(patient)
+}
+
+fn patient_flag(arg: Arg) -> Arg {
+    if arg.is_positional() || !arg.get_action().takes_values() {
+        return arg;
+    }
+    if arg.get_value_parser().type_id() == TypeId::of::<bool>() {
+        let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+        return arg.value_name("true|false").hide_possible_values(true);
+    }
+    let named = |name: &str| WITH_UNIT.contains(&name);
+    if arg.get_value_names().is_some_and(|names| names.iter().any(|name| named(name))) {
+        return arg.allow_hyphen_values(true);
+    }
+    arg.allow_negative_numbers(true)
+}
+
+/// The words as the grammar reads them.
+#[must_use]
+pub(crate) fn read(tree: &Command, argv: Vec<OsString>) -> Vec<OsString> {
+    plain_switches(tree, join_old_strings(argv))
+}
+
+/// The first words that are commands, after the flags that may stand before them.
+fn commands(argv: &[OsString]) -> impl Iterator<Item = (usize, &OsString)> {
+    let takes = |word: &OsString| word.to_str().is_some_and(|word| TAKE_A_WORD.contains(&word));
+    let is_word = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
+    let words = argv.iter().enumerate().skip(1);
+    words.filter(move |(at, word)| is_word(word) && !takes(&argv[at - 1]))
+}
+
+/// Switches may have a value, `--NAME=true` or `--NAME=false`. What is switched off is as if it were not
+/// there.
+fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
+    let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
+    let behind = argv.split_off(end);
+    let command = commands(&argv)
+        .fold(tree, |command, (_, word)| command.find_subcommand(word).unwrap_or(command));
+    // These words are another program's.
+    if !command.get_positionals().any(Arg::is_trailing_var_arg_set) {
+        let flags: Vec<&Arg> = tree.get_arguments().chain(command.get_arguments()).collect();
+        argv = argv.into_iter().filter_map(|word| plain_switch(&flags, word)).collect();
+    }
+    argv.extend(behind);
+    argv
+}
+
+/// A word, or what it stands for if it is a switch with a value.
+fn plain_switch(flags: &[&Arg], word: OsString) -> Option<OsString> {
+    let text = word.to_str().unwrap_or_default();
+    let Some((name, value)) = text.strip_prefix("--").and_then(|text| text.split_once('=')) else {
+        return Some(word);
+    };
+    let is_it = |arg: &&Arg| {
+        let mut others = arg.get_all_aliases().unwrap_or_default().into_iter();
+        matches!(arg.get_action(), ArgAction::SetTrue)
+            && (arg.get_long() == Some(name) || others.any(|other| other == name))
+    };
+    match value {
+        "true" | "True" | "TRUE" | "1" if flags.iter().any(is_it) => {
+            Some(format!("--{name}").into())
+        }
+        "false" | "False" | "FALSE" | "0" if flags.iter().any(is_it) => None,
+        _ => Some(word),
+    }
+}
+
+/// Says where the words of a command belong that were taken for names.
+#[must_use]
+pub(crate) fn with_advice(mut error: Error, argv: &[OsString]) -> Error {
+    let is_command =
+        |word: &OsString| word == "-c" || word.as_encoded_bytes().starts_with(b"--command");
+    let is_flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => word.starts_with('-'),
+        _ => true,
+    };
+    let behind = argv.iter().any(|word| word == "--");
+    let unknown = error.kind() == ErrorKind::UnknownArgument && !is_flag && !behind;
+    if unknown && argv.iter().any(is_command) {
+        let advice = "the words of a command stand behind `--`, as in `-c -- sleep 5`";
+        let advice = ContextValue::StyledStrs(vec![advice.into()]);
+        error.insert(ContextKind::Suggested, advice);
+    }
+    error
+}
+
+/// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is
+/// the word after `--command` its value; it is joined to it, so that one grammar reads both.
+///
+/// Lines of the second dialect may give the program as well, and its arguments behind `--`: `submit NAME
+/// --command PROGRAM -- ARGUMENT`. The program is put behind `--`, too.
+fn join_old_strings(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let Some((at, _)) = commands(&argv).next() else { return argv };
+    let is_word = |word: &OsString| !word.to_string_lossy().starts_with('-');
+    let command = argv[at].to_string_lossy();
+    let submits = command == "submit" || command == "mj" || command.starts_with("submit-");
+    if let Some(end) = argv.iter().position(|word| word == "--") {
+        let verb = argv[at..end].iter().position(|word| word == "submit").map(|verb| at + verb);
+        let Some(verb) = verb.filter(|verb| !submits && is_word(&argv[verb + 1])) else {
+            return argv;
+        };
+        let takes = |at: &usize| argv[*at] == "--command" || argv[*at] == "-c";
+        if let Some(flag) = (verb..end).find(takes).filter(|flag| is_word(&argv[flag + 1])) {
+            let program = argv.remove(flag + 1);
+            argv.insert(end, program);
+        }
+        return argv;
+    }
+    if !submits {
+        return argv;
+    }
+    let mut joined: Vec<OsString> = Vec::with_capacity(argv.len());
+    let mut words = argv.into_iter().peekable();
+    while let Some(mut word) = words.next() {
+        let takes_next = word == "--command"
+            && words.peek().is_some_and(|next| !next.to_string_lossy().starts_with('-'));
+        if takes_next && let Some(value) = words.next() {
+            word.push("=");
+            word.push(value);
+        }
+        joined.push(word);
+    }
+    joined
+}
