@@ -51,9 +51,9 @@ impl Error {
     pub(crate) fn code(&self) -> u8 {
         use client::Error as C;
         match self {
-            Self::Usage(_) => USAGE,
+            Self::Usage(_) | Self::Server(C::BadUrl { .. }) => USAGE,
             Self::NotFound(_) | Self::Server(C::Api { code: 404, .. }) => NOT_FOUND,
-            Self::Server(C::NotRunning { .. }) => NOT_RUNNING,
+            Self::Server(C::NotRunning { .. } | C::Unreachable { .. }) => NOT_RUNNING,
             Self::Server(C::Api { code: 401 | 403, .. } | C::NotLoggedIn { .. }) => NOT_ALLOWED,
             Self::Said(code) => *code,
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,

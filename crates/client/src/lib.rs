@@ -57,6 +57,14 @@ pub enum Error {
         /// Where it was looked for.
         url: String,
     },
+    /// There is no way to it: its name is not known, or nothing answers.
+    #[error("{url} cannot be reached: {fault}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What is the matter.
+        fault: String,
+    },
     /// The server said no; its own words.
     #[error("{message}{}", details_suffix(details.as_deref()))]
     Api {

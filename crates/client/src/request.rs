@@ -1,5 +1,6 @@
 //! One request, one answer. Owns headers, time limits and the sorting of failures.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use crate::{Client, Error, Sent, listener, trust};
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to get a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// What is the matter where a server answers an encrypted greeting with anything else.
+const NO_TLS: &str = "what listens there speaks no TLS; write http:// in place of https://";
 
 impl Client {
     /// A client of the server at this address.
@@ -149,19 +152,28 @@ impl Client {
     }
 
     pub(crate) fn failed(&self, error: &reqwest::Error) -> Error {
-        if let Some(fault) = certificate_fault(error) {
-            let hint = what_to_do(&fault);
-            return Error::Untrusted { url: self.base.clone(), fault, hint };
+        let url = self.base.clone();
+        match causes(error).find_map(|cause| cause.downcast_ref()) {
+            Some(fault @ rustls::Error::InvalidCertificate(_)) => {
+                let fault = fault.to_string();
+                let hint = what_to_do(&fault);
+                return Error::Untrusted { url, fault, hint };
+            }
+            Some(rustls::Error::InvalidMessage(_)) => return Error::BadUrl { url, fault: NO_TLS },
+            _ => {}
         }
-        if error.is_connect() {
-            return Error::NotRunning { url: self.base.clone() };
+        if error.is_connect() && causes(error).any(is_refused) {
+            return Error::NotRunning { url };
         }
         let fault = if error.is_timeout() {
             "it took too long".to_owned()
         } else {
             innermost(error).to_string()
         };
-        Error::Protocol { url: self.base.clone(), fault }
+        if error.is_connect() {
+            return Error::Unreachable { url, fault };
+        }
+        Error::Protocol { url, fault }
     }
 }
 
@@ -197,21 +209,23 @@ fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Clien
         .map_err(|error| Error::Protocol { url: base.to_owned(), fault: error.to_string() })
 }
 
-/// What is wrong with the server's certificate, if that is what failed.
-fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(fault @ rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
-            return Some(fault.to_string());
-        }
+/// An error and its causes, one after the other.
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
         // Its source is that of what it wraps, not what it wraps.
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = match wrapped {
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
-        };
-    }
-    None
+        }
+    })
+}
+
+/// Whether nobody listens there.
+fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    let kind = error.downcast_ref().map(io::Error::kind);
+    kind == Some(io::ErrorKind::ConnectionRefused)
 }
 
 /// What helps against a fault of a certificate.

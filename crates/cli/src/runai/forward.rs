@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use super::context::Context;
 use super::intent::Target;
 use super::logs::refuse_resting;
+use super::visit::refuse_ended;
 use crate::exit::Error;
 use crate::plain::tell;
 
@@ -36,6 +37,7 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
     refuse_resting(&workload)?;
+    refuse_ended(&workload)?;
     let mut listening = Vec::new();
     for (local, remote) in ports {
         listening.push(Forwarded { here: listen(address, *local).await?, there: *remote });
@@ -46,6 +48,10 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
+    if workload.running_pods == 0 {
+        let (name, phase) = (&workload.name, &workload.phase);
+        tell(&format!("{name} is {phase}; it can be reached as soon as it runs"));
+    }
     carry_all(listening, workload.id, of.pod.clone(), context).await
 }
 

@@ -82,6 +82,7 @@ pub(super) const fn is_away(error: &Error) -> bool {
         error,
         Error::Server(
             client::Error::NotRunning { .. }
+                | client::Error::Unreachable { .. }
                 | client::Error::Protocol { .. }
                 | client::Error::Dropped { .. }
                 | client::Error::Api { code: 503, .. }

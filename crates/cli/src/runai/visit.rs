@@ -122,6 +122,7 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
         if let Some(runs) = pods.iter().filter(is_it).find(|one| one.k8s_phase == "Running") {
             return Ok(runs.name.clone());
         }
+        refuse_ended(&context.client.workload(id).await?)?;
         if Instant::now() >= until {
             return Err(Error::Failed("Timeout waiting for job to start running".to_owned()));
         }
@@ -327,6 +328,22 @@ fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
         "cannot run a command in a pod that is not running; {} is {}",
         workload.name, workload.phase
     )))
+}
+
+/// Says of a workload that none of its pods will run any more, unless somebody resumes it.
+pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
+    let Workload { name, phase, .. } = workload;
+    let hint = match phase.as_str() {
+        "Completed" | "Failed" => "; `logs` shows what it wrote",
+        "Stopped" => "; `resume` queues it again",
+        "Deleting" => "",
+        _ => return Ok(()),
+    };
+    // Pods of an end that leaves them alone may run on.
+    if workload.running_pods > 0 {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{name} is {phase}, and no pod of it runs{hint}")))
 }
 
 #[cfg(test)]

@@ -31,6 +31,20 @@ fn without_a_server_the_command_to_start_it_is_named() {
 }
 
 #[test]
+fn what_is_wrong_with_an_address_is_told_from_a_server_that_does_not_run() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    let encrypted = format!("https://127.0.0.1:{}", sandbox.port());
+    for (url, code, part) in [
+        ("foo", 2, "`foo` is not an address of a server: write http://HOST:PORT"),
+        (&encrypted, 2, "what listens there speaks no TLS; write http://"),
+        ("http://nosuch.invalid:80", 3, "http://nosuch.invalid:80 cannot be reached: "),
+    ] {
+        refused(&sandbox, &format!("RUNAI_CP_URL={url} runai list -A"), code, part);
+    }
+}
+
+#[test]
 fn a_port_in_use_is_answered_with_a_free_one() {
     let sandbox = Sandbox::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -86,6 +100,8 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("elastane project delete team-a", 1, "delete them first"),
         ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
         ("runai logs -f no", 0, "no wrote nothing: could not be started: `/nonexistent`"),
+        ("runai attach no", 1, "no is Failed, and no pod of it runs; `logs` shows what it wrote"),
+        ("runai port-forward no --port 1:1", 1, "no is Failed, and no pod of it runs"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
         ("runai describe job big", 0, "P101"),
         ("runai logs nope", 4, "The job nope does not exist in project team-a."),
