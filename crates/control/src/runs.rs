@@ -101,7 +101,16 @@ impl Handle {
         port: u16,
     ) -> Result<Box<dyn Duplex>, Error> {
         let run = self.running(id, pod)?;
+        let port = self.told_instead(id, run.pod, port).unwrap_or(port);
         self.shared.engine.connect(run, port).await.map_err(from_engine)
+    }
+
+    /// The port that a replica was told in place of the one it is declared to serve at.
+    fn told_instead(&self, id: Uuid, pod: Uuid, port: u16) -> Option<u16> {
+        let view = self.view();
+        let workload = view.workloads.get(&id)?;
+        workload.spec.serving.as_ref().filter(|serving| serving.container_port == port)?;
+        workload.pods.iter().find(|one| one.id == pod)?.port
     }
 
     /// Where the ports of a run are reached from this machine; none while that is not known.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, end, free_port, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -178,6 +178,7 @@ fn replicas_come_with_requests_and_go_without() {
     assert_eq!(first["target"], "get /some/path?q=1 http/1.1");
     let me = client.shown(&id)["submittedBy"].as_str().expect("a name").to_owned();
     what_passes_through(&client, &me);
+    the_declared_port_leads_to_a_replica(&sandbox, &client);
 
     a_revision_takes_over_under_load(&sandbox, &client, &id);
 
@@ -247,6 +248,20 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
     });
     let of = |revision: &str| pods.iter().filter(|pod| pod.starts_with(revision)).count();
     assert!(of("svc.1") >= 1 && of("svc.2") >= 2, "{pods:?}");
+}
+
+/// Each replica listens elsewhere; who asks for the port it was made for comes to it all the same.
+fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
+    let here = free_port();
+    let line = format!("exec runai inference port-forward svc -p team-a --port {here}:8000");
+    let mut forward = sandbox.begin(&line);
+    let direct = Client { port: here, token: String::new() };
+    let answered = wait_until(PATIENCE, || {
+        client.ask("", 0);
+        direct.send("GET /direct", "", b"").is_some_and(|(_, _, body)| body.contains("get /direct"))
+    });
+    end(&mut forward);
+    assert!(answered);
 }
 
 /// Processes that serve.
