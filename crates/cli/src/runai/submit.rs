@@ -41,8 +41,7 @@ pub(super) async fn run(
         && submit.kind == Kind::Workspace
         && submit.spec.preemptible == Some(true)
     {
-        let mut stderr = std::io::stderr();
-        writeln!(stderr, "Warning: the resources of this job may be preempted without notice")?;
+        tell("Warning: the resources of this job may be preempted without notice");
     }
     submit.notes.iter().for_each(|note| tell(note));
     let asked = Asked::of(&submit, &project, context).await?;

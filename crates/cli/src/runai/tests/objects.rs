@@ -138,6 +138,8 @@ fn a_manifest_is_one_object_of_yaml_or_json() {
     for wrong in ["", "- a\n", "a: [", "a: 1\na: 2\n", "kind: Pod\n---\nkind: Job\n"] {
         assert!(parse(wrong).is_err(), "{wrong:?}");
     }
+    let two = format!("{yaml}\n---\n{yaml}");
+    assert!(parse(&two).unwrap_err().contains("submit each in a file of its own"));
 }
 
 #[test]
