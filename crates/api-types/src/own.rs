@@ -54,12 +54,14 @@ pub struct WorkloadExtras {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStates {
-    /// Wait for a place.
+    /// Wait for a place. Those whose turn has not come, because others run first, are not there yet.
     pub pending: u32,
     /// Have a place that is being freed.
     pub reserved: u32,
     /// Placed, starting.
     pub starting: u32,
+    /// Of those starting: the process has ended, and starts again in its place after a delay.
+    pub crash_looping: u32,
     /// Run.
     pub running: u32,
     /// Being stopped.

@@ -156,5 +156,6 @@ fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
         held_since: pod.held_since,
         started_at: pod.started_at,
         last_exit: pod.last_exit.clone(),
+        restart_at: None,
     }
 }

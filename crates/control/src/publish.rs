@@ -374,6 +374,7 @@ impl State {
     fn view_of_one(&self, workload: &Workload) -> WorkloadView {
         let project = self.projects.get(&workload.project_id);
         let department_id = project.map_or(0, |project| project.department_id);
+        let pods = workload.pods.iter().zip(workload.turns());
         WorkloadView {
             id: workload.id,
             seq: workload.seq,
@@ -390,7 +391,7 @@ impl State {
             allocated: self.allocated(workload),
             requested: workload.requested,
             over_quota: workload.over_quota,
-            pods: workload.pods.iter().map(|pod| self.pod_view(workload, pod)).collect(),
+            pods: pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect(),
             revisions: workload.revisions.clone(),
             pending: workload.pending.clone(),
             last_eviction: workload.last_eviction.clone(),
@@ -409,7 +410,7 @@ impl State {
         Some(self.cluster.pool_name(node.pool).to_owned())
     }
 
-    fn pod_view(&self, workload: &Workload, pod: &Pod) -> PodView {
+    fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
         let occupancy = self.occupancy(pod);
         let state = match (&occupancy.current, &occupancy.next) {
             (Some(_), _) if occupancy.releasing => PodState::Terminating,
@@ -419,6 +420,8 @@ impl State {
             (None, None) => match pod.ended {
                 Some(Ended::Succeeded) => PodState::Succeeded,
                 Some(Ended::Failed) => PodState::Failed,
+                // A replica that is not wanted has no turn either; that is told by `wanted`.
+                None if !turn && !pod.parked => PodState::Later,
                 // Stopped because its workload had ended.
                 None if workload.phase == Phase::Completed => PodState::Succeeded,
                 None if workload.phase == Phase::Failed => PodState::Failed,
@@ -444,6 +447,7 @@ impl State {
             held_since: pod.held_since,
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
+            restart_at: pod.restart_at,
         }
     }
 }

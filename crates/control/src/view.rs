@@ -493,6 +493,8 @@ pub struct PodView {
     pub started_at: Option<Instant>,
     /// How its last run ended.
     pub last_exit: Option<String>,
+    /// When its process, which has ended, is started again in the place that it keeps.
+    pub restart_at: Option<Instant>,
 }
 
 /// States of a pod.
@@ -500,6 +502,8 @@ pub struct PodView {
 pub enum PodState {
     /// Waits for a place.
     Pending,
+    /// Its turn has not come: others of its workload run first.
+    Later,
     /// Has a place that is being freed for it.
     Reserved,
     /// Placed, starting.

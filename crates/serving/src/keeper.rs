@@ -299,6 +299,7 @@ mod tests {
             held_since: None,
             started_at: None,
             last_exit: None,
+            restart_at: None,
         }
     }
 

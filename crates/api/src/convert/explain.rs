@@ -1,7 +1,7 @@
 //! The answer to "why is it where it is".
 
 use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
-use control::view::{Phase, ProjectView, WorkloadView};
+use control::view::{Phase, PodView, ProjectView, WorkloadView};
 use units::Instant;
 
 use super::workload::{nodes, phase_name, reason};
@@ -13,6 +13,7 @@ pub(crate) fn explanation(
     events: Vec<LiveEvent>,
     diagnosis: Option<Diagnosis>,
     start_estimate: Option<StartEstimate>,
+    now: Instant,
 ) -> Explanation {
     let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
     Explanation {
@@ -20,7 +21,7 @@ pub(crate) fn explanation(
         workload_name: view.spec.name.clone(),
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
-        summary: summary(view),
+        summary: summary(view, now),
         pending_reasons: view.pending.iter().map(reason).collect(),
         last_eviction: view.last_eviction.as_ref().map(reason),
         project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
@@ -53,7 +54,7 @@ pub(crate) fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
     }
 }
 
-fn summary(view: &WorkloadView) -> String {
+fn summary(view: &WorkloadView, now: Instant) -> String {
     let name = &view.spec.name;
     let gpus = match view.allocated.gpu_millis {
         units::GPU_MILLIS => "1 GPU".to_owned(),
@@ -65,7 +66,15 @@ fn summary(view: &WorkloadView) -> String {
             format!("{name} waits: {} ({})", why.message, why.code)
         }
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
-        (Phase::Initializing, _) => format!("{name} is being started on {}", nodes()),
+        (Phase::Initializing, _) => match next_start(view) {
+            None => format!("{name} is being started on {}", nodes()),
+            Some((at, pod)) => format!(
+                "{name} has ended ({}) and keeps its place on {}, where it starts again in {} s",
+                pod.last_exit.as_deref().unwrap_or("no trace"),
+                nodes(),
+                at.since_ms(now).div_ceil(1000)
+            ),
+        },
         (Phase::Running, _) if view.spec.serving.is_some() && view.pods.is_empty() => {
             format!("{name} has no replicas, because nobody asks; the next request brings one up")
         }
@@ -99,4 +108,10 @@ fn summary(view: &WorkloadView) -> String {
             format!("{name} has failed{restarts}: {why}")
         }
     }
+}
+
+/// The pod that is the next to start again in its place, and when.
+fn next_start(view: &WorkloadView) -> Option<(Instant, &PodView)> {
+    let again = view.pods.iter().filter_map(|pod| Some((pod.restart_at?, pod)));
+    again.min_by_key(|(at, _)| *at)
 }

@@ -18,9 +18,11 @@ pub(crate) struct PodRow {
 }
 
 impl PodRow {
-    /// All pods of a workload.
+    /// The pods of a workload. One whose turn has not come is not there yet.
     pub(crate) fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
-        (0..workload.pods.len()).map(|index| Self { workload: Arc::clone(workload), index })
+        let pods = workload.pods.iter().enumerate();
+        let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
+        there.map(|(index, _)| Self { workload: Arc::clone(workload), index })
     }
 
     /// Whether it is, or is to be: a replica that is neither is not there.
@@ -33,9 +35,10 @@ impl PodRow {
     }
 }
 
-const fn state_name(state: PodState) -> &'static str {
-    match state {
-        PodState::Pending => "Pending",
+const fn state_name(pod: &PodView) -> &'static str {
+    match pod.state {
+        PodState::Starting if pod.restart_at.is_some() => "CrashLoopBackOff",
+        PodState::Pending | PodState::Later => "Pending",
         PodState::Reserved => "Reserved",
         PodState::Starting => "Starting",
         PodState::Running => "Running",
@@ -49,9 +52,11 @@ const fn state_name(state: PodState) -> &'static str {
 
 const fn kubernetes_phase(state: PodState) -> &'static str {
     match state {
-        PodState::Pending | PodState::Reserved | PodState::Starting | PodState::Suspended => {
-            "Pending"
-        }
+        PodState::Pending
+        | PodState::Later
+        | PodState::Reserved
+        | PodState::Starting
+        | PodState::Suspended => "Pending",
         PodState::Running => "Running",
         PodState::Terminating | PodState::Gone => "Terminating",
         PodState::Succeeded => "Succeeded",
@@ -97,7 +102,7 @@ pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
         generation: pod.generation,
         gpus: pod.gpus.clone(),
-        state: state_name(pod.state).to_owned(),
+        state: state_name(pod).to_owned(),
         last_exit: pod.last_exit.clone(),
     }
 }

@@ -372,6 +372,7 @@ pub(super) fn reason(view: &ReasonView) -> Reason {
 fn states(pods: &[PodView]) -> PodStates {
     let mut states = PodStates::default();
     for pod in pods {
+        states.crash_looping += u32::from(pod.restart_at.is_some());
         let slot = match pod.state {
             PodState::Pending => &mut states.pending,
             PodState::Reserved => &mut states.reserved,
@@ -381,7 +382,7 @@ fn states(pods: &[PodView]) -> PodStates {
             PodState::Succeeded => &mut states.succeeded,
             PodState::Failed => &mut states.failed,
             PodState::Suspended => &mut states.suspended,
-            PodState::Gone => continue,
+            PodState::Later | PodState::Gone => continue,
         };
         *slot += 1;
     }

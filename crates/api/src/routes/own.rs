@@ -265,7 +265,8 @@ pub(super) async fn explain(
     let found = if waits { state.control.diagnose(workload.id).await? } else { None };
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
     let estimate = forecast::start_estimate(&state, &workload).await?;
-    Ok(Json(convert::explanation(&workload, project, events, diagnosis, estimate)))
+    let now = state.now();
+    Ok(Json(convert::explanation(&workload, project, events, diagnosis, estimate, now)))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

@@ -94,6 +94,7 @@ fn rank(workload: &Workload) -> u8 {
 pub(super) fn status_v1(workload: &Workload) -> &str {
     match workload.phase.as_str() {
         "Creating" | "Resuming" => "Pending",
+        "Initializing" if workload.additional_fields.pods.crash_looping > 0 => "CrashLoopBackOff",
         "Initializing" => "ContainerCreating",
         "Stopping" | "Deleting" => "Terminating",
         "Stopped" => "Suspended",
@@ -153,7 +154,7 @@ pub(super) fn node(workload: &Workload) -> String {
     }
 }
 
-/// Pods that have no process yet.
+/// Pods that have no process now, and whose turn it is.
 pub(super) fn pending_pods(workload: &Workload) -> u32 {
     let pods = workload.additional_fields.pods;
     pods.pending + pods.reserved + pods.starting

@@ -251,6 +251,11 @@ async fn pods_take_turns_until_enough_have_ended_well() {
     spec.pods = PodSet { pods: 3, at_once: Some(2), ..spec.pods };
     w.submit(1, spec).await;
     w.becomes("hpo Running 2/2").await;
+    let are = |view: &View, states: [PodState; 3]| {
+        view.workloads.values().all(|hpo| hpo.pods.iter().map(|pod| pod.state).eq(states))
+    };
+    let two = [PodState::Running, PodState::Running, PodState::Later];
+    w.until("two run, and the third does not wait", |view| are(view, two)).await;
     let first = w.engine.runs_of("hpo");
     assert_eq!(first.iter().map(|run| run.pod_index).collect::<Vec<_>>(), [0, 1]);
     w.engine.end(first[0].key, Exit::Code(0));
@@ -258,6 +263,8 @@ async fn pods_take_turns_until_enough_have_ended_well() {
     w.becomes("hpo Running 2/2").await;
     let next: Vec<_> = w.engine.runs_of("hpo").iter().map(|run| run.pod_index).collect();
     assert_eq!(next, [1, 2]);
+    let others = [PodState::Succeeded, PodState::Running, PodState::Running];
+    w.until("the others run", |view| are(view, others)).await;
     w.restart().await;
     w.becomes("hpo Running 2/2").await;
     for run in w.engine.runs_of("hpo") {
