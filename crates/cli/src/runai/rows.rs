@@ -1,6 +1,6 @@
 //! A workload as cells of the published tables. Owns the words and the order of both lists.
 
-use api_types::{GpuRequestType, Workload};
+use api_types::{GpuRequestType, Workload, WorkloadExtras};
 
 use super::intent::{Framework, Noun};
 use crate::table::{age, two_decimals};
@@ -79,6 +79,8 @@ pub(super) fn sort_v2(workloads: &mut [Workload]) {
 }
 
 const PENDING: u8 = 2;
+/// Code of the reason of those that have run for as long as they may.
+const TIME_LIMIT: &str = "E203";
 
 fn rank(workload: &Workload) -> u8 {
     match workload.phase.as_str() {
@@ -92,11 +94,14 @@ fn rank(workload: &Workload) -> u8 {
 
 /// The phase in the words of v1.
 pub(super) fn status_v1(workload: &Workload) -> &str {
+    let WorkloadExtras { pods, last_eviction, .. } = &workload.additional_fields;
+    let timed_out = last_eviction.as_ref().is_some_and(|last| last.code == TIME_LIMIT);
     match workload.phase.as_str() {
         "Creating" | "Resuming" => "Pending",
-        "Initializing" if workload.additional_fields.pods.crash_looping > 0 => "CrashLoopBackOff",
+        "Initializing" if pods.crash_looping > 0 => "CrashLoopBackOff",
         "Initializing" => "ContainerCreating",
         "Stopping" | "Deleting" => "Terminating",
+        "Stopped" if timed_out => "TimedOut",
         "Stopped" => "Suspended",
         "Completed" => "Succeeded",
         other => other,
@@ -174,4 +179,30 @@ pub(super) fn gpus_v1(workload: &Workload) -> String {
     let ended = matches!(workload.phase.as_str(), "Completed" | "Failed");
     let requested = gpus_requested(workload);
     if ended && held.0 == 0 { format!("- ({requested})") } else { format!("{held} ({requested})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::samples::workload;
+    use super::*;
+
+    #[test]
+    fn what_v1_knows_beyond_the_phases_is_told_in_its_words() {
+        let mut loops = workload("w Workspace Initializing team-a asked=1 held=1");
+        assert_eq!(status_v1(&loops), "ContainerCreating");
+        let pods = &mut loops.additional_fields.pods;
+        (pods.starting, pods.crash_looping) = (1, 1);
+        assert_eq!((status_v1(&loops), pending_pods(&loops)), ("CrashLoopBackOff", 1));
+
+        let mut stopped = workload("w Workspace Stopped team-a asked=1");
+        assert_eq!(status_v1(&stopped), "Suspended");
+        for (code, status) in [("E203", "TimedOut"), ("E204", "Suspended"), ("E001", "Suspended")] {
+            stopped.additional_fields.last_eviction = Some(api_types::Reason {
+                code: code.to_owned(),
+                message: String::new(),
+                at: stopped.created_at,
+            });
+            assert_eq!(status_v1(&stopped), status, "{code}");
+        }
+    }
 }

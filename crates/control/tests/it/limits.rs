@@ -84,6 +84,7 @@ async fn a_training_is_told_and_then_suspended_and_can_be_resumed() {
     assert_eq!(why.code, "E203");
     w.handle.resume("alice", w.id("a1")).await.unwrap();
     w.becomes("a1 Running 1/1\nb1 Running 1/1").await;
+    assert_eq!(w.get("a1").unwrap().last_eviction, None, "it tells to resume it");
 }
 
 #[tokio::test]
