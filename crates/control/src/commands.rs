@@ -168,6 +168,7 @@ impl State {
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.unit.name, being_deleted)?;
+        self.ports_are_free(project_id, &spec)?;
         Ok(spec)
     }
 

@@ -1,11 +1,14 @@
 //! The life of a workload between submission and its end. Owns: taking it in, starting and stopping
 //! its runs. How it ends is in `ending`, what its state is called in `phases`.
 
+use std::collections::BTreeSet;
+
 use engine::{Device, RunSpec};
 use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::command::WorkloadSpec;
 use crate::reasons::{IDLE_LIMIT, SERVER_STOPPED, TIME_LIMIT};
 use crate::spec::{PodSet, SecretUse};
 use crate::state::{
@@ -113,6 +116,26 @@ impl State {
     /// A pod for change.
     pub(crate) fn pod_mut(&mut self, id: Uuid, number: usize) -> Option<&mut Pod> {
         self.workloads.get_mut(&id)?.pods.get_mut(number)
+    }
+
+    /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
+    /// nobody else has asked for them whose workload is not over, even if it does not run now.
+    pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
+        let asked: BTreeSet<u16> = host_ports(spec).collect();
+        let keeps = |w: &&Workload| w.completed_at.is_none() || self.holds_any(w);
+        let taken = |w: &Workload| host_ports(&w.spec).find(|port| asked.contains(port));
+        let living = self.workloads.values().filter(|_| !asked.is_empty());
+        let Some((port, w)) = living.filter(keeps).find_map(|w| Some((taken(w)?, w))) else {
+            return Ok(());
+        };
+        // What there is in other projects is not everybody's to know.
+        let whose = match w.project_id == project_id {
+            true => format!("{}'s", w.spec.name),
+            false => "that of a workload of another project".to_owned(),
+        };
+        Err(Error::conflict(format!(
+            "port {port} is {whose} until that has ended or is deleted; choose another"
+        )))
     }
 
     /// Begins a new run of a pod at the place the model has it at.
@@ -270,4 +293,9 @@ impl State {
             self.touch(id);
         }
     }
+}
+
+/// The ports of the machine that are asked for by their numbers.
+fn host_ports(spec: &WorkloadSpec) -> impl Iterator<Item = u16> {
+    spec.sets().flat_map(|set| &set.pod.container.ports).filter_map(|port| port.host)
 }

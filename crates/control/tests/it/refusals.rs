@@ -1,7 +1,8 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
 use control::view::Phase;
-use control::{Error, EventFilter, GpuSpec, OrgChange, ShareChange, WorkloadSpec};
+use control::{Error, EventFilter, GpuSpec, OrgChange, Port, ShareChange, WorkloadSpec};
+use engine::Exit;
 use uuid::Uuid;
 
 use crate::world::{World, elastic, given, gpus, nodes, project, training, with, workspace};
@@ -185,4 +186,28 @@ async fn whoever_changes_something_is_on_record_and_so_is_the_refusal() {
             "bob server.down  true",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_port_of_the_machine_is_one_workload_s_until_that_is_over() {
+    let w = World::new(nodes(1, 1), &[1, 1]).await;
+    let at = |name: &str, host| {
+        with(training(name, 0), |pod| pod.container.ports = vec![Port { container: 80, host }])
+    };
+    w.submit(1, at("j1", Some(22222))).await;
+    w.submit(1, at("any", None)).await;
+    w.submit(1, at("other", Some(22223))).await;
+    let refused = |project| w.handle.submit(project, at("j2", Some(22222)));
+    let why = refused(1).await.unwrap_err().to_string();
+    assert!(why.contains("port 22222 is j1's"), "{why}");
+    let why = refused(2).await.unwrap_err().to_string();
+    assert!(why.contains("a workload of another project") && !why.contains("j1"), "{why}");
+    w.handle.suspend("alice", w.id("j1")).await.unwrap();
+    w.phase("j1", Phase::Stopped).await;
+    assert!(refused(1).await.is_err(), "it wants its port again when it is resumed");
+    w.handle.resume("alice", w.id("j1")).await.unwrap();
+    w.phase("j1", Phase::Running).await;
+    w.engine.end(w.engine.run_of("j1").key, Exit::Code(0));
+    w.phase("j1", Phase::Completed).await;
+    refused(2).await.unwrap();
 }
