@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use api_types::{GpuTrouble, NodeStatus, Project};
+use api_types::{GpuTrouble, NodeStatus, Project, ProjectEffective};
 use serde::Serialize;
 
 use super::context::{Context, now_ms};
@@ -97,17 +97,32 @@ pub(super) fn projects_v1(projects: &[Project], default: Option<&str>) -> Table 
     let mut table = Table::new(&columns);
     for project in projects {
         let mark = if default == Some(project.name.as_str()) { " (default)" } else { "" };
-        let none = || "-".to_owned();
+        // What applies, that of its department included.
+        let ProjectEffective { scheduling_rules: rules, node_types: types, .. } =
+            &project.effective;
         table.row([
             format!("{}{mark}", project.name),
             project.parent.name.clone(),
             project.total_resources.gpu_quota.to_string(),
-            none(),
-            none(),
-            none(),
+            rules.interactive_job_time_limit_seconds.map_or_else(|| "-".to_owned(), go_duration),
+            joined(&types.workspace),
+            joined(&types.training),
         ]);
     }
     table
+}
+
+fn joined(affinities: &[String]) -> String {
+    if affinities.is_empty() { "-".to_owned() } else { affinities.join(";") }
+}
+
+/// Seconds as Go prints a duration.
+fn go_duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m{s}s"),
+        (h, m, s) => format!("{h}h{m}m{s}s"),
+    }
 }
 
 pub(crate) fn projects_v2(projects: &[Project]) -> Table {
@@ -303,4 +318,15 @@ pub(super) fn data<T: Serialize>(
         Shown::Json | Shown::Text => writeln!(out, "{value:#}")?,
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        let told = [59, 60, 200, 3600, 90_061].map(go_duration);
+        assert_eq!(told, ["59s", "1m0s", "3m20s", "1h0m0s", "25h1m1s"]);
+    }
 }
