@@ -23,6 +23,7 @@ mod repositories;
 mod sandbox;
 mod secrets;
 mod sessions;
+mod statuses;
 mod tls;
 mod tops;
 mod waiting;

@@ -1,0 +1,97 @@
+//! Statuses of the first dialect as a person meets them, of jobs that run, fall over and are stopped.
+
+use std::time::Duration;
+
+use crate::sandbox::{Sandbox, free_port, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
+    let output = sandbox.shell(line);
+    assert_eq!(output.code, Some(code), "{line}\n{}", output.text);
+    for part in parts {
+        assert!(output.text.contains(part), "{line} lacks {part:?}\n{}", output.text);
+    }
+}
+
+/// Waits until a command that only looks says all of this.
+fn comes_to_say(sandbox: &Sandbox, line: &str, parts: &[&str]) {
+    let mut last = String::new();
+    let said = wait_until(PATIENCE, || {
+        last = sandbox.shell(line).text;
+        parts.iter().all(|part| last.contains(part))
+    });
+    assert!(said, "{line} never says {parts:?}\n{last}");
+}
+
+fn with_server() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    says(&sandbox, "elastane project create team-a --gpu-quota 2", 0, &["created"]);
+    says(&sandbox, "runai config project team-a", 0, &["team-a"]);
+    sandbox
+}
+
+#[test]
+fn pods_whose_turn_has_not_come_are_not_there_and_wait_for_nothing() {
+    let sandbox = with_server();
+    let many =
+        "runai submit many -i x -g 1 --parallelism 3 --completions 12 --command -- sleep 600";
+    says(&sandbox, many, 0, &["submitted"]);
+    comes_to_say(&sandbox, "runai list jobs", &["Running", "3 (3)", "3 (0)"]);
+    let told = ["STATUS: RUNNING", "RUNNING PODS: 3", "PENDING PODS: 0", "COMPLETIONS: 12"];
+    says(&sandbox, "runai describe job many", 0, &told);
+    let pods = sandbox.shell("runai describe job many | grep -c 'many-[0-9].* TRAIN '").text;
+    assert_eq!(pods.trim(), "3");
+    says(&sandbox, "elastane project create team-b --gpu-quota 2", 0, &["created"]);
+    let other = "runai submit other -p team-b -i x -g 2 --interactive --command -- sleep 600";
+    says(&sandbox, other, 0, &["submitted"]);
+    comes_to_say(&sandbox, "runai list jobs", &["2 (3)", "2 (1)"]);
+}
+
+#[test]
+fn an_interactive_job_that_falls_over_again_and_again_is_told_so_with_its_reason() {
+    let sandbox = with_server();
+    let loops = "runai submit loops -i x --interactive --command -- sh -c 'echo try; exit 3'";
+    says(&sandbox, loops, 0, &["submitted"]);
+    comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
+    comes_to_say(&sandbox, "runai describe job loops", &["STATUS: CRASHLOOPBACKOFF"]);
+    comes_to_say(&sandbox, "runai workspace describe loops", &["Initializing", "CrashLoopBackOff"]);
+    let why = ["loops has ended (exit code 3) and keeps its place on", "starts again"];
+    comes_to_say(&sandbox, "runai explain loops", &why);
+}
+
+#[test]
+fn who_has_run_for_as_long_as_its_project_allows_is_timed_out_until_it_runs_again() {
+    let sandbox = with_server();
+    let (_, projects) = sandbox.get("/api/v1/org-unit/projects").expect("an answer");
+    let projects: serde_json::Value = serde_json::from_str(&projects).expect("json");
+    let project = &projects["projects"][0];
+    let rules = r#"{"resources": [], "schedulingRules": {"interactiveJobTimeLimitSeconds": 2},
+        "nodeTypes": {"training": ["a", "b"], "workspace": []}}"#;
+    let path = format!("/api/v1/org-unit/projects/{}", project["id"].as_str().expect("an id"));
+    let (code, answer) = sandbox.ask("PUT", &path, rules).expect("an answer");
+    assert_eq!(code, 200, "{answer}");
+    says(&sandbox, "runai list projects", 0, &["2s         -             a;b"]);
+    let job = "runai submit shell -i x --interactive --command -- sleep 600";
+    says(&sandbox, job, 0, &["submitted"]);
+    comes_to_say(&sandbox, "runai list jobs", &["TimedOut"]);
+    says(&sandbox, "runai describe job shell", 0, &["STATUS: TIMEDOUT", "E203"]);
+    says(&sandbox, "runai resume shell", 0, &[]);
+    comes_to_say(&sandbox, "runai list jobs", &["Running"]);
+    says(&sandbox, "runai suspend shell", 0, &[]);
+    comes_to_say(&sandbox, "runai list jobs", &["Suspended"]);
+}
+
+#[test]
+fn a_port_of_the_machine_is_one_job_s() {
+    let sandbox = with_server();
+    let port = free_port();
+    let rest = format!("-i x --port {port} -s nodeport --command -- sleep 600");
+    says(&sandbox, &format!("runai submit j1 {rest}"), 0, &["submitted"]);
+    let why = format!("port {port} is j1's");
+    says(&sandbox, &format!("runai submit j2 {rest}"), 1, &[&why]);
+    says(&sandbox, "runai delete j1", 0, &["deleted"]);
+    says(&sandbox, "runai wait j1 --for deleted", 0, &[]);
+    says(&sandbox, &format!("runai submit j2 {rest}"), 0, &["submitted"]);
+}
