@@ -3,6 +3,7 @@
 //! Owns: finding the server and the token, requests, and telling "not running" from "refused"
 //! from "not understood". Refuses to know: what is shown to a person, and how the server works.
 
+mod assets;
 mod config_maps;
 mod find;
 mod listener;

@@ -408,22 +408,6 @@ impl Client {
         self.get::<wire::TemplateList>(&path).await.map(|list| list.entries)
     }
 
-    /// The assets of this name that workloads of a project can use; `family` is `compute`,
-    /// `environment` or `datasource`.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn assets(
-        &self,
-        family: &str,
-        name: &str,
-        project_id: &str,
-    ) -> Result<Vec<wire::Asset<Value>>, Error> {
-        let query = question(&[("name", name), ("projectId", project_id)]);
-        let path = format!("/api/v1/asset/{family}{query}");
-        self.get::<wire::AssetList<Value>>(&path).await.map(|list| list.entries)
-    }
-
     /// Deletes, suspends or resumes workloads of any kind in one request; a deleted one is gone a
     /// moment later.
     ///

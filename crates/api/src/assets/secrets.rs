@@ -239,7 +239,10 @@ impl Credentials<'_> {
                 }
             }
         }
-        let why = format!("credential {} was not found", units::shown(wanted));
+        let why = format!(
+            "credential {} was not found; `elastane credential set` makes one",
+            units::shown(wanted)
+        );
         Err(Fault::new(StatusCode::NOT_FOUND, format!("{field}: {why}")))
     }
 }

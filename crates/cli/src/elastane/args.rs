@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),
+    /// Set and delete credentials: passwords and keys that workloads of a project use
+    #[command(subcommand)]
+    Credential(Credential),
     /// Create, list and delete users, and give out new passwords
     #[command(subcommand)]
     User(people::User),
@@ -320,6 +323,68 @@ impl ConfigMap {
             | Self::Delete { project, .. } => project,
         }
     }
+}
+
+/// `credential …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Credential {
+    /// Keep a credential, or replace all values of one; `runai credential list` shows what there is
+    #[command(group = clap::ArgGroup::new("values").required(true).multiple(true))]
+    Set {
+        /// Name
+        name: String,
+        /// What it is
+        #[arg(long = "type", value_enum, value_name = "TYPE")]
+        kind: CredentialType,
+        /// A value from a file; - is standard input
+        #[arg(long, value_name = "KEY=FILE", value_parser = key_file, group = "values")]
+        from_file: Vec<(String, PathBuf)>,
+        /// A value that is no secret, such as user or url
+        #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "values")]
+        from_literal: Vec<(String, String)>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Delete a credential that no workload uses
+    Delete {
+        /// Name
+        name: String,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+}
+
+/// Types of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CredentialType {
+    /// user and password, of a repository
+    Password,
+    /// accessKeyId and secretAccessKey, of a bucket
+    AccessKey,
+    /// url, user and password, of an image registry
+    DockerRegistry,
+    /// `ngc_api_key`
+    NgcApiKey,
+    /// Any keys
+    GenericSecret,
+}
+
+impl CredentialType {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Password,
+        Self::AccessKey,
+        Self::DockerRegistry,
+        Self::NgcApiKey,
+        Self::GenericSecret,
+    ];
+}
+
+fn key_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (key, file) = text.split_once('=').ok_or("write KEY=FILE, or KEY=- for standard input")?;
+    Ok((key.to_owned(), file.into()))
 }
 
 fn keyed_file(text: &str) -> Result<(Option<String>, PathBuf), String> {

@@ -5,6 +5,7 @@ mod backup;
 mod certificate;
 mod config;
 mod config_map;
+mod credential;
 mod down;
 mod keys;
 mod login;
@@ -78,6 +79,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Status => with_client(status::run(state_dir(dir)?)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
+        Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
         Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
         Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),

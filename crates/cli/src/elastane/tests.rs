@@ -409,6 +409,8 @@ fn help_of_the_program() {
           project              Create, list, change and delete projects
           config-map           Set, list, show and delete config maps: texts that workloads of a project get
                                as files and variables
+          credential           Set and delete credentials: passwords and keys that workloads of a project
+                               use
           user                 Create, list and delete users, and give out new passwords
           application          Create, list and delete the accounts of programs, and give out new secrets
           access-key           List and delete the access keys of users

@@ -135,3 +135,34 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     sandbox.shell("runai delete t u v -p team-a");
     assert!(wait_until(PATIENCE, || holding(&root, HUSH).is_empty()), "{:?}", holding(&root, HUSH));
 }
+
+#[test]
+fn a_credential_comes_from_a_file_and_is_used_replaced_and_deleted_by_its_name() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 2x16GiB");
+    let run = |line: &str| sandbox.shell(line);
+    let good = |line: &str| {
+        let output = run(line);
+        assert_eq!(output.code, Some(0), "{line}: {}", output.text);
+        output.text
+    };
+    good("elastane project create team-a --gpu-quota 2; runai config project team-a");
+    let set = "elastane credential set keys -p team-a --type password --from-literal user=ann";
+    for pass in ["first", "second"] {
+        good(&format!("echo {pass} | {set} --from-file password=-"));
+        let script = "sh -c 'echo $PASS; sleep 1000'";
+        good(&format!(
+            "runai submit {pass} -i ubuntu -e PASS=SECRET:keys,password --command -- {script}"
+        ));
+        let told = format!("{pass}\n");
+        assert!(wait_until(PATIENCE, || run(&format!("runai logs {pass}")).text == told));
+    }
+    assert!(good("runai credential list").contains("keys"));
+    let literal = run(&format!("{set} --from-literal password=x"));
+    assert!(literal.text.contains("seen by everyone; write --from-file password=FILE"));
+    let gone = "elastane credential delete keys -p team-a";
+    assert!(run(gone).text.contains("first"), "it says who uses it");
+    good("runai delete first second; runai wait --for deleted first second");
+    assert_eq!(good(gone), "credential keys of project team-a deleted\n");
+    assert!(run(gone).text.contains("has no credential keys of its own"));
+}

@@ -1,0 +1,50 @@
+//! The endpoints of assets, one method each.
+
+use api_types as wire;
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::routes::question;
+use crate::{Client, Error};
+
+impl Client {
+    /// The assets of this name that workloads of a project can use; `family` is `compute`,
+    /// `environment`, `datasource`, or `credentials/` and a kind.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn assets(
+        &self,
+        family: &str,
+        name: &str,
+        project_id: &str,
+    ) -> Result<Vec<wire::Asset<Value>>, Error> {
+        let query = question(&[("name", name), ("projectId", project_id)]);
+        let path = format!("/api/v1/asset/{family}{query}");
+        self.get::<wire::AssetList<Value>>(&path).await.map(|list| list.entries)
+    }
+
+    /// Makes an asset; `path` is that of its kind.
+    ///
+    /// # Errors
+    /// As every request; 409 where there is one of its name.
+    pub async fn create_asset(&self, path: &str, asset: &Value) -> Result<Value, Error> {
+        self.send(Method::POST, path, asset).await
+    }
+
+    /// Gives the asset at a path what is in the request.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn replace_asset(&self, path: &str, asset: &Value) -> Result<Value, Error> {
+        self.send(Method::PUT, path, asset).await
+    }
+
+    /// Deletes the asset at a path.
+    ///
+    /// # Errors
+    /// As every request; 409 while something that has not ended uses it.
+    pub async fn delete_asset(&self, path: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, path).await
+    }
+}
