@@ -84,6 +84,7 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         annotations: some(of.annotations.iter().map(pair)),
         node_pools: some(of.place.node_pools.iter().cloned()),
         node_type: of.place.node_type.clone(),
+        node_affinity_required: excluding(&of.place.excluded),
         tolerations: some(of.place.tolerations.iter().map(toleration)),
         pod_affinity: of.place.near.clone().map(|(key, required)| wire::PodAffinity {
             kind: Some(match required {
@@ -108,6 +109,17 @@ fn storage(of: &Spec) -> Option<wire::Storage> {
 fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     let items: Vec<T> = items.collect();
     (!items.is_empty()).then_some(items)
+}
+
+/// All nodes but these, by the label that every node has.
+fn excluding(nodes: &[String]) -> Option<wire::NodeAffinityRequired> {
+    let others = wire::MatchExpression {
+        key: "kubernetes.io/hostname".to_owned(),
+        operator: wire::MatchExpressionOperator::NotIn,
+        values: Some(nodes.to_vec()),
+    };
+    let term = wire::NodeSelectorTerm { match_expressions: vec![others] };
+    (!nodes.is_empty()).then(|| wire::NodeAffinityRequired { node_selector_terms: vec![term] })
 }
 
 fn pair((name, value): &(String, String)) -> wire::NameValue {

@@ -54,7 +54,6 @@ const V2: &[Later] = &[
     value("datavolume", MOUNT),
     value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
     value("env-pod-field-ref", "a pod has no fields but those in its environment"),
-    value("exclude-node", "nodes have no label with their name; use --node-type or --node-pools"),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
     value("wait-for-submit", "a submission is answered at once"),

@@ -401,6 +401,9 @@ pub(crate) struct Place {
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
     pub(crate) node_type: Option<String>,
+    /// Nodes it does not run on
+    #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
+    pub(crate) exclude_node: Vec<String>,
     /// Taint of nodes that does not matter
     #[arg(long, value_parser = values::toleration)]
     #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]

@@ -307,6 +307,8 @@ pub(crate) struct Place {
     pub(crate) node_pools: Vec<String>,
     /// Type of the node.
     pub(crate) node_type: Option<String>,
+    /// Nodes that will not do.
+    pub(crate) excluded: Vec<String>,
     /// Taints that do not matter.
     pub(crate) tolerations: Vec<Toleration>,
     /// The label of nodes at one value of which its pods are to be, and whether they must.

@@ -267,7 +267,6 @@ const V2_LATER: &[&str] = &[
     "--gpu-portion-limit 1",
     "--gpu-memory-limit 8G",
     "--wait-for-submit 1m",
-    "--exclude-node n1",
     "--datavolume name=n",
     "--run-as-user",
 ];
