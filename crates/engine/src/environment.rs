@@ -41,9 +41,14 @@ impl From<&Device> for GrantedDevice {
 /// Names the variable or argument.
 pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
     for name in spec.env.keys() {
-        if name.is_empty() || name.contains(['=', '\0']) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if name.is_empty()
+            || name.starts_with(|c: char| c.is_ascii_digit())
+            || !name.chars().all(plain)
+        {
             return Err(Error::Invalid(format!(
-                "environment variable name `{}` is not allowed; it must not be empty nor hold `=`",
+                "environment variable name `{}` is not allowed; letters, digits, `-`, `.` and `_`, not \
+                 beginning with a digit, are, as in Kubernetes",
                 name.escape_debug()
             )));
         }

@@ -101,7 +101,7 @@ pub(crate) fn command(
         delete_when_preempted: spec.terminate_after_preemption == Some(true),
         command_line: spec.command_line,
         uses: Vec::new(),
-        labels: pairs("spec.labels", spec.labels.unwrap_or_default())?,
+        labels: labels(spec.labels)?,
         annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
         node_pools: spec.node_pools.unwrap_or_default(),
         node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
@@ -212,6 +212,15 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
     .collect()
 }
 
+fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, Fault> {
+    const FIELD: &str = "spec.labels";
+    let labels = pairs(FIELD, given.unwrap_or_default())?;
+    for (key, value) in &labels {
+        units::check_label(key, value).map_err(|why| Fault::field(FIELD, why))?;
+    }
+    Ok(labels)
+}
+
 /// Refuses what can never be right in a specification that is not complete.
 pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     let compute = spec.compute.clone().unwrap_or_default();
@@ -224,7 +233,7 @@ pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     memory_bytes(&compute)?;
     words("spec.command", spec.command.clone())?;
     words("spec.args", spec.args.clone())?;
-    pairs("spec.labels", spec.labels.clone().unwrap_or_default())?;
+    labels(spec.labels.clone())?;
     pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
     match spec.priority_class.as_deref().map(Class::named) {
         Some(Err(why)) => Err(Fault::field("spec.priorityClass", why)),
@@ -332,10 +341,16 @@ fn share(devices: u32, portion: &str) -> Result<GpuSpec, Fault> {
     }
 }
 
+/// Least memory of a GPU that is asked for (reference A.3).
+const GPU_MEMORY_BYTES_MIN: u64 = 100_000_000;
+
 fn of_memory(devices: u32, size: &str) -> Result<GpuSpec, Fault> {
     const FIELD: &str = "spec.compute.gpuMemoryRequest";
     match units::parse_bytes(size).map_err(|why| Fault::field(FIELD, why))? {
-        0 => Err(Fault::field(FIELD, format!("`{size}` is nothing; use a size such as 8G"))),
+        0..GPU_MEMORY_BYTES_MIN => {
+            let why = format!("`{size}` is too little; use 100M or more, such as 8G");
+            Err(Fault::field(FIELD, why))
+        }
         bytes => Ok(GpuSpec::Memory { devices, bytes }),
     }
 }
