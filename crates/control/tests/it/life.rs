@@ -185,6 +185,20 @@ async fn a_workspace_restarts_in_its_place() {
 }
 
 #[tokio::test]
+async fn a_training_that_falls_over_in_its_place_gives_up_at_its_limit() {
+    let w = one_gpu().await;
+    let spec = WorkloadSpec { backoff_limit: 1, ..training("t", 1) };
+    w.submit(1, with(spec, |pod| pod.restart = Restart::OnFailure)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(3));
+    w.phase("t", Phase::Initializing).await;
+    w.clock.advance_ms(1000);
+    assert_eq!(w.phase("t", Phase::Running).await.restarts, 1);
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(3));
+    w.becomes("t Failed 0/1").await;
+}
+
+#[tokio::test]
 async fn what_waits_in_its_place_can_be_deleted_at_once() {
     let w = one_gpu().await;
     w.submit(1, with(workspace("shell", 1), |pod| pod.restart = Restart::Always)).await;

@@ -243,10 +243,9 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
     .assert_eq(&Sheet { page, asked: &WorkloadSpec::default(), parts: &Parts::default() }.text());
 }
 
-#[test]
-fn what_was_asked_for_is_described_where_there_is_any() {
-    let job = workload("d Distributed Pending team-a asked=3 age=100 framework=PyTorch");
-    let asked: WorkloadSpec = serde_json::from_value(json!({
+/// A specification with something of each section.
+fn much() -> WorkloadSpec {
+    serde_json::from_value(json!({
         "numWorkers": 6, "minReplicas": 1, "maxReplicas": 6,
         "labels": [{"name": "experiment", "value": "one"}],
         "annotations": [{"name": "a-note-of-some-length", "value": "two\nlines"}],
@@ -259,7 +258,13 @@ fn what_was_asked_for_is_described_where_there_is_any() {
             "secretVolume": [{"secret": "keys", "mountPath": "/keys"}],
         },
     }))
-    .unwrap();
+    .unwrap()
+}
+
+#[test]
+fn what_was_asked_for_is_described_where_there_is_any() {
+    let job = workload("d Distributed Pending team-a asked=3 age=100 framework=PyTorch");
+    let asked = much();
     let pods: Vec<_> = (0..3).map(|_| pods().remove(0)).collect();
     let left_out = [Section::Networks, Section::Containers].to_vec();
     let parts = Parts { left_out, pods_max: Some(1), newest_first: true };
