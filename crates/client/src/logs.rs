@@ -41,6 +41,15 @@ pub struct LogPosition {
     pub(crate) line: Line,
 }
 
+impl LogPosition {
+    /// The pod it is of and which of its runs, if the server says so.
+    #[must_use]
+    pub fn pod_and_generation(&self) -> Option<(&str, u32)> {
+        let (pod, generation) = self.run.rsplit_once('.')?;
+        Some((pod, generation.parse().ok()?))
+    }
+}
+
 /// Output of a workload, chunk by chunk.
 pub struct LogStream {
     pub(crate) chunks: BoxStream<'static, Result<Vec<u8>, Error>>,

@@ -116,7 +116,7 @@ fn senseless_gpus_are_refused_by_name() {
         (json!({kind: "memory"}), kind, "memory needs gpuMemoryRequest"),
         (json!({portion: 0.5}), portion, "goes with gpuRequestType portion only"),
         (json!({memory: "1G"}), memory, "goes with gpuRequestType memory only"),
-        (json!({kind: "memory", memory: "0"}), memory, "`0` is nothing"),
+        (json!({kind: "memory", memory: "0"}), memory, "`0` is too little; use 100M or more"),
         (json!({kind: "memory", memory: "lots"}), memory, "`lots` is not a size"),
         (json!({kind: "memory", memory: "1G", devices: 0}), devices, "a share of 0 GPUs is"),
         (json!({kind: "memory", memory: "1G", portion: 0.5}), portion, "goes with gpuRequestType"),

@@ -1,4 +1,5 @@
-//! What a workload wrote. Owns: that following goes on where it was when the server was away.
+//! What a workload wrote. Owns: that following goes on where it was when the server was away, and with
+//! the next run of the pod when that began anew.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,6 +16,10 @@ use crate::plain::tell;
 
 /// How long a server that went away is waited for.
 pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
+/// Phases in which nothing begins anew by itself.
+const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
+/// Who follows is told that it goes on only where that takes longer.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
@@ -36,7 +41,10 @@ pub(super) async fn run(
                 out.write_all(&chunk)?;
                 out.flush()?;
             }
-            Ok(None) => break,
+            Ok(None) => match next_run(of, which, &workload.id, &stream, context).await? {
+                Some(next) => stream = next,
+                None => break,
+            },
             Err(error) => match stream.position() {
                 Some(at) if which.follow => stream = again(id, at, &error, context).await?,
                 _ => return Err(error.into()),
@@ -50,6 +58,75 @@ pub(super) async fn run(
         _ => {}
     }
     Ok(())
+}
+
+/// The output of the run that follows, once there is one; none if there will be none, or just this one was
+/// asked for.
+async fn next_run(
+    of: &Target,
+    which: &client::Logs,
+    id: &str,
+    ended: &LogStream,
+    context: &Context,
+) -> Result<Option<LogStream>, Error> {
+    let run = ended.position().and_then(LogPosition::pod_and_generation);
+    let Some(run) = run.filter(|_| which.follow && !which.previous && of.pod.is_none()) else {
+        return Ok(None);
+    };
+    let since = Instant::now();
+    let (mut told, mut lost) = (false, None);
+    loop {
+        match begun_since(id, run, which.timestamps, context).await {
+            Ok(Next::Run(stream)) => return Ok(Some(*stream)),
+            Ok(Next::Never) => return Ok(None),
+            Ok(Next::NotYet) => lost = None,
+            Err(error) => {
+                let since = *lost.get_or_insert_with(Instant::now);
+                if !is_away(&error) || since.elapsed() > AWAY_MAX {
+                    return Err(error);
+                }
+            }
+        }
+        if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
+            tell(&format!("this run of {} has ended; waiting for the next one", of.name));
+        }
+        sleep(ASK_EVERY).await;
+    }
+}
+
+/// What comes after a run of a pod.
+enum Next {
+    Run(Box<LogStream>),
+    NotYet,
+    Never,
+}
+
+async fn begun_since(
+    id: &str,
+    (pod, generation): (&str, u32),
+    timestamps: bool,
+    context: &Context,
+) -> Result<Next, Error> {
+    let client = context.anew().await?.client;
+    let found = match client.workload(id).await {
+        Ok(workload) if rows::rests(&workload) || OVER.contains(&&*workload.phase) => None,
+        Ok(_) => client.pods(id).await?.into_iter().find(|one| one.id == pod),
+        Err(client::Error::Api { code: 404, .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let all = client::Logs { follow: true, timestamps, ..client::Logs::default() };
+    match found {
+        Some(pod) if pod.generation > generation => {
+            let run = format!("{}.{}", pod.id, pod.generation);
+            match client.logs(id, Some(&run), &all).await {
+                // It is known a moment before anything of it can be read.
+                Err(client::Error::Api { code: 409, .. }) => Ok(Next::NotYet),
+                found => Ok(Next::Run(Box::new(found?))),
+            }
+        }
+        Some(pod) if !["Succeeded", "Failed"].contains(&&*pod.state) => Ok(Next::NotYet),
+        _ => Ok(Next::Never),
+    }
 }
 
 /// The same output from where it was cut off, once there is a server to ask.

@@ -338,6 +338,19 @@ fn output_is_followed_through_a_restart() {
     assert!(tail.len() > 5 && all.ends_with(&tail), "{tail}");
 }
 
+#[test]
+fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
+    let sandbox = started();
+    let script = "echo try; sleep 1; exit 3";
+    let submit =
+        format!("runai submit again -i ubuntu --backoff-limit 1 --command -- sh -c '{script}'");
+    running(&sandbox, &submit, "again");
+    let following = sandbox.shell("runai logs -f again 2>/dev/null");
+    assert_eq!((following.code, following.text.as_str()), (Some(0), "try\ntry\n"));
+    let first = sandbox.shell("runai logs -f again --pod again-0-1");
+    assert_eq!(first.text, "try\n", "just the run that is named");
+}
+
 /// What the pod runs: whoever connects and asks for a number of bytes gets them.
 fn flood(port: &str) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
