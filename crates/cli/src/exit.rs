@@ -50,8 +50,12 @@ impl Error {
     #[must_use]
     pub(crate) fn code(&self) -> u8 {
         use client::Error as C;
+
+        use crate::settings::Error as S;
         match self {
-            Self::Usage(_) | Self::Server(C::BadUrl { .. }) => USAGE,
+            Self::Usage(_) | Self::Server(C::BadUrl { .. }) | Self::LocalFile(S::Value { .. }) => {
+                USAGE
+            }
             Self::NotFound(_) | Self::Server(C::Api { code: 404, .. }) => NOT_FOUND,
             Self::Server(C::NotRunning { .. } | C::Unreachable { .. }) => NOT_RUNNING,
             Self::Server(C::Api { code: 401 | 403, .. } | C::NotLoggedIn { .. }) => NOT_ALLOWED,

@@ -9,8 +9,10 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
+use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::{News, Project, State, Workload};
 use crate::topologies::TOPOLOGY;
+use crate::view::ReasonView;
 use crate::{Error, admission};
 
 impl State {
@@ -249,6 +251,7 @@ impl State {
             )));
         }
         if workload.desired == Desired::Run {
+            self.forget_limit(id);
             self.set_desired(id, Desired::Suspend);
             self.say(id, News::new("Suspended", format!("{by} asked to suspend it")));
             self.release_all(id);
@@ -265,10 +268,20 @@ impl State {
                 workload.restarts = 0;
                 workload.not_before = None;
             }
+            self.forget_limit(id);
             self.set_desired(id, Desired::Run);
             self.say(id, News::new("Resumed", format!("{by} asked to resume it")));
         }
         Ok(Subject::Workload(id))
+    }
+
+    /// That a limit stopped it is true until somebody says what else it is to do.
+    fn forget_limit(&mut self, id: Uuid) {
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            let by_limit =
+                |why: &ReasonView| [TIME_LIMIT.code, IDLE_LIMIT.code].contains(&&*why.code);
+            workload.last_eviction = workload.last_eviction.take().filter(|why| !by_limit(why));
+        }
     }
 
     pub(crate) fn set_desired(&mut self, id: Uuid, desired: Desired) {

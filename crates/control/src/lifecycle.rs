@@ -9,7 +9,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::WorkloadSpec;
-use crate::reasons::{IDLE_LIMIT, SERVER_STOPPED, TIME_LIMIT};
+use crate::reasons::SERVER_STOPPED;
 use crate::spec::{PodSet, SecretUse};
 use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
@@ -141,12 +141,6 @@ impl State {
     /// Begins a new run of a pod at the place the model has it at.
     pub(crate) fn start(&mut self, id: Uuid, number: usize) {
         let now = self.now;
-        // Whoever was stopped by a limit is told to resume it, and has.
-        if let Some(workload) = self.workloads.get_mut(&id) {
-            let by_limit =
-                |why: &ReasonView| [TIME_LIMIT.code, IDLE_LIMIT.code].contains(&&*why.code);
-            workload.last_eviction = workload.last_eviction.take().filter(|why| !by_limit(why));
-        }
         let Some(pod) = self.pod_mut(id, number) else { return };
         pod.generation += 1;
         pod.started_at = None;

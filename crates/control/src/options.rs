@@ -57,9 +57,10 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// Its labels, with the one that every node has in Kubernetes: its name.
-    pub(crate) fn own_labels(&self) -> BTreeMap<String, String> {
+    /// Its labels, those that were given to it, and the one that every node has in Kubernetes: its name.
+    pub(crate) fn labels_with(&self, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
+        labels.extend(given);
         labels.insert(HOST_LABEL.to_owned(), self.name.clone());
         labels
     }

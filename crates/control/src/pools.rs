@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{POOL_DEFAULT, POOL_LABEL, PoolId};
+use model::{HOST_LABEL, POOL_DEFAULT, POOL_LABEL, PoolId};
 use sched::{Fill, Placement};
 use serde_json::Value;
 use store::{Change, NodeBody, PoolBody};
@@ -458,10 +458,13 @@ impl State {
         let node = found.ok_or_else(|| Error::no_node(name))?;
         for (key, value) in &labels {
             check_label(key, value)?;
+            if key == HOST_LABEL {
+                let why = format!("label {key} is the name of the node, and is set by the server");
+                return Err(Error::invalid("label", why));
+            }
         }
         let id = node.id;
-        let mut all = node.spec.own_labels();
-        all.extend(labels.clone());
+        let all = node.spec.labels_with(labels.clone());
         let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
         let given = self.labelled(name).map(|given| given.id.clone());
         let object = match given {

@@ -126,8 +126,7 @@ impl State {
     fn add_nodes(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {
         for spec in nodes {
             let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-            let mut labels = spec.own_labels();
-            labels.extend(self.labels_given(&spec.name)?);
+            let labels = spec.labels_with(self.labels_given(&spec.name)?);
             let (in_model, pool) = self.labels_in_model(&labels);
             let id = self.cluster.add_node(model::NodeSpec {
                 labels: in_model,

@@ -41,14 +41,9 @@ impl From<&Device> for GrantedDevice {
 /// Names the variable or argument.
 pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
     for name in spec.env.keys() {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if name.is_empty()
-            || name.starts_with(|c: char| c.is_ascii_digit())
-            || !name.chars().all(plain)
-        {
+        if name.is_empty() || name.contains(['=', '\0']) {
             return Err(Error::Invalid(format!(
-                "environment variable name `{}` is not allowed; letters, digits, `-`, `.` and `_`, not \
-                 beginning with a digit, are, as in Kubernetes",
+                "environment variable name `{}` is not allowed; it must not be empty nor hold `=`",
                 name.escape_debug()
             )));
         }

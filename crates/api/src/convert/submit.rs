@@ -198,9 +198,24 @@ fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, S
         return Err(Fault::not_yet(what));
     }
     let pair = |variable: EnvironmentVariable| {
-        (variable.name.unwrap_or_default(), variable.value.unwrap_or_default())
+        let name = variable.name.unwrap_or_default();
+        check_variable(&name)?;
+        Ok((name, variable.value.unwrap_or_default()))
     };
-    Ok(variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect())
+    variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect()
+}
+
+/// As in Kubernetes, so that a workload runs there too.
+fn check_variable(name: &str) -> Result<(), Fault> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` is no name of a variable; letters, digits, `-`, `.` and `_`, not a digit first",
+        units::shown(name)
+    );
+    Err(Fault::field("spec.environmentVariables", why))
 }
 
 fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::context::Context;
 use super::intent::Target;
 use super::rows;
+use super::wait::is_lost;
 use crate::exit::Error;
 use crate::plain::tell;
 
@@ -20,6 +21,8 @@ pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
 /// Who follows is told that it goes on only where that takes longer.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// Least often that a run that follows is asked for.
+const ASK_MAX: Duration = Duration::from_secs(5);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
@@ -74,23 +77,30 @@ async fn next_run(
         return Ok(None);
     };
     let since = Instant::now();
-    let (mut told, mut lost) = (false, None);
+    let (mut told, mut lost, mut pause) = (false, None, ASK_EVERY);
     loop {
-        match begun_since(id, run, which.timestamps, context).await {
+        let asked = match lost {
+            None => begun_since(id, run, which.timestamps, context).await,
+            // As things are now: it may have waited for longer than a login lasts.
+            Some(_) => match context.anew().await {
+                Ok(now) => begun_since(id, run, which.timestamps, &now).await,
+                Err(error) => Err(error),
+            },
+        };
+        match asked {
             Ok(Next::Run(stream)) => return Ok(Some(*stream)),
             Ok(Next::Never) => return Ok(None),
             Ok(Next::NotYet) => lost = None,
-            Err(error) => {
-                let since = *lost.get_or_insert_with(Instant::now);
-                if !is_away(&error) || since.elapsed() > AWAY_MAX {
-                    return Err(error);
-                }
+            Err(error) if is_lost(&error, lost) => {
+                lost.get_or_insert_with(Instant::now);
             }
+            Err(error) => return Err(error),
         }
         if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
             tell(&format!("this run of {} has ended; waiting for the next one", of.name));
         }
-        sleep(ASK_EVERY).await;
+        sleep(pause).await;
+        pause = (pause * 2).min(ASK_MAX);
     }
 }
 
@@ -107,26 +117,36 @@ async fn begun_since(
     timestamps: bool,
     context: &Context,
 ) -> Result<Next, Error> {
-    let client = context.anew().await?.client;
+    let client = &context.client;
     let found = match client.workload(id).await {
         Ok(workload) if rows::rests(&workload) || OVER.contains(&&*workload.phase) => None,
+        Ok(workload) if workload.phase == "Pending" => return Ok(Next::NotYet),
         Ok(_) => client.pods(id).await?.into_iter().find(|one| one.id == pod),
         Err(client::Error::Api { code: 404, .. }) => None,
         Err(error) => return Err(error.into()),
     };
+    let newest = match found {
+        Some(pod) if pod.generation > generation => pod.generation,
+        Some(pod) if !["Succeeded", "Failed"].contains(&&*pod.state) => return Ok(Next::NotYet),
+        _ => return Ok(Next::Never),
+    };
     let all = client::Logs { follow: true, timestamps, ..client::Logs::default() };
-    match found {
-        Some(pod) if pod.generation > generation => {
-            let run = format!("{}.{}", pod.id, pod.generation);
-            match client.logs(id, Some(&run), &all).await {
-                // It is known a moment before anything of it can be read.
-                Err(client::Error::Api { code: 409, .. }) => Ok(Next::NotYet),
-                found => Ok(Next::Run(Box::new(found?))),
+    // The one after the last, unless it is forgotten already.
+    for next in [generation + 1, newest] {
+        match client.logs(id, Some(&format!("{pod}.{next}")), &all).await {
+            Err(client::Error::Api { code: 404, .. }) => {}
+            // It is known a moment before anything of it can be read.
+            Err(client::Error::Api { code: 409, .. }) => return Ok(Next::NotYet),
+            Err(error) => return Err(error.into()),
+            Ok(stream) => {
+                // Until then the one before is told in its place.
+                let of = stream.position().and_then(LogPosition::pod_and_generation);
+                let later = of.is_some_and(|(_, of)| of > generation);
+                return Ok(if later { Next::Run(Box::new(stream)) } else { Next::NotYet });
             }
         }
-        Some(pod) if !["Succeeded", "Failed"].contains(&&*pod.state) => Ok(Next::NotYet),
-        _ => Ok(Next::Never),
     }
+    Ok(Next::NotYet)
 }
 
 /// The same output from where it was cut off, once there is a server to ask.

@@ -121,14 +121,14 @@ fn settings_that_cannot_be_used_are_told_and_what_needs_none_goes_on() {
         assert!(told.contains("Version: ") && told.contains("Variables that are set: "), "{told}");
         assert!(told.contains(said) && !told.contains("hush"), "{told}");
         printed(&sandbox, &format!("{set} runai version && {set} runai report metrics output"));
-        assert_eq!(sandbox.shell(&format!("{set} runai list jobs")).code, Some(1));
+        assert_eq!(sandbox.shell(&format!("{set} runai list jobs")).code, Some(2));
     }
     printed(&sandbox, "env -u HOME runai diagnostics && env -u HOME runai completion bash");
     printed(&sandbox, &format!("mkdir -p .runai && echo '{{' > {file}"));
     assert!(printed(&sandbox, "runai diagnostics").contains("config.json is damaged"));
     let wrong = r#"{"control_plane": {"url": "http://ann:hush@gpu:7070"}}"#;
     printed(&sandbox, &format!("echo '{wrong}' > {file}"));
-    assert_eq!(sandbox.shell("runai list jobs -p a").code, Some(1));
+    assert_eq!(sandbox.shell("runai list jobs -p a").code, Some(2));
     printed(&sandbox, &format!("runai config set --cp-url http://127.0.0.1:{port}"));
     assert!(printed(&sandbox, "runai diagnostics").contains("Login accepted: yes"));
 }

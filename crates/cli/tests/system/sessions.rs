@@ -341,11 +341,16 @@ fn output_is_followed_through_a_restart() {
 #[test]
 fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
     let sandbox = started();
-    let script = "echo try; sleep 1; exit 3";
+    let go = sandbox.home().join("go");
+    let script = format!("echo try; while [ ! -e {} ]; do sleep 0.1; done; exit 3", go.display());
     let submit =
         format!("runai submit again -i ubuntu --backoff-limit 1 --command -- sh -c '{script}'");
     running(&sandbox, &submit, "again");
-    let following = sandbox.shell("runai logs -f again 2>/dev/null");
+    let following = sandbox.begin("runai logs -f again 2>/dev/null | tee told");
+    let told = || std::fs::read_to_string(sandbox.home().join("told")).unwrap_or_default();
+    assert!(wait_until(PATIENCE, || told() == "try\n"));
+    std::fs::write(go, "").expect("a file");
+    let following = finish(following);
     assert_eq!((following.code, following.text.as_str()), (Some(0), "try\ntry\n"));
     let first = sandbox.shell("runai logs -f again --pod again-0-1");
     assert_eq!(first.text, "try\n", "just the run that is named");

@@ -77,6 +77,9 @@ fn who_has_run_for_as_long_as_its_project_allows_is_timed_out_until_it_runs_agai
     says(&sandbox, job, 0, &["submitted"]);
     comes_to_say(&sandbox, "runai list jobs", &["TimedOut"]);
     says(&sandbox, "runai describe job shell", 0, &["STATUS: TIMEDOUT", "E203"]);
+    let (code, answer) =
+        sandbox.ask("PUT", &path, &rules.replace(": 2}", ": 6000}")).expect("an answer");
+    assert_eq!(code, 200, "{answer}");
     says(&sandbox, "runai resume shell", 0, &[]);
     comes_to_say(&sandbox, "runai list jobs", &["Running"]);
     says(&sandbox, "runai suspend shell", 0, &[]);

@@ -197,7 +197,7 @@ fn moves_have_a_bound() {
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
-          give it the priority medium-low (51 or more) (1 other is stopped or moved for it then)
+          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/x ends
     "#]].assert_eq(&w.diagnosed("big"));
@@ -270,7 +270,7 @@ fn a_limit() {
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more) (1 other is stopped or moved for it then)
+          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           raise the limit of a from 2 to 3 GPUs
           that a/t2 ends
     "#]]
@@ -316,7 +316,7 @@ fn a_share() {
           P403 nothing is taken inside its project: nobody may be asked: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
-          give it the priority medium-low (51 or more) (1 other is stopped or moved for it then)
+          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/f1 ends
     "#]].assert_eq(&w.diagnosed("f2"));
@@ -341,7 +341,7 @@ fn cpu() {
           P403 nothing is taken inside its project: nobody may be asked: 1 not less important
         What would let it start (each tried out):
           ask for at most 1 core
-          give it the priority medium-low (51 or more) (1 other is stopped or moved for it then)
+          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/t1 ends
     "#]].assert_eq(&w.diagnosed("t2"));

@@ -55,20 +55,31 @@ fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     let behind = argv.split_off(end);
     let command = commands(&argv)
         .fold(tree, |command, (_, word)| command.find_subcommand(word).unwrap_or(command));
-    // These words are another program's.
-    if !command.get_positionals().any(Arg::is_trailing_var_arg_set) {
+    // Without a `--` it cannot be told where the words of another program begin.
+    if !behind.is_empty() || !command.get_positionals().any(Arg::is_trailing_var_arg_set) {
         let flags: Vec<&Arg> = tree.get_arguments().chain(command.get_arguments()).collect();
-        argv = argv.into_iter().filter_map(|word| plain_switch(&flags, word)).collect();
+        let mut is_value = false;
+        argv.retain_mut(|word| {
+            let before = std::mem::replace(&mut is_value, takes_any_word(&flags, word));
+            before || plain_switch(&flags, word)
+        });
     }
     argv.extend(behind);
     argv
 }
 
-/// A word, or what it stands for if it is a switch with a value.
-fn plain_switch(flags: &[&Arg], word: OsString) -> Option<OsString> {
+/// Whether the word after this one is its value, also if that looks like a flag.
+fn takes_any_word(flags: &[&Arg], word: &OsString) -> bool {
+    let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
+    let is_it = |arg: &&&Arg| arg.get_long() == Some(name) && arg.get_action().takes_values();
+    flags.iter().find(is_it).is_some_and(|arg| arg.is_allow_hyphen_values_set())
+}
+
+/// Makes of a switch with a value the switch. Whether it is still on the line then.
+fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
     let text = word.to_str().unwrap_or_default();
     let Some((name, value)) = text.strip_prefix("--").and_then(|text| text.split_once('=')) else {
-        return Some(word);
+        return true;
     };
     let is_it = |arg: &&Arg| {
         let mut others = arg.get_all_aliases().unwrap_or_default().into_iter();
@@ -77,10 +88,11 @@ fn plain_switch(flags: &[&Arg], word: OsString) -> Option<OsString> {
     };
     match value {
         "true" | "True" | "TRUE" | "1" if flags.iter().any(is_it) => {
-            Some(format!("--{name}").into())
+            *word = format!("--{name}").into();
+            true
         }
-        "false" | "False" | "FALSE" | "0" if flags.iter().any(is_it) => None,
-        _ => Some(word),
+        "false" | "False" | "FALSE" | "0" => !flags.iter().any(is_it),
+        _ => true,
     }
 }
 

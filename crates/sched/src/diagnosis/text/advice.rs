@@ -67,7 +67,10 @@ impl Change {
             Self::Elastic => "let it be elastic: it starts smaller and grows later".to_owned(),
             Self::Preemptible => "let it be preemptible".to_owned(),
             Self::Priority { priority } => match class_at_least(*priority) {
-                Some(class) => format!("give it the priority {class} ({priority} or more)"),
+                Some(class) => format!(
+                    "give it the priority {class} ({priority} or more), and leave it as preemptible \
+                     as it is"
+                ),
                 None => format!("give it priority {priority} or more"),
             },
             Self::WithoutSelector { key } => format!("do not select the label {key}"),
