@@ -118,16 +118,19 @@ async fn begun_since(
     context: &Context,
 ) -> Result<Next, Error> {
     let client = &context.client;
-    let found = match client.workload(id).await {
-        Ok(workload) if rows::rests(&workload) || OVER.contains(&&*workload.phase) => None,
+    let over = match client.workload(id).await {
         Ok(workload) if workload.phase == "Pending" => return Ok(Next::NotYet),
-        Ok(_) => client.pods(id).await?.into_iter().find(|one| one.id == pod),
-        Err(client::Error::Api { code: 404, .. }) => None,
+        Ok(workload) => rows::rests(&workload) || OVER.contains(&&*workload.phase),
+        Err(client::Error::Api { code: 404, .. }) => return Ok(Next::Never),
         Err(error) => return Err(error.into()),
     };
-    let newest = match found {
+    let pods = client.pods(id).await?;
+    let newest = match pods.iter().find(|one| one.id == pod) {
+        // Also of what is over: a short run may have come and gone since the last look.
         Some(pod) if pod.generation > generation => pod.generation,
-        Some(pod) if !["Succeeded", "Failed"].contains(&&*pod.state) => return Ok(Next::NotYet),
+        Some(pod) if !over && !["Succeeded", "Failed"].contains(&&*pod.state) => {
+            return Ok(Next::NotYet);
+        }
         _ => return Ok(Next::Never),
     };
     let all = client::Logs { follow: true, timestamps, ..client::Logs::default() };
