@@ -309,6 +309,12 @@ fn banner(
         0 => String::new(),
         count => format!("  Workloads  {count} taken over\n"),
     };
+    // Commands find it by this variable where it is not the usual one.
+    let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);
+    let export = match elsewhere {
+        true => format!("  export ELASTANE_STATE_DIR='{}'\n", state_dir.display()),
+        false => String::new(),
+    };
     let first = match view.projects.values().next() {
         None => "elastane project create team-a --gpu-quota 2".to_owned(),
         Some(_) => "elastane project list".to_owned(),
@@ -318,7 +324,7 @@ fn banner(
     format!(
         "elastane {version} is running\n  URL        {url}\n  Token      {token}\n  \
          Runtime    {runtime}\n{nodes}{workloads}\
-         \nNext, in a second terminal:\n  {first}\n  runai config project {project}\n  \
+         \nNext, in a second terminal:\n{export}  {first}\n  runai config project {project}\n  \
          runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
         version = env!("CARGO_PKG_VERSION"),

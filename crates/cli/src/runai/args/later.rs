@@ -40,14 +40,28 @@ const BURST: &str = "a share of a GPU has no limit above the request";
 const MOUNT: &str = "there are no data volumes; use --new-pvc";
 const IMAGE: &str = "logins and images are the server's";
 const USER: &str = "users have no numbers here; give them with --run-as-uid";
+/// The first dialect has no flag for them.
+const USER_V1: &str = "users have no numbers here; `runai training submit --run-as-uid UID` says as which one it runs";
 const TERMINAL: &str =
     "nobody is at a replica; `runai inference bash NAME` opens a terminal in one";
+const TOGETHER_ONCE: &str = "its pods work together, once; use --workers or --processes";
 const ALONE: &str = "it is one of one pod; use `runai submit NAME`";
 
 const V1: &[Later] =
-    &[switch("local-image", IMAGE), switch("run-as-user", USER), value("user", USER)];
+    &[switch("local-image", IMAGE), switch("run-as-user", USER_V1), value("user", USER_V1)];
 /// Beside those, of jobs of several pods.
-const TOGETHER: &[Later] = &[switch("inference", ALONE), switch("jupyter", ALONE)];
+const TOGETHER: &[Later] = &[
+    switch("inference", ALONE),
+    switch("interactive", ALONE),
+    switch("jupyter", ALONE),
+    switch(
+        "elastic",
+        "workers come and go with `submit-dist pytorch --min-replicas --max-replicas`",
+    ),
+    switch("preemptible", "it is a training, and preemptible"),
+    value("completions", TOGETHER_ONCE),
+    value("parallelism", TOGETHER_ONCE),
+];
 const V2: &[Later] = &[
     maybe("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
