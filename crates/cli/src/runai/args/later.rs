@@ -114,18 +114,9 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
     of_all.iter().chain(more)
 }
 
-/// Adds the flags to the tree, hidden.
+/// Adds its flags to a command, hidden; it is named by the words that lead to it.
 #[must_use]
-pub(crate) fn add_to(tree: Command) -> Command {
-    below(tree, &[])
-}
-
-fn below(command: Command, path: &[&str]) -> Command {
-    let words: Vec<String> =
-        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    let command = words.iter().fold(command, |command, word| {
-        command.mut_subcommand(word, |inner| below(inner, &[path, &[word]].concat()))
-    });
+pub(crate) fn add_to(command: Command, path: &[&str]) -> Command {
     command.args(of(path).map(|later| {
         let arg = Arg::new(later.name).long(later.name).hide(true);
         if later.value != Value::Needed {

@@ -12,11 +12,24 @@ const TAKE_A_WORD: [&str; 5] = ["-p", "--project", "--config-path", "--config-fi
 /// What flags are called whose values may begin with a dash that is no flag: `-1s`, `-2G`.
 const WITH_UNIT: [&str; 2] = ["DURATION", "SIZE"];
 
-/// Lets every flag say what is wrong with a number below 0, and every switch that leaves something open
-/// when it is not there say no as well as yes.
+/// Lets every flag of a command say what is wrong with a number below 0, and every switch that leaves
+/// something open when it is not there say no as well as yes.
 #[must_use]
 pub(crate) fn patient(command: Command) -> Command {
-    command.mut_args(patient_flag).mut_subcommands(patient)
+    command.mut_args(patient_flag)
+}
+
+/// The names of the commands that a line leads to, one below the other.
+#[must_use]
+pub(crate) fn named(tree: &Command, argv: &[OsString]) -> Vec<String> {
+    let (mut at, mut names) = (tree, Vec::new());
+    for (_, word) in commands(argv) {
+        if let Some(below) = at.find_subcommand(word) {
+            names.push(below.get_name().to_owned());
+            at = below;
+        }
+    }
+    names
 }
 
 fn patient_flag(arg: Arg) -> Arg {

@@ -437,7 +437,22 @@ pub(crate) struct Format {
 /// All commands and their flags.
 #[must_use]
 pub(crate) fn tree() -> clap::Command {
-    later::add_to(line::patient(Cli::command()))
+    prepared(Cli::command(), &[], None)
+}
+
+/// A command with what all get beside their own words, and so those below it; where a line is read, only
+/// the one that it names: there are some thousand flags, and each costs time.
+fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> clap::Command {
+    let command = later::add_to(line::patient(command), path);
+    let below: Vec<String> = match typed {
+        Some(words) => words.iter().take(1).cloned().collect(),
+        None => command.get_subcommands().map(|below| below.get_name().to_owned()).collect(),
+    };
+    below.iter().fold(command, |command, word| {
+        let path = [path, &[word]].concat();
+        let typed = typed.and_then(|words| words.get(1..));
+        command.mut_subcommand(word, |inner| prepared(inner, &path, typed))
+    })
 }
 
 /// Parses a command line, the program's name included. Answers also the command that was named, for
@@ -448,8 +463,10 @@ pub(crate) fn tree() -> clap::Command {
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command), clap::Error> {
-    let mut tree = tree();
-    let argv = line::read(&tree, argv.into_iter().collect());
+    let (tree, argv) = (Cli::command(), argv.into_iter().collect::<Vec<_>>());
+    let typed = line::named(&tree, &argv);
+    let mut tree = prepared(tree, &[], Some(&typed));
+    let argv = line::read(&tree, argv);
     let advised = |error| line::with_advice(crate::exit::without_tip(error), &argv);
     let matches = tree.try_get_matches_from_mut(&argv).map_err(advised)?;
     later::refuse(&tree, &matches)?;
