@@ -1,7 +1,7 @@
 //! *What if*: from a submission to a workload of a scenario, and from what came of it to the answer.
 //! Owns: what may be asked, and how much. Touches nothing.
 
-use api_types::{CreationRequest, PodFate, Search, WouldDo, WouldHappen, WouldWait};
+use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use control::view::WorkloadKind;
 use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
 use sim::scenario::amount::{Count, Size};
@@ -26,13 +26,19 @@ const EXPLAINED_MAX: usize = 5;
 /// # Errors
 /// A value that the server would refuse, in its words.
 pub fn workload_asked_for(
-    kind: WorkloadKind,
+    workload_type: WorkloadType,
     request: CreationRequest,
 ) -> Result<WorkloadSpec, String> {
     let assets = request.spec.as_ref().is_some_and(|spec| spec.assets.is_some());
     if assets || request.template_id.is_some() {
         return Err("assets and templates are the server's; leave them out".to_owned());
     }
+    let kind = match workload_type {
+        WorkloadType::Training => WorkloadKind::Training,
+        WorkloadType::Workspace => WorkloadKind::Workspace,
+        WorkloadType::Distributed => WorkloadKind::Distributed,
+        WorkloadType::Inference => WorkloadKind::Inference,
+    };
     let asker = convert::Asker::nobody("what-if");
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)

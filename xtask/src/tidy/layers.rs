@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 20] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("units", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
@@ -46,8 +46,10 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         ],
     ),
     ("client", &["units", "api-types"]),
+    ("cli-kit", &["units", "client"]),
+    ("runai", &["units", "api-types", "client", "cli-kit"]),
     (
-        "cli",
+        "elastane",
         &[
             "units",
             "model",
@@ -66,8 +68,11 @@ const MAY_USE: [(&str, &[&str]); 20] = [
             "api",
             "api-types",
             "client",
+            "cli-kit",
+            "runai",
         ],
     ),
+    ("cli", &["runai", "elastane"]),
     ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
     ("sim", &["units", "model", "sched"]),
     ("elastic", &["units", "model"]),

@@ -1,5 +1,5 @@
 //! The operator's command line, and every process of the server.
 
 fn main() -> std::process::ExitCode {
-    cli::elastane::main(std::env::args_os().collect())
+    elastane::main(std::env::args_os().collect())
 }

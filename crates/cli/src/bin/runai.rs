@@ -1,5 +1,5 @@
 //! The researcher's command line.
 
 fn main() -> std::process::ExitCode {
-    cli::runai::main(std::env::args_os().collect())
+    runai::main(std::env::args_os().collect())
 }

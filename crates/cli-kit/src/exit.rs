@@ -1,0 +1,101 @@
+//! How a command ends: one error type, one text, one exit code per kind of fault.
+//! Owns the exit codes documented in `docs/reference/exit-codes.md`. Knows no command.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use crate::plain::plain;
+
+/// The command was understood and refused, or it failed half-way.
+pub const FAILED: u8 = 1;
+/// The command line is wrong.
+pub const USAGE: u8 = 2;
+/// No server answers.
+pub const NOT_RUNNING: u8 = 3;
+/// What the command names does not exist.
+pub const NOT_FOUND: u8 = 4;
+/// The server does not know, or does not allow, the caller.
+pub const NOT_ALLOWED: u8 = 5;
+
+/// Why a command did not succeed. The text is what the person reads.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Refused or failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Wrong command line.
+    #[error("{0}")]
+    Usage(String),
+    /// Something named does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// A local file cannot be used.
+    #[error("{0}")]
+    LocalFile(#[from] crate::settings::Error),
+    /// The server could not be asked, or said no.
+    #[error("{0}")]
+    Server(#[from] client::Error),
+    /// The output cannot be written.
+    #[error("failed to write the output: {0}")]
+    Output(#[from] std::io::Error),
+    /// The text was printed already; only the code is left to say.
+    #[error("")]
+    Said(u8),
+}
+
+impl Error {
+    /// The exit code this fault ends the program with.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        use client::Error as C;
+
+        use crate::settings::Error as S;
+        match self {
+            Self::Usage(_) | Self::Server(C::BadUrl { .. }) | Self::LocalFile(S::Value { .. }) => {
+                USAGE
+            }
+            Self::NotFound(_) | Self::Server(C::Api { code: 404, .. }) => NOT_FOUND,
+            Self::Server(C::NotRunning { .. } | C::Unreachable { .. }) => NOT_RUNNING,
+            Self::Server(C::Api { code: 401 | 403, .. } | C::NotLoggedIn { .. }) => NOT_ALLOWED,
+            Self::Said(code) => *code,
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+            Self::Failed(_) | Self::LocalFile(_) | Self::Server(_) | Self::Output(_) => FAILED,
+        }
+    }
+
+    /// Prints the text, if any is left to print, and gives the exit code.
+    #[must_use]
+    pub fn report(&self) -> ExitCode {
+        let quiet = self.code() == 0 || matches!(self, Self::Said(_));
+        if !quiet {
+            // Nobody is left to tell when stderr is closed.
+            let text = plain(&self.to_string());
+            drop(writeln!(std::io::stderr(), "error: {text}"));
+        }
+        ExitCode::from(self.code())
+    }
+}
+
+/// Drops the parser's advice to pass an unknown flag as a word behind `--`: nobody meant that.
+#[must_use]
+pub fn without_tip(mut error: clap::Error) -> clap::Error {
+    if error.kind() == clap::error::ErrorKind::UnknownArgument {
+        error.remove(clap::error::ContextKind::Suggested);
+    }
+    error
+}
+
+/// Prints what the command line parser has to say (an error, a help page) where it belongs.
+#[must_use]
+pub fn parser_said(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    let sent = if error.use_stderr() {
+        write!(std::io::stderr(), "{text}")
+    } else {
+        write!(std::io::stdout(), "{text}")
+    };
+    drop(sent);
+    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,9 @@
+//! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings file.
+//! Does not know about any command or any object of the server.
+
+pub mod exit;
+pub mod input;
+pub mod plain;
+pub mod settings;
+pub mod table;
+pub mod yaml;

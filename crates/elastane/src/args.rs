@@ -1,0 +1,457 @@
+//! What can be typed after `elastane`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::people::args as people;
+use runai::key_value;
+
+/// Runs a GPU scheduler on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "elastane", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Where the server keeps its state [default: ~/.local/state/elastane]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The first word.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the server: interface, scheduler and engine in one process
+    Up(Box<Up>),
+    /// Stop all workloads, then the server; the next `up` runs them again
+    Down,
+    /// Show whether the server runs, and what it has
+    Status,
+    /// Create, list, change and delete projects
+    #[command(subcommand)]
+    Project(Project),
+    /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
+    #[command(subcommand)]
+    ConfigMap(ConfigMap),
+    /// Set and delete credentials: passwords and keys that workloads of a project use
+    #[command(subcommand)]
+    Credential(Credential),
+    /// Create, list and delete users, and give out new passwords
+    #[command(subcommand)]
+    User(people::User),
+    /// Create, list and delete the accounts of programs, and give out new secrets
+    #[command(subcommand)]
+    Application(people::Application),
+    /// List and delete the access keys of users
+    #[command(subcommand)]
+    AccessKey(people::AccessKey),
+    /// Give people, programs and groups roles, list them and take them away
+    #[command(subcommand)]
+    AccessRule(people::AccessRule),
+    /// Show what was held and used of GPUs, and what it cost
+    Usage(Usage),
+    /// Decide on a cluster that exists only in a file: scenarios, what if, traces
+    Simulate(Box<super::simulate::Simulate>),
+    /// Print what the scheduler sees, as a scenario for `simulate --from`
+    Snapshot,
+    /// Save the state to a file, while the server runs or not
+    Backup(Backup),
+    /// Bring the state back from such a file, into either database
+    Restore(Restore),
+    /// Keys that credentials are encrypted with
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Print the access token of this installation
+    Token,
+    /// Print the version
+    Version,
+    /// Write the manual pages of both programs
+    #[command(hide = true)]
+    Man {
+        /// The folder they are put in
+        dir: PathBuf,
+    },
+    /// Train a small model on the CPU; the workload of the quickstarts
+    QuickstartWorkload,
+}
+
+/// `up`. Every value may also stand in the file, and in the environment as ELASTANE_<NAME>.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Up {
+    /// Simulate one machine with these GPUs, such as 4x16GiB
+    #[arg(long, value_name = "COUNTxSIZE", conflicts_with = "nodes")]
+    pub(crate) gpus: Option<String>,
+    /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
+    #[arg(long, value_name = "NODESxCOUNTxSIZE")]
+    pub(crate) nodes: Option<String>,
+    /// What workloads run as: docker, process, or auto for docker where it answers [default: auto]
+    #[arg(long, value_name = "RUNTIME")]
+    pub(crate) runtime: Option<String>,
+    /// Where to listen [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Encrypt with the certificate (and its chain) in this file, PEM; needs --tls-key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<String>,
+    /// Key of the certificate, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<String>,
+    /// Listen beyond this machine although the traffic is not encrypted
+    #[arg(long)]
+    pub(crate) insecure_listen: bool,
+    /// Where the state is
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Name of the cluster [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_name: Option<String>,
+    /// File with the keys that credentials are encrypted with [default: in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials_key_file: Option<String>,
+    /// What to log: off, error, warn, info, debug, trace [default: warn]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// Fairness over time: the past that counts, such as 7d or 7d,tumbling [default: none]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) usage_window: Option<String>,
+    /// After how long past use counts half, such as 1d [default: never]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) usage_half_life: Option<String>,
+    /// How long events are kept [default: 90d]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) events_kept: Option<String>,
+    /// How long the audit log is kept [default: 400d]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) audit_kept: Option<String>,
+    /// Folders of this machine that every workload may mount; others need an administrator
+    #[arg(long, value_name = "DIR,DIR")]
+    pub(crate) host_paths: Option<String>,
+    /// Domain below which each port that is opened in a browser has a host [default: localhost]
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) workloads_domain: Option<String>,
+    /// Let everyone's workloads have rights over this machine, not only administrators'
+    #[arg(long)]
+    pub(crate) allow_privileged: bool,
+    /// Who else vouches for people
+    #[command(flatten)]
+    pub(crate) login: Login,
+}
+
+/// The login provider (OpenID Connect).
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Login provider")]
+pub(crate) struct Login {
+    /// Let people log in at this OpenID Connect provider, such as https://id.example.org
+    #[arg(long, value_name = "URL")]
+    pub(crate) oidc_issuer: Option<String>,
+    /// What the provider calls this server
+    #[arg(long, value_name = "ID")]
+    pub(crate) oidc_client_id: Option<String>,
+    /// File with the secret by which the provider knows this server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) oidc_client_secret_file: Option<String>,
+    /// What to ask the provider for [default: "openid email profile"]
+    #[arg(long, value_name = "SCOPES")]
+    pub(crate) oidc_scopes: Option<String>,
+    /// Claim with a person's e-mail address [default: email]
+    #[arg(long, value_name = "CLAIM")]
+    pub(crate) oidc_user_claim: Option<String>,
+    /// Claim with a person's groups, to which access rules give roles [default: groups]
+    #[arg(long, value_name = "CLAIM")]
+    pub(crate) oidc_groups_claim: Option<String>,
+    /// Make a user of whoever the provider vouches for; else only users there are log in
+    #[arg(long)]
+    pub(crate) oidc_create_users: bool,
+}
+
+/// Where the state is, beside its directory.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Place {
+    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// File with the password of the database, so that it is not in the URL
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database_password_file: Option<String>,
+    /// Read values from this file (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The file to make
+    pub(crate) file: PathBuf,
+    /// Of which database
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `keys …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Make a new key; the server takes it at its next start and encrypts everything anew
+    Rotate {
+        /// File with the keys [default: in the state directory]
+        #[arg(long, value_name = "FILE")]
+        credentials_key_file: Option<String>,
+        /// Where it may stand, too
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// `usage`.
+#[derive(Debug, Args)]
+pub(crate) struct Usage {
+    /// Not before this day or time, such as 2026-01-31 [default: 30 days before the end]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Before this day or time [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// What rows tell apart: project, user, model, or several of them [default: project]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<String>,
+    /// Print CSV
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// A file made by `elastane backup`
+    pub(crate) file: PathBuf,
+    /// Replace the state that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Into which database
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// `project …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Project {
+    /// Create a project
+    Create {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// List the projects
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show everything about a project
+    Describe {
+        /// Name
+        name: String,
+    },
+    /// Change a project; what is not given stays as it is
+    Update {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// Delete a project without workloads
+    Delete {
+        /// Name
+        name: String,
+    },
+}
+
+/// `config-map …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigMap {
+    /// Make a config map, or replace all that is in it
+    #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
+    Set {
+        /// Name
+        name: String,
+        /// A text from a file, under its name or another
+        #[arg(long, value_name = "[KEY=]FILE", value_parser = keyed_file, group = "texts")]
+        from_file: Vec<(Option<String>, PathBuf)>,
+        /// A text
+        #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "texts")]
+        from_literal: Vec<(String, String)>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// List the config maps of a project
+    #[command(visible_alias = "ls")]
+    List {
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Show what is in a config map
+    Show {
+        /// Name
+        name: String,
+        /// Show the text under this key, as it is
+        #[arg(long)]
+        key: Option<String>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Delete a config map; what runs keeps its files
+    Delete {
+        /// Name
+        name: String,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+}
+
+impl ConfigMap {
+    /// Whose it is.
+    pub(crate) fn project(&self) -> &str {
+        match self {
+            Self::Set { project, .. }
+            | Self::List { project }
+            | Self::Show { project, .. }
+            | Self::Delete { project, .. } => project,
+        }
+    }
+}
+
+/// `credential …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Credential {
+    /// Keep a credential, or replace all values of one; `runai credential list` shows what there is
+    #[command(group = clap::ArgGroup::new("values").required(true).multiple(true))]
+    Set {
+        /// Name
+        name: String,
+        /// What it is
+        #[arg(long = "type", value_enum, value_name = "TYPE")]
+        kind: CredentialType,
+        /// A value from a file; - is standard input
+        #[arg(long, value_name = "KEY=FILE", value_parser = key_file, group = "values")]
+        from_file: Vec<(String, PathBuf)>,
+        /// A value that is no secret, such as user or url
+        #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "values")]
+        from_literal: Vec<(String, String)>,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+    /// Delete a credential that no workload uses
+    Delete {
+        /// Name
+        name: String,
+        /// Project
+        #[arg(short, long)]
+        project: String,
+    },
+}
+
+/// Types of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CredentialType {
+    /// user and password, of a repository
+    Password,
+    /// accessKeyId and secretAccessKey, of a bucket
+    AccessKey,
+    /// url, user and password, of an image registry
+    DockerRegistry,
+    /// `ngc_api_key`
+    NgcApiKey,
+    /// Any keys
+    GenericSecret,
+}
+
+impl CredentialType {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Password,
+        Self::AccessKey,
+        Self::DockerRegistry,
+        Self::NgcApiKey,
+        Self::GenericSecret,
+    ];
+}
+
+fn key_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (key, file) = text.split_once('=').ok_or("write KEY=FILE, or KEY=- for standard input")?;
+    Ok((key.to_owned(), file.into()))
+}
+
+fn keyed_file(text: &str) -> Result<(Option<String>, PathBuf), String> {
+    Ok(match text.split_once('=') {
+        Some((key, file)) => (Some(key.to_owned()), file.into()),
+        None => (None, text.into()),
+    })
+}
+
+/// What a project may have.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Share {
+    /// GPUs it deserves, such as 2 or 0.5
+    #[arg(long, value_name = "N", value_parser = amount, allow_negative_numbers = true)]
+    pub(crate) gpu_quota: Option<u64>,
+    /// Most GPUs it may hold; `none` for no limit
+    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
+    pub(crate) gpu_limit: Option<Limit>,
+    /// Weight when idle GPUs are divided; 0 for none of them
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) over_quota_weight: Option<u64>,
+    /// CPU cores it deserves; `none` for no quota
+    #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
+    pub(crate) cpu_quota: Option<Limit>,
+    /// Memory it deserves, such as 64GiB; `none` for no quota
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory_quota: Option<Limit>,
+    /// Free text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+}
+
+/// An amount, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Unlimited.
+    None,
+    /// In the unit of the flag.
+    At(u64),
+}
+
+/// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
+fn amount(text: &str) -> Result<u64, String> {
+    if text.ends_with('m') {
+        return Err(units::Error::NotANumber(text.to_owned()).to_string());
+    }
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    unless_none(text, amount)
+}
+
+fn cores(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_cpu_millis(text).map_err(|error| error.to_string()))
+}
+
+fn memory(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_bytes(text).map_err(|error| error.to_string()))
+}
+
+fn unless_none(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<u64, String>,
+) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit::None),
+        _ => parse(text).map(Limit::At),
+    }
+}

@@ -1,0 +1,94 @@
+//! `elastane backup` and `elastane restore`: the state as a file. Owns: the file, which holds secrets, so
+//! that nobody else reads it and none is half written or overwritten.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use super::args::{Backup, Place, Restore, Up};
+use super::config::{self, Config};
+use super::up;
+use cli_kit::exit::Error;
+use cli_kit::plain::patiently;
+
+pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<(), Error> {
+    let Backup { file, place } = flags;
+    if file == Path::new("-") {
+        let why = "a backup is written to a file, not to the output; name one that only you can \
+                   read, or write ./- for one of that name";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let config = resolve(state_dir.as_deref(), place)?;
+    if file.symlink_metadata().is_ok() {
+        return Err(Error::Failed(format!("{} exists already; name another file", file.display())));
+    }
+    let part = PathBuf::from(format!("{}.part", file.display()));
+    let saved = save(&config, &part).await;
+    let saved = saved.and_then(|contents| Ok(fs::rename(&part, &file).map(|()| contents)?));
+    let contents = match saved {
+        Ok(contents) => contents,
+        Err(error) => {
+            // It is of no use; if it cannot be deleted either, the first fault is the one to tell.
+            let _ = fs::remove_file(&part);
+            return Err(error);
+        }
+    };
+    writeln!(
+        std::io::stdout(),
+        "saved cluster {} ({} rows) to {}; only you can read it, it holds secrets",
+        contents.cluster,
+        contents.rows,
+        file.display()
+    )?;
+    Ok(())
+}
+
+async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
+    let failed =
+        |error: std::io::Error| Error::Failed(format!("cannot write {}: {error}", part.display()));
+    // One that was left behind may have a mode of its own.
+    let _ = fs::remove_file(part);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
+    let mut out = BufWriter::new(file.map_err(failed)?);
+    let version = env!("CARGO_PKG_VERSION");
+    let work = store::backup(&config.state_dir, &config.database, version, &mut out);
+    let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
+    let contents = contents.map_err(|error| Error::Failed(up::chain(&error)))?;
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
+    Ok(contents)
+}
+
+pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Result<(), Error> {
+    let Restore { file, replace, place } = flags;
+    let config = resolve(state_dir.as_deref(), place)?;
+    let input = File::open(&file)
+        .map_err(|error| Error::Failed(format!("cannot read {}: {error}", file.display())))?;
+    // What is made is its user's business only, as with `up`.
+    umask(Mode::RWXG | Mode::RWXO);
+    let (dir, database) = (&config.state_dir, &config.database);
+    let work = store::restore(dir, database, BufReader::new(input), replace);
+    let restored = patiently("Bringing the state back", work).await;
+    let (contents, kept) = restored.map_err(|error| match error {
+        store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
+        other => Error::Failed(up::chain(&other)),
+    })?;
+    let kept =
+        kept.map_or(String::new(), |kept| format!("; what was there is in {}", kept.display()));
+    writeln!(
+        std::io::stdout(),
+        "restored cluster {} ({} rows){kept}; start it with `elastane up`",
+        contents.cluster,
+        contents.rows
+    )?;
+    Ok(())
+}
+
+/// The same values as for `up`, from flags, environment and file.
+fn resolve(state_dir: Option<&Path>, place: Place) -> Result<Config, Error> {
+    let flags = Up { place, ..Up::default() };
+    config::resolve(state_dir, &flags, &super::env).map_err(|error| Error::Usage(error.to_string()))
+}

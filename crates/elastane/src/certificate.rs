@@ -1,0 +1,51 @@
+//! The certificate while the server runs: taken anew when its files are replaced, or on SIGHUP, where
+//! that is not what ends it.
+
+use std::time::Duration;
+
+use control::{Clock as _, SystemClock};
+
+use super::config::Config;
+use super::up::chain;
+use cli_kit::exit::Error;
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The certificate to begin with, if one was given.
+pub(super) fn open(config: &Config) -> Result<Option<api::Tls>, Error> {
+    let Some((certificate, key)) = &config.tls else { return Ok(None) };
+    let tls = api::Tls::open(certificate, key);
+    tls.map(Some).map_err(|error| Error::Failed(chain(&error)))
+}
+
+/// Follows the files for as long as the server lives.
+pub(super) fn follow(tls: api::Tls) -> Result<(), Error> {
+    let mut hangup = super::up::hangup(!super::up::has_terminal())?;
+    warn(&tls);
+    tokio::spawn(async move {
+        loop {
+            let taken = tokio::select! {
+                () = super::up::told(&mut hangup) => tls.reload().map(|()| true),
+                () = tokio::time::sleep(LOOK) => tls.reload_if_changed(),
+            };
+            match taken {
+                Ok(false) => {}
+                Ok(true) => {
+                    tracing::info!("took the certificate anew");
+                    warn(&tls);
+                }
+                Err(error) => {
+                    tracing::error!("the certificate stays as it was: {}", chain(&error));
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+fn warn(tls: &api::Tls) {
+    for text in tls.warnings(SystemClock.now()) {
+        tracing::warn!("{text}");
+    }
+}

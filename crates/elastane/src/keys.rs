@@ -1,0 +1,28 @@
+//! `elastane keys`: the keys that credentials are encrypted with.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use super::args::{Keys, Up};
+use super::{config, up};
+use cli_kit::exit::Error;
+
+pub(super) fn run(state_dir: Option<PathBuf>, verb: Keys) -> Result<(), Error> {
+    let Keys::Rotate { credentials_key_file, place } = verb;
+    let flags = Up { place, credentials_key_file, ..Up::default() };
+    let config = config::resolve(state_dir.as_deref(), &flags, &super::env)
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    let file = up::vault_file(&config, &config.state_dir);
+    if !file.exists() {
+        let why = format!("there are no keys in {}; `elastane up` makes them", file.display());
+        return Err(Error::Failed(why));
+    }
+    let number = auth::Vault::rotate(&file).map_err(|error| Error::Failed(up::chain(&error)))?;
+    writeln!(
+        std::io::stdout(),
+        "key {number} was put before the others in {file}; restart the server, and everything is \
+         encrypted with it. Keep the other keys as long as you keep backups of before",
+        file = file.display()
+    )?;
+    Ok(())
+}

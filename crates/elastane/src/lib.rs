@@ -1,0 +1,135 @@
+//! `elastane`: the operator's command line. Owns which words there are and where each leads.
+
+mod args;
+mod backup;
+mod certificate;
+mod config;
+mod config_map;
+mod credential;
+mod down;
+mod keys;
+mod login;
+mod machines;
+mod man;
+mod people;
+mod project;
+mod runtime;
+mod simulate;
+mod status;
+mod up;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use args::{Cli, Command};
+use cli_kit::exit::{self, Error};
+use cli_kit::plain::patiently;
+
+/// Runs a command line, the program's name included.
+///
+/// The words that stand for a process of a workload are looked at first: they must not start any
+/// thread, and their arguments are not ours.
+#[must_use]
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    let rest = || argv.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+    match argv.get(1).and_then(|word| word.to_str()) {
+        Some(word @ ("supervise" | "session")) => {
+            let Some(dir) = argv.get(2).map(Path::new) else {
+                return Error::Usage(format!("{word} needs a run directory")).report();
+            };
+            return match word {
+                "supervise" => engine_local::supervise(dir),
+                _ => engine_local::session(dir),
+            };
+        }
+        Some("quickstart-workload") => return quickstart::run(rest(), env),
+        Some("nvidia-smi") => return nvidia_smi(&rest().collect::<Vec<_>>()),
+        _ => {}
+    }
+    let mut tree = Cli::command();
+    let parsed = tree.try_get_matches_from_mut(&argv).and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
+    });
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return exit::parser_said(&exit::without_tip(error)),
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Error> {
+    let dir = cli.state_dir;
+    match cli.command {
+        Command::Up(flags) => up::run(dir, &flags),
+        Command::Down => {
+            let doing = "Stopping workloads; each has its grace period to end";
+            with_client(patiently(doing, down::run(state_dir(dir)?)))
+        }
+        Command::Status => with_client(status::run(state_dir(dir)?)),
+        Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
+        Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
+        Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
+        Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
+        Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
+        Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
+        Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
+        Command::Simulate(flags) => match flags.drill {
+            Some(drill) => with_client(simulate::drill(state_dir(dir)?, drill)),
+            None => simulate::run(&flags, &mut std::io::stdout().lock()),
+        },
+        Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
+        Command::Backup(flags) => with_client(backup::backup(dir, flags)),
+        Command::Restore(flags) => with_client(backup::restore(dir, flags)),
+        Command::Keys(verb) => keys::run(dir, verb),
+        Command::Token => status::token(&state_dir(dir)?),
+        Command::Version => {
+            writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;
+            Ok(())
+        }
+        Command::Man { dir } => man::run(&dir),
+        // Looked at before; here for the help page.
+        Command::QuickstartWorkload => Ok(()),
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The state directory of a client command.
+fn state_dir(flag: Option<PathBuf>) -> Result<PathBuf, Error> {
+    flag.or_else(|| client::state_dir(&env)).ok_or_else(|| {
+        Error::Usage("HOME is not set; say where the state is with --state-dir DIR".to_owned())
+    })
+}
+
+/// Client commands need one thread and no more.
+fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    runtime.block_on(command)
+}
+
+fn nvidia_smi(args: &[String]) -> ExitCode {
+    let printed = engine_local::nvidia_smi(args, env)
+        .map_err(|error| Error::Usage(error.to_string()))
+        .and_then(|text| Ok(std::io::stdout().write_all(text.as_bytes())?));
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

@@ -1,0 +1,242 @@
+//! Which engine runs the workloads of a state directory. Owns: the choice, remembering it, and refusing
+//! another while workloads run under the last one. Refuses to know: what engines do.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::image::QUICKSTARTS;
+use engine::{Engine, Observation, RunState};
+use engine_docker::{Daemon, DockerEngine, Program};
+
+use super::config::Given;
+use super::up::chain;
+use super::{config, env};
+use cli_kit::exit::Error;
+
+/// The file in the state directory that says under which engine its workloads were last.
+const FILE: &str = "runtime";
+
+/// Most of the output of a process that is kept.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// What it was last; at first containers where a daemon answers, else processes.
+    Auto,
+    /// This one.
+    Only(Runtime),
+}
+
+/// An engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// Processes of this machine.
+    Process,
+    /// Containers of Docker or Podman.
+    Docker,
+}
+
+impl Runtime {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Docker => "docker",
+        }
+    }
+
+    /// What workloads are under it.
+    const fn of_workloads(self) -> &'static str {
+        match self {
+            Self::Process => "as processes",
+            Self::Docker => "in containers",
+        }
+    }
+}
+
+/// Reads a choice.
+pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
+    let Some(given) = given else { return Ok(Choice::Auto) };
+    match given.text.as_str() {
+        "auto" => Ok(Choice::Auto),
+        "process" => Ok(Choice::Only(Runtime::Process)),
+        "docker" => Ok(Choice::Only(Runtime::Docker)),
+        other => {
+            Err(given.fault(format!("`{other}` is no runtime; write auto, process or docker")))
+        }
+    }
+}
+
+/// An engine, and what to say of it.
+pub(super) struct Opened {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) said: String,
+    /// The socket of the daemon that starts containers.
+    pub(super) socket: Option<PathBuf>,
+}
+
+/// Opens the engine of a state directory; the caller holds the store's lock. `umask` is that of
+/// processes, none for this one's; `real_gpus`: whether GPUs have to be handed on.
+pub(super) async fn open(
+    choice: Choice,
+    state_dir: &Path,
+    umask: Option<u32>,
+    real_gpus: bool,
+) -> Result<Opened, Error> {
+    let last = last(state_dir)?;
+    let wanted = match (choice, last) {
+        (Choice::Only(runtime), _) => runtime,
+        // What its workloads have left, volumes and output, is there.
+        (Choice::Auto, Some(last)) => last,
+        (Choice::Auto, None) => best(real_gpus).await,
+    };
+    if let Some(last) = last.filter(|last| *last != wanted) {
+        let found = open_one(last, state_dir, umask).await.map_err(|error| {
+            Error::Failed(format!(
+                "workloads of this state directory were started {}, and what became of them cannot be \
+                 seen: {error}; make it answer, or delete {} if none is left",
+                last.of_workloads(),
+                state_dir.join(FILE).display()
+            ))
+        })?;
+        let living = living(&*found.engine).await?.len();
+        if living > 0 {
+            return Err(Error::Failed(format!(
+                "{living} of the workloads still run {}; stop them with `elastane down`, or go on with \
+                 --runtime {}",
+                last.of_workloads(),
+                last.name()
+            )));
+        }
+    }
+    let opened = open_one(wanted, state_dir, umask).await.map_err(Error::Failed)?;
+    if last != Some(wanted) {
+        fs::write(state_dir.join(FILE), format!("{}\n", wanted.name()))?;
+    }
+    Ok(opened)
+}
+
+/// The engine under which workloads were last; none if there never were any.
+pub(super) async fn open_last(state_dir: &Path) -> Result<Option<Opened>, Error> {
+    match last(state_dir)? {
+        Some(runtime) => open_one(runtime, state_dir, None).await.map(Some).map_err(Error::Failed),
+        None => Ok(None),
+    }
+}
+
+/// The runs that have not ended.
+pub(super) async fn living(engine: &dyn Engine) -> Result<Vec<Observation>, Error> {
+    let mut runs = engine.list().await.map_err(|error| Error::Failed(chain(&error)))?;
+    runs.retain(|run| !matches!(run.state, RunState::Exited { .. }));
+    Ok(runs)
+}
+
+fn last(state_dir: &Path) -> Result<Option<Runtime>, Error> {
+    let path = state_dir.join(FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) if text.trim() == Runtime::Docker.name() => Ok(Some(Runtime::Docker)),
+        Ok(text) if text.trim() == Runtime::Process.name() => Ok(Some(Runtime::Process)),
+        Ok(_) => Err(Error::Failed(format!(
+            "{} says neither process nor docker; write what runs the workloads into it",
+            path.display()
+        ))),
+        // From before there was a choice.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok(state_dir.join("runs").is_dir().then_some(Runtime::Process))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Containers, where a daemon answers that can do what is needed.
+async fn best(real_gpus: bool) -> Runtime {
+    match Daemon::find(&env).await {
+        Ok(daemon) if !real_gpus || daemon.has_gpus() => Runtime::Docker,
+        Ok(daemon) => {
+            tracing::warn!(
+                "{daemon} cannot hand GPUs to containers, so workloads are processes; install the \
+                 NVIDIA container toolkit and restart it"
+            );
+            Runtime::Process
+        }
+        Err(error) => {
+            tracing::info!("workloads are processes: {error}");
+            Runtime::Process
+        }
+    }
+}
+
+/// The text says why not.
+async fn open_one(
+    runtime: Runtime,
+    state_dir: &Path,
+    umask: Option<u32>,
+) -> Result<Opened, String> {
+    match runtime {
+        Runtime::Process => {
+            let program = std::env::current_exe()
+                .map_err(|error| format!("cannot find this program's file: {error}"))?;
+            let images = engine_local::ImageTable::new(&program);
+            let state_dir = state_dir.to_owned();
+            let options = engine_local::Options {
+                state_dir,
+                supervisor: program,
+                images,
+                umask,
+                output_bytes_max: OUTPUT_BYTES_MAX,
+            };
+            let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
+            let keeps = engine.capabilities().keeps_limits;
+            if let Some(what) = keeps.missing() {
+                tracing::warn!("limits of {what} are not kept: {}", keeps.why);
+            }
+            Ok(Opened { engine: Arc::new(engine), said: "processes".to_owned(), socket: None })
+        }
+        Runtime::Docker => {
+            let daemon = Daemon::find(&env).await.map_err(|error| chain(&error))?;
+            let said = format!("containers ({daemon})");
+            let socket = Some(daemon.socket().to_owned());
+            let programs = QUICKSTARTS.iter().map(|(name, words)| {
+                let words = [&["quickstart-workload"], *words].concat();
+                Ok(((*name).to_owned(), Program::this(&words)?))
+            });
+            let programs = programs
+                .collect::<std::io::Result<_>>()
+                .map_err(|error| format!("cannot find this program's files: {error}"))?;
+            let state_dir = state_dir.to_owned();
+            let options = engine_docker::Options { state_dir, daemon, programs };
+            let engine = DockerEngine::open(options).await.map_err(|error| chain(&error))?;
+            Ok(Opened { engine: Arc::new(engine), said, socket })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_engine_is_remembered_and_processes_are_what_was_before_the_choice() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(last(dir.path()).unwrap(), None);
+        fs::create_dir(dir.path().join("runs")).unwrap();
+        assert_eq!(last(dir.path()).unwrap(), Some(Runtime::Process));
+        fs::write(dir.path().join(FILE), "docker\n").unwrap();
+        assert_eq!(last(dir.path()).unwrap(), Some(Runtime::Docker));
+        fs::write(dir.path().join(FILE), "dock").unwrap();
+        assert!(last(dir.path()).is_err(), "a guess could start workloads twice");
+    }
+
+    #[test]
+    fn a_runtime_is_one_of_three_words() {
+        let read = |text: &str| {
+            choice(Some(Given { text: text.to_owned(), origin: "--runtime".to_owned() }))
+        };
+        assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
+        assert_eq!(read("auto").unwrap(), Choice::Auto);
+        let fault = read("podman").unwrap_err().to_string();
+        assert_eq!(fault, "--runtime: `podman` is no runtime; write auto, process or docker");
+    }
+}

@@ -1,0 +1,164 @@
+//! `elastane simulate`: reading files and clocks for the simulator, and printing what it says.
+//! Owns: which of its ways is taken. Refuses to know: any decision.
+
+mod args;
+mod faults;
+mod show;
+mod trace;
+mod what_if;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use sim::scenario::Scenario;
+use sim::states::State;
+use sim::{Outcome, Record};
+
+pub(crate) use args::{Drill, Simulate};
+
+use cli_kit::exit::{self, Error};
+use cli_kit::input::read_text;
+
+/// Most workloads that are diagnosed at the end, of those that are alike one.
+const DIAGNOSED_MAX: usize = 8;
+
+/// Largest scenario file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Runs the command; what it prints goes to `out`.
+pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(name) = &flags.state {
+        return state(flags, name, out);
+    }
+    if let Some(dir) = &flags.trace {
+        return trace::run(flags, dir, out);
+    }
+    if let Some(seeds) = flags.seeds {
+        return faults::run(flags, seeds, out);
+    }
+    if let Some(file) = &flags.from {
+        return what_if::run(flags, file, out);
+    }
+    let Some(file) = &flags.file else {
+        return Err(Error::Usage(
+            "nothing to simulate; give a scenario FILE, --from, --state, --trace or --seeds".into(),
+        ));
+    };
+    let scenario = read(file, flags)?;
+    let outcome = simulate(&scenario, file, flags)?;
+    show::outcome(&outcome, flags, out)?;
+    finish(&outcome, file)
+}
+
+/// Makes a simulated GPU of the running server fail, or work again.
+pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error> {
+    let found = client::find(None, None, Some(&state_dir), None)?;
+    let (node, gpu, fails) = match drill {
+        Drill::GpuFail { node, gpu } => (node, gpu, true),
+        Drill::GpuHeal { node, gpu } => (node, gpu, false),
+    };
+    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
+    found.client.fail_gpu(&node, gpu, fails).await?;
+    let state = if fails { "has failed (simulated); gpu-heal brings it back" } else { "works" };
+    writeln!(std::io::stdout(), "GPU {gpu} of {node} {state}")?;
+    Ok(())
+}
+
+/// Reads a file, or standard input.
+fn text(file: &Path) -> Result<String, Error> {
+    read_text(file, FILE_BYTES_MAX)
+}
+
+/// Says in which file a fault is.
+fn in_file(file: &Path, error: &sim::Error) -> Error {
+    let name =
+        if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
+    Error::Failed(match error {
+        sim::Error::Scenario { line: 0, message, .. } => format!("{name}: {message}"),
+        other => format!("{name}:{other}"),
+    })
+}
+
+fn read(file: &Path, flags: &Simulate) -> Result<Scenario, Error> {
+    let mut scenario = Scenario::read(&text(file)?).map_err(|error| in_file(file, &error))?;
+    scenario.set_policy(&flags.policy).map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(scenario)
+}
+
+/// An empty scenario with the knobs of the command line.
+fn knobs(flags: &Simulate) -> Result<Scenario, Error> {
+    let mut scenario = Scenario::empty();
+    scenario.set_policy(&flags.policy).map_err(|error| Error::Usage(error.to_string()))?;
+    Ok(scenario)
+}
+
+/// The policy of the command line.
+fn policy(flags: &Simulate) -> Result<sched::Policy, Error> {
+    sim::policy(&knobs(flags)?.policy).map_err(Error::Usage)
+}
+
+/// Runs a scenario; the picture, if one is asked for, is written at once.
+fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcome, Error> {
+    let whole = flags.json || flags.svg.is_some();
+    let record = if whole { Record::Everything } else { Record::Decisions };
+    let mut outcome = sim::run(scenario, record).map_err(|error| in_file(file, &error))?;
+    sim::diagnose(&mut outcome, DIAGNOSED_MAX);
+    if let Some(picture) = &flags.svg {
+        let title = scenario.description.as_deref().map(str::trim);
+        let title = title.map_or_else(|| file.display().to_string(), ToOwned::to_owned);
+        let drawn = sim::svg(&outcome.frames, &outcome.simulation, &title);
+        std::fs::write(picture, drawn).map_err(|error| {
+            Error::Failed(format!("cannot write {}: {error}", picture.display()))
+        })?;
+    }
+    Ok(outcome)
+}
+
+/// Tells what was not as expected.
+fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
+    if outcome.failures.is_empty() {
+        return Ok(());
+    }
+    let mut err = std::io::stderr();
+    for failure in &outcome.failures {
+        let place = match failure.line {
+            0 => file.display().to_string(),
+            line => format!("{}:{line}:{}", file.display(), failure.column),
+        };
+        writeln!(err, "{place}: {}", failure.message)?;
+    }
+    let failures = outcome.failures.len();
+    writeln!(err, "error: {failures} thing(s) were not as expected")?;
+    Err(Error::Said(exit::FAILED))
+}
+
+/// One decision on a generated state, with its time.
+fn state(flags: &Simulate, name: &str, out: &mut dyn Write) -> Result<(), Error> {
+    let known = State::ALL.into_iter().find(|state| state.name() == name);
+    let state = known.ok_or_else(|| Error::Usage(format!("there is no state `{name}`")))?;
+    let policy = policy(flags)?;
+    let mut cluster = state.build(flags.nodes);
+    let (pods, workloads) = (cluster.pods().len(), cluster.workloads().len());
+    let waiting = cluster.waiting().len();
+    let start = Instant::now();
+    let plan = sched::cycle(&mut cluster, units::Instant(1), &policy);
+    let ms = start.elapsed().as_secs_f64() * 1000.0;
+    show::plan(
+        &plan,
+        flags.json,
+        out,
+        &show::Size {
+            state: name,
+            nodes: flags.nodes,
+            workloads,
+            pods,
+            waiting,
+            still_waiting: cluster.waiting().len(),
+            decision_ms: ms,
+        },
+    )
+}

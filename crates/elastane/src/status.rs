@@ -1,0 +1,61 @@
+//! `elastane status`, `elastane snapshot` and `elastane token`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use cli_kit::exit::Error;
+use cli_kit::plain::Plain;
+use cli_kit::table::Table;
+
+pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
+    let found = client::find(None, None, Some(&state_dir), None)?;
+    let status = found.client.status().await?;
+    let mut out = Plain(std::io::stdout());
+    let simulated = if status.simulated { "  *** SIMULATED ***" } else { "" };
+    writeln!(out, "elastane {} is running at {}", status.version, found.client.url())?;
+    writeln!(out, "  State      {}", state_dir.display())?;
+    writeln!(out, "  Runtime    {}", status.runtime)?;
+    if let Some(why) = &status.limits.why {
+        writeln!(out, "  Limits     not all are kept: {why}")?;
+    }
+    writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
+    for node in &status.nodes {
+        for trouble in &node.gpu_troubles {
+            let api_types::GpuTrouble { gpu, code, message, .. } = trouble;
+            writeln!(out, "             GPU {gpu} of {} is {message} ({code})", node.name)?;
+        }
+    }
+    writeln!(out, "  Projects   {}", status.projects)?;
+    writeln!(out, "  Workloads  {}\n", status.workloads)?;
+    let mut table = Table::new(&["Node", "GPU Type", "GPUs", "Use of each"]);
+    for node in &status.nodes {
+        let uses: Vec<String> = node.gpu_used.iter().map(ToString::to_string).collect();
+        table.row([
+            node.name.clone(),
+            node.gpu_type.clone(),
+            node.gpu_used.len().to_string(),
+            uses.join(" "),
+        ]);
+    }
+    write!(out, "{}", table.ruled())?;
+    Ok(())
+}
+
+pub(super) async fn snapshot(state_dir: PathBuf) -> Result<(), Error> {
+    let found = client::find(None, None, Some(&state_dir), None)?;
+    let text = found.client.snapshot().await?;
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+pub(super) fn token(state_dir: &Path) -> Result<(), Error> {
+    let path = state_dir.join(auth::TOKEN_FILE);
+    let token = std::fs::read_to_string(&path).map_err(|error| {
+        Error::Failed(format!(
+            "cannot read {}: {error}; `elastane up` writes it, for its own user",
+            path.display()
+        ))
+    })?;
+    writeln!(std::io::stdout(), "{}", token.trim())?;
+    Ok(())
+}

@@ -1,0 +1,401 @@
+//! `elastane up`: puts the parts of the server together, and takes them apart again.
+//!
+//! ```text
+//! values -> state directory -> listener -> engine -> control -> interface -> server.json
+//! ```
+
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use control::view::PodState;
+use control::{Clock as _, NodeSpec, SystemClock};
+use engine::Engine;
+use rustix::fs::Mode;
+use rustix::process::umask;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::args::Up;
+use super::config::{self, Config};
+use super::{certificate, login, machines, runtime};
+use cli_kit::exit::Error;
+
+/// Threads that serve; the rest of the machine belongs to the workloads.
+const WORKERS: usize = 2;
+
+pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
+    let config = config::resolve(state_dir.as_deref(), flags, &super::env)
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    tracing_subscriber::fmt()
+        .with_max_level(config.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    // The files of the server are its user's business, those of workloads theirs.
+    let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    let served = runtime.block_on(serve(&config, umask));
+    // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
+    // vanish may start the next server at once.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    let withdrawn = withdraw(&config.state_dir);
+    // A fault of the server matters more than one of tidying up after it.
+    let farewell = served?;
+    withdrawn?;
+    say(&farewell)
+}
+
+/// Takes `server.json` away, unless another server has written its own by now.
+fn withdraw(state_dir: &Path) -> Result<(), Error> {
+    let own = |file: client::ServerFile| file.pid == std::process::id();
+    if client::read_server_file(state_dir)?.is_some_and(own) {
+        fs::remove_file(state_dir.join(client::SERVER_FILE))?;
+    }
+    Ok(())
+}
+
+/// A server with everything in place.
+struct Server {
+    listener: TcpListener,
+    tls: Option<api::Tls>,
+    service: control::Service,
+    state: api::State,
+    engine: Arc<dyn Engine>,
+    /// What workloads run as, for people.
+    runtime: String,
+}
+
+/// Serves until it is told to stop; the text is what to say at the end.
+async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
+    let dir = state_dir(&config.state_dir)?;
+    let found = tokio::task::block_in_place(|| machines::find(&config.machines, &dir))?;
+    let server = open(config, &dir, found.nodes.clone(), umask).await?;
+    let url = server.state.url.clone();
+    let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
+    client::write_server_file(&config.state_dir, &file)?;
+    let runtime = &server.runtime;
+    say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
+
+    let Server { listener, tls, service, state, engine, .. } = server;
+    tls.iter().cloned().try_for_each(certificate::follow)?;
+    let serving = tokio::spawn(state.serving.clone().run());
+    let control = state.control.clone();
+    let shutdown = state.shutdown.clone();
+    let (resealed, vault) = (control.clone(), state.vault.clone());
+    tokio::spawn(async move { api::reseal(&resealed, &vault).await });
+    let by_signal = stop_on_signals(shutdown.clone())?;
+    let interface = api::serve(listener, tls, api::router(state), shutdown.clone());
+    let deciding = {
+        let stop = shutdown.clone();
+        service.run(async move { stop.wait().await })
+    };
+    // Whichever part ends first, by a fault, takes the other with it.
+    let interface = async {
+        interface.await;
+        shutdown.trigger();
+    };
+    let deciding = async {
+        let ended = deciding.await;
+        shutdown.trigger();
+        ended
+    };
+    let ((), deciding) = tokio::join!(interface, deciding);
+    // Requests that are still answered have had their time; replicas go on.
+    serving.abort();
+    deciding.map_err(|error| Error::Failed(chain(&error)))?;
+    let by_signal = by_signal.load(Ordering::Relaxed);
+    if !by_signal && let Err(error) = engine.tidy().await {
+        tracing::warn!("{}", chain(&error));
+    }
+    let view = control.view();
+    let pods = view.workloads.values().flat_map(|workload| &workload.pods);
+    Ok(farewell(by_signal, pods.map(|pod| pod.state)))
+}
+
+/// The state directory, made if need be. It is an argument of other processes, which start
+/// elsewhere, so it is given from the root.
+fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
+        Error::Failed(format!("cannot create the state directory {}: {error}", dir.display()))
+    })?;
+    let dir = fs::canonicalize(dir).map_err(|error| {
+        Error::Failed(format!("cannot use the state directory {}: {error}", dir.display()))
+    })?;
+    check_private(&dir)?;
+    Ok(dir)
+}
+
+async fn open(
+    config: &Config,
+    dir: &Path,
+    nodes: Vec<NodeSpec>,
+    umask: u32,
+) -> Result<Server, Error> {
+    let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
+    let tls = certificate::open(config)?;
+    let store = store::Store::open_in(dir, &config.database).await;
+    let store = store.map_err(|error| failed(&error))?;
+    let listener = listen(config.listen).await?;
+    let clock = Arc::new(SystemClock);
+    let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
+    let authority = authority.map_err(|error| failed(&error))?;
+    let vault = vault(config, dir)?;
+    let login_provider = config.login.as_ref().map(login::open).transpose()?;
+    let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
+    let opened = runtime::open(config.runtime, dir, Some(umask), real_gpus).await?;
+    let options = control::Options {
+        cluster_name: config.cluster_name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        nodes,
+        engine: opened.engine.clone(),
+        store,
+        policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
+        clock: clock.clone(),
+        unseal: api::unseal(vault.clone()),
+        node_access: Arc::new(node_access(config, dir, opened.socket)?),
+        kept: config.kept,
+    };
+    let (service, control) =
+        control::Service::open(options).await.map_err(|error| failed(&error))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", reachable(listener.local_addr()?));
+    let state = api::State {
+        serving: serving::Service::new(control.clone()),
+        url,
+        control,
+        authority: Arc::new(authority),
+        login_provider,
+        vault,
+        clock,
+        hosts: config.listen.ip().is_loopback().then(Vec::new),
+        workloads_domain: config.workloads_domain.clone(),
+        client_program: client_program(),
+        shutdown: api::Shutdown::default(),
+    };
+    Ok(Server { listener, tls, service, state, engine: opened.engine, runtime: opened.said })
+}
+
+/// What of this machine workloads may have: of what the server keeps for itself, and of the daemon that
+/// would give them all the rest, nothing.
+fn node_access(
+    config: &Config,
+    dir: &Path,
+    daemon: Option<PathBuf>,
+) -> Result<control::NodeAccess, Error> {
+    let mut private = vec![dir.to_owned()];
+    private.extend(config.secret_files.iter().cloned());
+    private.extend(daemon);
+    let mut access =
+        control::NodeAccess::new(&config.host_paths, &private).map_err(Error::Failed)?;
+    access.privileged = config.allow_privileged;
+    Ok(access)
+}
+
+/// The program `runai` that was installed with this one, to be handed out.
+fn client_program() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok()?.with_file_name("runai");
+    beside.is_file().then_some(beside)
+}
+
+/// The keys of credentials.
+fn vault(config: &Config, dir: &Path) -> Result<auth::Vault, Error> {
+    auth::Vault::open(&vault_file(config, dir)).map_err(|error| Error::Failed(chain(&error)))
+}
+
+/// Where the keys of credentials are.
+pub(super) fn vault_file(config: &Config, dir: &Path) -> PathBuf {
+    config.credentials_key_file.clone().unwrap_or_else(|| dir.join(auth::VAULT_FILE))
+}
+
+/// Refuses a state directory in which others could put commands that would run as this user.
+pub(super) fn check_private(state_dir: &Path) -> Result<(), Error> {
+    let mode = fs::metadata(state_dir)?.permissions().mode();
+    if mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let dir = state_dir.display();
+    Err(Error::Failed(format!(
+        "the state directory {dir} is writable by other users (mode {:03o}), who could run commands \
+         as this one; look through it, then `chmod go-w {dir}`, or name another with --state-dir",
+        mode & 0o777
+    )))
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    let error = match TcpListener::bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(error) => error,
+    };
+    if error.kind() != std::io::ErrorKind::AddrInUse {
+        return Err(Error::Failed(format!("cannot listen on {address}: {error}")));
+    }
+    // A port that is free at this moment, as an example that can be pasted.
+    let free = TcpListener::bind((address.ip(), 0)).await.and_then(|free| free.local_addr());
+    let example = free.map_or_else(|_| "127.0.0.1:7171".to_owned(), |free| free.to_string());
+    Err(Error::Failed(format!(
+        "another program listens on {address} already; \
+         choose another port, for example `elastane up --listen {example}`"
+    )))
+}
+
+/// An address that clients on this machine can use: "all of them" is none.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// Whether somebody began the server in a terminal: then SIGHUP says that this was closed, and ends it
+/// as Ctrl-C does. Else it is a service, and SIGHUP says what it says to those.
+pub(super) fn has_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
+/// SIGHUP, if it is `wanted`.
+pub(super) fn hangup(wanted: bool) -> Result<Option<Signal>, Error> {
+    Ok(wanted.then(|| signal(SignalKind::hangup())).transpose()?)
+}
+
+/// Returns when the signal comes; never, if it is not waited for.
+pub(super) async fn told(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the server, and nothing else, on Ctrl-C, SIGTERM, or the end of its terminal. Tells whether that
+/// is what happened.
+fn stop_on_signals(shutdown: api::Shutdown) -> Result<Arc<AtomicBool>, Error> {
+    let by_signal = Arc::new(AtomicBool::new(false));
+    let told = by_signal.clone();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = hangup(has_terminal())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            () = self::told(&mut hangup) => {}
+        }
+        told.store(true, Ordering::Relaxed);
+        shutdown.trigger();
+    });
+    Ok(by_signal)
+}
+
+fn banner(
+    url: &str,
+    state_dir: &Path,
+    runtime: &str,
+    found: &machines::Found,
+    control: &control::Handle,
+) -> String {
+    let view = control.view();
+    let workloads = match view.workloads.len() {
+        0 => String::new(),
+        count => format!("  Workloads  {count} taken over\n"),
+    };
+    // Commands find it by this variable where it is not the usual one.
+    let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);
+    let export = match elsewhere {
+        true => format!("  export ELASTANE_STATE_DIR='{}'\n", state_dir.display()),
+        false => String::new(),
+    };
+    let first = match view.projects.values().next() {
+        None => "elastane project create team-a --gpu-quota 2".to_owned(),
+        Some(_) => "elastane project list".to_owned(),
+    };
+    let project =
+        view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
+    format!(
+        "elastane {version} is running\n  URL        {url}\n  Token      {token}\n  \
+         Runtime    {runtime}\n{nodes}{workloads}\
+         \nNext, in a second terminal:\n{export}  {first}\n  runai config project {project}\n  \
+         runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
+         \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
+        version = env!("CARGO_PKG_VERSION"),
+        token = state_dir.join(auth::TOKEN_FILE).display(),
+        nodes = machines::announce(found),
+    )
+}
+
+/// What is left behind: whatever has a process, one that is being ended included.
+fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
+    use PodState::{Running, Starting, Terminating};
+    if !by_signal {
+        return "elastane is down: its workloads were stopped\n".to_owned();
+    }
+    let running = pods.filter(|state| matches!(state, Starting | Running | Terminating)).count();
+    match running {
+        0 => "the server has stopped; no workload was running\n".to_owned(),
+        1 => "the server has stopped; 1 workload goes on running. `elastane up` takes it over, \
+              `elastane down` stops it\n"
+            .to_owned(),
+        many => format!(
+            "the server has stopped; {many} workloads go on running. `elastane up` takes them \
+             over, `elastane down` stops them\n"
+        ),
+    }
+}
+
+/// Prints; a terminal that was closed is no reason to stop serving.
+fn say(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// An error with its causes that its own text does not tell.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// Name of the user this process runs as: what the machine calls it, else its number.
+fn local_user() -> String {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let own = fields.find(|fields| fields.get(2) == Some(&uid.as_str()));
+    own.and_then(|fields| fields.first().map(ToString::to_string)).unwrap_or(uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_farewell_counts_every_process_left_behind() {
+        let said = |pods: &[PodState]| farewell(true, pods.iter().copied());
+        assert!(said(&[PodState::Pending, PodState::Succeeded]).contains("no workload was"));
+        for state in [PodState::Starting, PodState::Running, PodState::Terminating] {
+            assert!(said(&[PodState::Pending, state]).contains("1 workload goes on"), "{state:?}");
+        }
+        assert!(said(&[PodState::Terminating; 2]).contains("2 workloads go on running"));
+        assert!(farewell(false, [PodState::Running].into_iter()).contains("were stopped"));
+    }
+}

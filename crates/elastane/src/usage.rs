@@ -1,0 +1,123 @@
+//! `elastane usage`: the ledger of GPUs as a table or CSV.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use api_types::{GpuUsage, GpuUsageRow, Micros};
+
+use super::args;
+use cli_kit::exit::Error;
+use cli_kit::plain::Plain;
+use cli_kit::table::Table;
+
+pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Error> {
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let by = flags.by.as_deref().unwrap_or("project");
+    let mut query = vec![("by", by)];
+    query.extend(flags.from.as_deref().map(|from| ("from", from)));
+    query.extend(flags.to.as_deref().map(|to| ("to", to)));
+    let text = match flags.csv {
+        true => client.usage_csv(&query).await?,
+        false => shown(&client.usage(&query).await?),
+    };
+    Plain(std::io::stdout()).write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The table, and what it leaves open.
+pub(super) fn shown(usage: &GpuUsage) -> String {
+    let cost = match &usage.currency {
+        Some(currency) => format!("Cost ({currency})"),
+        None => "Cost".to_owned(),
+    };
+    let mut table = Table::new(&[
+        "Project",
+        "User",
+        "GPU Type",
+        "Allocated",
+        "Measured",
+        "Used",
+        "Idle",
+        &cost,
+    ]);
+    for row in &usage.rows {
+        table.row(cells(row, "*"));
+    }
+    if usage.rows.len() != 1 {
+        table.row(cells(&usage.total, "all"));
+    }
+    let mut text = format!("GPU hours from {} to {}\n\n{}", usage.from, usage.to, table.ruled());
+    let total = &usage.total;
+    if total.measured_gpu_hours < total.allocated_gpu_hours {
+        text.push_str("\nUsed and idle are of what was measured; simulated GPUs never are.\n");
+    }
+    text
+}
+
+fn cells(row: &GpuUsageRow, every: &str) -> [String; 8] {
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| every.to_owned());
+    let number = |number: Option<Micros>| number.map_or_else(|| "-".to_owned(), three_decimals);
+    [
+        text(&row.project_name),
+        text(&row.user),
+        text(&row.gpu_model),
+        three_decimals(row.allocated_gpu_hours),
+        three_decimals(row.measured_gpu_hours),
+        number(row.used_gpu_hours),
+        number(row.idle_gpu_hours),
+        number(row.cost),
+    ]
+}
+
+fn three_decimals(number: Micros) -> String {
+    let millis = (u128::from(number.0) + 500) / 1000;
+    format!("{}.{:03}", millis / 1000, millis % 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use units::Instant;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_a_dash_and_the_sum_comes_last() {
+        let row = |project: &str, allocated, measured, used: Option<u64>| GpuUsageRow {
+            project_name: Some(project.to_owned()),
+            allocated_gpu_hours: Micros(allocated),
+            measured_gpu_hours: Micros(measured),
+            used_gpu_hours: used.map(Micros),
+            idle_gpu_hours: used.map(|used| Micros(measured - used)),
+            cost: used.map(|_| Micros(12_345_678)),
+            ..GpuUsageRow::default()
+        };
+        let usage = GpuUsage {
+            from: Instant(1_700_000_000_000).into(),
+            to: Instant(1_700_003_600_000).into(),
+            by: vec!["project".to_owned()],
+            currency: Some("EUR".to_owned()),
+            rows: vec![
+                row("team-a", 2_000_000, 1_000_000, Some(250_400)),
+                row("team-b", 499_600, 0, None),
+            ],
+            total: GpuUsageRow {
+                project_name: None,
+                cost: None,
+                ..row("", 2_499_600, 1_000_000, Some(250_400))
+            },
+        };
+        expect![[r#"
+            GPU hours from 2023-11-14T22:13:20.000Z to 2023-11-14T23:13:20.000Z
+
+            Project  User  GPU Type  Allocated  Measured  Used   Idle   Cost (EUR)
+            ──────────────────────────────────────────────────────────────────────
+            team-a   *     *         2.000      1.000     0.250  0.750  12.346
+            team-b   *     *         0.500      0.000     -      -      -
+            all      all   all       2.500      1.000     0.250  0.750  -
+
+            Used and idle are of what was measured; simulated GPUs never are.
+        "#]]
+        .assert_eq(&shown(&usage));
+    }
+}

@@ -1,0 +1,80 @@
+//! What is kept beside workloads, as nouns of the second dialect; all have the same verbs.
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::v2::Paging;
+use super::{Format, v1};
+use crate::complete::named_objects;
+
+/// The nouns.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfObjects {
+    /// List templates of workloads, show one
+    #[command(subcommand, visible_alias = "templates")]
+    Template(Verb),
+    /// List environments, show one
+    #[command(subcommand, visible_alias = "environments")]
+    Environment(Verb),
+    /// List compute resources, show one
+    #[command(subcommand)]
+    Compute(Verb),
+    /// List data sources, show one
+    #[command(subcommand, visible_alias = "datasources")]
+    Datasource(Verb),
+    /// List data sources that are volume claims, show one
+    #[command(subcommand, visible_alias = "pvcs")]
+    Pvc(Verb),
+    /// List data volumes
+    #[command(subcommand, hide = true, alias = "datavolumes")]
+    Datavolume(Verb),
+    /// List credentials, show one; never what is secret
+    #[command(subcommand, visible_alias = "credentials")]
+    Credential(Verb),
+    /// List departments, show one
+    #[command(subcommand, visible_alias = "departments")]
+    Department(Verb),
+    /// List node pools, show one
+    #[command(subcommand, visible_alias = "nodepools")]
+    Nodepool(Verb),
+    /// List types of workloads, show one
+    #[command(subcommand, visible_alias = "workload-types")]
+    WorkloadType(Verb),
+}
+
+/// What can be done with them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// List them
+    List(List),
+    /// Show everything about one
+    Describe(Describe),
+    /// The same, as the first dialect spells it of templates
+    #[command(hide = true)]
+    Get(Describe),
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Not only what the project can use
+    #[arg(short = 'A', long)]
+    pub(crate) all: bool,
+    /// Which rows.
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Name
+    #[arg(add = Known::new(named_objects))]
+    pub(crate) name: String,
+    /// Print json or yaml in place of text; a list where several have the name
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<v1::Output>,
+}

@@ -1,0 +1,108 @@
+//! Commands about this program itself: its settings, its login, its version.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::v1::Output;
+use crate::complete::projects;
+
+/// `config …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Make a project the default one
+    Project {
+        /// Name of the project
+        #[arg(add = Known::new(projects))]
+        name: String,
+    },
+    /// Make a cluster the current one
+    Cluster {
+        /// Name or id of the cluster
+        name: String,
+    },
+    /// Say where the server is
+    Set {
+        /// Address of the server, such as https://gpu.example.org:7070
+        #[arg(long, visible_alias = "control-plane-url", value_name = "URL")]
+        cp_url: String,
+    },
+    /// Show the settings and where they are from
+    #[command(alias = "show")]
+    Describe {
+        /// Print json or yaml in place of text
+        #[arg(short, long, value_enum, value_name = "FORMAT")]
+        output: Option<Output>,
+    },
+    /// Print settings with which others reach the same server
+    Generate(Generate),
+}
+
+/// `config generate`.
+#[derive(Debug, Args)]
+pub(crate) struct Generate {
+    /// Write them to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Accepted for scripts written for other versions: settings are JSON
+    #[arg(long, hide = true)]
+    pub(crate) json: bool,
+}
+
+/// `auth …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Auth {
+    /// Print the token that requests are sent with
+    #[command(visible_alias = "get-token")]
+    Token {
+        /// Print json or yaml in place of text
+        #[arg(short, long, value_enum, value_name = "FORMAT")]
+        output: Option<Output>,
+    },
+}
+
+/// `diagnostics`.
+#[derive(Debug, Args)]
+pub(crate) struct Diagnostics {
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Output>,
+    /// Write to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `kubeconfig …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Kubeconfig {
+    /// Refused: there is no cluster of Kubernetes behind the server
+    Set,
+}
+
+/// `report …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Report {
+    /// Measurements of how this program is used: there are none
+    #[command(subcommand)]
+    Metrics(Metrics),
+}
+
+/// `report metrics …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Metrics {
+    /// Print them
+    Output,
+    /// Forget them
+    Clear,
+    /// Refused: nothing can be set
+    Config(Whatever),
+}
+
+/// What stands behind a word that is refused.
+#[derive(Debug, Args)]
+pub(crate) struct Whatever {
+    /// Whatever was typed
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<String>,
+}

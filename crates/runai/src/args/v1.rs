@@ -1,0 +1,286 @@
+//! The flags of the first dialect (`runai submit`, `runai list`, …), as typed.
+
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::v2::{Bounds, Slots, Workers};
+use super::values::{count, cpu, key_value, positive, seconds, size, variable};
+use super::{Asking, Console, Format, Place, around};
+use crate::complete::{templates, workloads};
+use crate::intent::Variable;
+
+/// `submit`.
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// Let the job run on fewer GPUs, or more, as they come free
+    #[arg(long, conflicts_with = "interactive")]
+    pub(crate) elastic: bool,
+    /// The job is for a person at a terminal: it is not ended, retried or preempted
+    #[arg(long)]
+    pub(crate) interactive: bool,
+    /// Let an interactive job go over quota, at the price of being preempted
+    #[arg(long)]
+    pub(crate) preemptible: bool,
+    /// How many pods are to end well [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "interactive")]
+    pub(crate) completions: Option<u32>,
+    /// How many pods run at a time [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(conflicts_with_all = ["interactive", "elastic"])]
+    pub(crate) parallelism: Option<u32>,
+    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are given
+    #[arg(long, conflicts_with_all = ["elastic", "completions", "parallelism"])]
+    pub(crate) jupyter: bool,
+    /// The job answers requests, at its --port
+    #[arg(long, conflicts_with_all = ["interactive", "preemptible", "jupyter", "attach"])]
+    #[arg(conflicts_with_all = ["elastic", "completions", "parallelism"])]
+    pub(crate) inference: bool,
+    /// Replicas that answer [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive, requires = "inference")]
+    pub(crate) replicas: Option<u32>,
+}
+
+/// `submit-dist`: by whose rules the pods work together.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubmitDist {
+    /// A launcher starts ranks in the workers
+    Mpi(Box<DistMpi>),
+    /// PyTorch
+    Pytorch(Box<DistPytorch>),
+    /// TensorFlow
+    Tf(Box<Dist>),
+    /// XGBoost
+    Xgboost(Box<Dist>),
+}
+
+/// `submit-dist tf`, and what all frameworks have.
+#[derive(Debug, Args)]
+pub(crate) struct Dist {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// How many, and what becomes of them.
+    #[command(flatten)]
+    pub(crate) workers: Workers,
+}
+
+/// `submit-dist pytorch`.
+#[derive(Debug, Args)]
+pub(crate) struct DistPytorch {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Dist,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// `submit-dist mpi`.
+#[derive(Debug, Args)]
+pub(crate) struct DistMpi {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Dist,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+}
+
+/// `submit-mpi`.
+#[derive(Debug, Args)]
+pub(crate) struct SubmitMpi {
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) job: Job,
+    /// Processes, each with the GPUs that are asked for [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) processes: Option<u32>,
+}
+
+/// What every job of this dialect takes.
+#[derive(Debug, Args)]
+pub(crate) struct Job {
+    /// Name of the job [default: job-0, job-1, …]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The same as NAME
+    #[arg(long = "name", value_name = "NAME", conflicts_with = "name")]
+    pub(crate) name_flag: Option<String>,
+    /// Number the job: PREFIX-0, PREFIX-1, …
+    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["name", "name_flag"])]
+    pub(crate) job_name_prefix: Option<String>,
+    /// Template whose values count where none is given here
+    #[arg(long, value_name = "NAME", add = Known::new(templates))]
+    pub(crate) template: Option<String>,
+    /// Container image
+    #[arg(short, long)]
+    pub(crate) image: Option<String>,
+    /// GPUs: a whole number, or a share of one such as 0.5
+    #[arg(short, long, value_parser = gpu_millis)]
+    pub(crate) gpu: Option<u64>,
+    /// GPU memory, such as 8G, in place of a share
+    #[arg(long, value_name = "SIZE", conflicts_with = "gpu", value_parser = size)]
+    pub(crate) gpu_memory: Option<String>,
+    /// MIG instance, such as 1g.5gb, in place of a GPU
+    #[arg(long, alias = "mig", value_name = "PROFILE")]
+    #[arg(conflicts_with_all = ["gpu", "gpu_memory"])]
+    pub(crate) mig_profile: Option<String>,
+    /// MIG instances: nvidia.com/mig-1g.10gb=1
+    #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
+    pub(crate) extended_resource: Vec<(String, String)>,
+    /// CPU cores, such as 0.5 or 500m
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) cpu: Option<u64>,
+    /// Memory, such as 1G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<String>,
+    /// The words after `--` replace the image's command
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "OLD-STYLE STRING", hide_possible_values = true)]
+    pub(crate) command: Option<String>,
+    /// Old style: arguments as one string
+    #[arg(long, hide = true, value_name = "STRING")]
+    pub(crate) args: Option<String>,
+    /// Environment variable: NAME=VALUE or NAME=SECRET:CREDENTIAL,KEY
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) environment: Vec<(String, Variable)>,
+    /// Working directory of the job
+    #[arg(long, value_name = "DIR")]
+    pub(crate) working_dir: Option<String>,
+    /// How often a failed training is started again [default: 6]
+    #[arg(long, alias = "backoffLimit", value_name = "N")]
+    #[arg(value_parser = count)]
+    pub(crate) backoff_limit: Option<u32>,
+    /// Time between SIGTERM and SIGKILL, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) termination_grace_period: Option<u64>,
+    /// Who is at it.
+    #[command(flatten)]
+    pub(crate) console: Console,
+    /// Whether it is meant.
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+    /// Where it may run.
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// What is around it.
+    #[command(flatten)]
+    pub(crate) around: around::V1,
+    /// Label
+    #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) label: Vec<(String, String)>,
+    /// Annotation
+    #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) annotation: Vec<(String, String)>,
+    /// Arguments, or with --command the command
+    #[arg(last = true, value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// What to list [default: jobs]
+    #[arg(value_enum, hide_possible_values = true)]
+    #[arg(value_name = "jobs|projects|nodes|clusters|templates")]
+    pub(crate) listed: Option<Listed>,
+    /// Only these nodes
+    #[arg(value_name = "NODE")]
+    pub(crate) names: Vec<String>,
+    /// Jobs of all projects
+    #[arg(short = 'A', long, alias = "all")]
+    pub(crate) all_projects: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Workloads.
+    #[value(alias = "job")]
+    Jobs,
+    /// Projects.
+    #[value(alias = "project")]
+    Projects,
+    /// Nodes.
+    #[value(alias = "node")]
+    Nodes,
+    /// Clusters.
+    #[value(alias = "cluster")]
+    Clusters,
+    /// Templates.
+    #[value(alias = "template")]
+    Templates,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// `job NAME`, `node [NODE…]`, `template NAME`, or just the name of a job
+    #[arg(required = true, value_name = "job|node|template|NAME", add = Known::new(workloads))]
+    pub(crate) words: Vec<String>,
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Output>,
+    /// Show events (they are always shown)
+    #[arg(short, long, hide = true)]
+    pub(crate) events: Option<bool>,
+}
+
+/// `top`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Top {
+    /// What nodes use
+    #[command(visible_alias = "nodes")]
+    Node {
+        /// Only these
+        #[arg(value_name = "NODE")]
+        names: Vec<String>,
+        /// Show memory of GPUs too, and each GPU
+        #[arg(short, long)]
+        details: bool,
+        /// Tell on standard error which requests are sent and how they are answered
+        // Everywhere else `-d` is this; of the same id, it stands in for it.
+        #[arg(long, hide = true)]
+        debug: bool,
+    },
+    /// What jobs that run use
+    #[command(visible_alias = "jobs")]
+    Job {
+        /// Jobs of all projects
+        #[arg(short = 'A', long, alias = "all")]
+        all_projects: bool,
+    },
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// `NAME` or `job NAME`
+    #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
+    pub(crate) words: Vec<String>,
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Output>,
+}
+
+/// How a description is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Sections of text.
+    #[value(alias = "wide")]
+    Table,
+    /// The server's object.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+fn gpu_millis(text: &str) -> Result<u64, String> {
+    units::parse_gpu_millis(text).map_err(|error| error.to_string())
+}

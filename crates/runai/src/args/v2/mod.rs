@@ -1,0 +1,388 @@
+//! The second dialect (`runai training submit`, `runai workload list`, …): its nouns and verbs.
+
+mod distributed;
+mod inference;
+mod submit;
+
+use std::path::PathBuf;
+
+use clap::ArgAction::Set;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+pub(crate) use distributed::{
+    Bounds, CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch, Slots, Workers,
+};
+pub(crate) use inference::{Authorization, Inference, Port, Protocol, Serving, Update};
+pub(crate) use submit::{
+    Ending, GpuRequestType, Named as Identity, Preemptibility, RestartPolicy, Training, What,
+    Workspace,
+};
+
+use super::own::Whatever;
+use super::values::count;
+use super::{Attach, Exec, Format, Logs, Named, Names, Open, PortForward, Wait, v1};
+use crate::complete::{priorities, projects, workloads};
+
+/// `training …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfTraining {
+    /// Trainings of one pod, unless the verb is about existing ones.
+    #[command(flatten)]
+    Any(Verb<Training>),
+    /// Trainings of one pod
+    #[command(subcommand)]
+    Standard(Verb<Training>),
+    /// Distributed trainings with PyTorch
+    #[command(subcommand)]
+    Pytorch(Verb<PyTorch>),
+    /// Distributed trainings with MPI
+    #[command(subcommand)]
+    Mpi(Verb<Mpi>),
+    /// Distributed trainings with TensorFlow
+    #[command(subcommand, visible_alias = "tf")]
+    Tensorflow(Verb<Distributed>),
+    /// Distributed trainings with XGBoost
+    #[command(subcommand)]
+    Xgboost(Verb<Distributed>),
+    /// Distributed trainings with JAX
+    #[command(subcommand)]
+    Jax(Verb<Distributed>),
+}
+
+/// Verbs of trainings and workspaces; what is submitted differs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb<S: Args> {
+    /// Submit one
+    Submit(Box<S>),
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
+    /// Stop some and free their GPUs; `resume` queues them again
+    Suspend(Narrowed<Names>),
+    /// Queue suspended ones again
+    Resume(Narrowed<Names>),
+    /// Refused: what is submitted does not change
+    #[command(hide = true)]
+    Update(Whatever),
+}
+
+/// Verbs of `inference`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfInference {
+    /// Submit one
+    Submit(Box<Inference>),
+    /// Give one new values, without an interruption
+    Update(Box<Update>),
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
+    /// Refused: without replicas it holds nothing
+    #[command(hide = true, alias = "resume")]
+    Suspend(Whatever),
+    /// Refused: a replica is one pod
+    #[command(hide = true)]
+    Distributed(Whatever),
+    /// Refused: there is no catalogue of models
+    #[command(hide = true)]
+    Nim(Whatever),
+}
+
+/// Verbs of `workload`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OfWorkload {
+    /// Submit what a manifest of Kubernetes describes
+    Submit(Box<Manifest>),
+    /// What every kind knows.
+    #[command(flatten)]
+    Any(AnyVerb),
+    /// Stop some and free their GPUs; `resume` queues them again
+    Suspend(Narrowed<Names>),
+    /// Queue suspended ones again
+    Resume(Narrowed<Names>),
+}
+
+/// A manifest to submit.
+#[derive(Debug, Args)]
+pub(crate) struct Manifest {
+    /// File with the manifest, in YAML or JSON; - for the input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Name in place of that in the manifest
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Number the workload: PREFIX-0, PREFIX-1, …
+    #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
+    pub(crate) name_prefix: Option<String>,
+    /// What it is for: Build makes a workspace of a pod, Train a training
+    #[arg(long, value_name = "CATEGORY")]
+    pub(crate) category: Option<String>,
+    /// Priority, such as high
+    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
+    pub(crate) priority: Option<String>,
+    /// Whether it may be stopped for others
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) preemptibility: Option<Preemptibility>,
+}
+
+/// Verbs of workloads of every kind.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AnyVerb {
+    /// List them
+    List(List),
+    /// Show everything about one, and why it waits
+    Describe(Describe),
+    /// Say why one waits, who holds what it needs and what would let it start
+    Explain(Narrowed<v1::Explain>),
+    /// Stay until they have ended, run or are gone
+    Wait(Narrowed<Wait>),
+    /// Print what it wrote
+    Logs(Narrowed<Logs>),
+    /// Delete some
+    Delete(Narrowed<Names>),
+    /// Open a shell in a pod of one
+    Bash(Narrowed<Named>),
+    /// Run a command in a pod of one
+    Exec(Narrowed<Exec>),
+    /// See what one prints, and type what it reads
+    Attach(Narrowed<Attach>),
+    /// Open a port of one in a browser
+    Open(Narrowed<Open>),
+    /// Bring ports of one to this machine
+    PortForward(Narrowed<PortForward>),
+}
+
+/// The flags of a verb, and those that say which workloads it is about: it sees no others.
+#[derive(Debug, Args)]
+pub(crate) struct Narrowed<T: Args> {
+    /// Those of the verb.
+    #[command(flatten)]
+    pub(crate) of: T,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
+}
+
+/// Verbs of `project`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectVerb {
+    /// List them
+    List(Listing),
+    /// Choose one
+    Set {
+        /// Name
+        #[arg(add = Known::new(projects))]
+        name: String,
+    },
+}
+
+/// Verbs of `cluster`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterVerb {
+    /// List them
+    List(Listing),
+    /// Choose one
+    Set(Cluster),
+}
+
+/// A cluster, by one of what it is called.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Cluster {
+    /// Name or id
+    #[arg(value_name = "NAME")]
+    any: Option<String>,
+    /// Its name
+    #[arg(long)]
+    name: Option<String>,
+    /// Its id
+    #[arg(long, value_name = "UUID")]
+    id: Option<String>,
+}
+
+impl Cluster {
+    /// What it is called; no cluster is named by the id of another.
+    #[must_use]
+    pub(crate) fn word(self) -> String {
+        self.any.or(self.name).or(self.id).unwrap_or_default()
+    }
+}
+
+/// Verbs of `node`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeVerb {
+    /// List them
+    List(Listing),
+}
+
+/// `list` of what is in no project.
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Which rows.
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// The phases of workloads.
+const PHASES: [&str; 11] = [
+    "Pending",
+    "Initializing",
+    "Running",
+    "Degraded",
+    "Updating",
+    "Stopping",
+    "Stopped",
+    "Resuming",
+    "Deleting",
+    "Completed",
+    "Failed",
+];
+
+/// `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Of all projects
+    #[arg(short = 'A', long)]
+    pub(crate) all: bool,
+    /// Only those in these phases, such as Running,Pending
+    #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
+    pub(crate) status: Vec<String>,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
+    /// Which rows.
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Which rows of a list are printed.
+#[derive(Debug, Args)]
+pub(crate) struct Paging {
+    /// Rows to print at most
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = count)]
+    pub(crate) limit: u32,
+    /// Rows to leave out first
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = count)]
+    pub(crate) offset: u32,
+    /// Print every row
+    #[arg(long, conflicts_with_all = ["limit", "offset"])]
+    pub(crate) no_pagination: bool,
+}
+
+/// Flags that say which workloads are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Only {
+    /// Only of this type
+    #[arg(long, value_enum, value_name = "TYPE", ignore_case = true)]
+    pub(crate) r#type: Option<Type>,
+    /// Only distributed trainings of this framework
+    #[arg(long, value_enum, value_name = "FRAMEWORK", ignore_case = true)]
+    pub(crate) framework: Option<Framework>,
+}
+
+/// Frameworks of distributed trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(crate) enum Framework {
+    /// MPI.
+    Mpi,
+    /// PyTorch.
+    PyTorch,
+    /// TensorFlow.
+    #[value(alias = "tensorflow")]
+    Tf,
+    /// XGBoost.
+    XgBoost,
+    /// JAX.
+    Jax,
+}
+
+/// Types of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Type {
+    /// Trainings of one pod.
+    Training,
+    /// For a person at a terminal.
+    Workspace,
+    /// Trainings of several pods that work together.
+    Distributed,
+    /// Programs that answer requests.
+    Inference,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Name
+    #[arg(add = Known::new(workloads))]
+    pub(crate) name: String,
+    /// Print json or yaml in place of text
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<v1::Output>,
+    /// Most events to show
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) event_limit: usize,
+    /// Most pods to show
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(crate) pod_limit: usize,
+    /// Show the oldest event first, or the newest
+    #[arg(long = "sortEvents", alias = "sort-events", value_enum, value_name = "ORDER")]
+    #[arg(default_value_t = Order::Asc, ignore_case = true)]
+    pub(crate) sort_events: Order,
+    /// What is shown.
+    #[command(flatten)]
+    pub(crate) sections: Sections,
+    /// Which.
+    #[command(flatten)]
+    pub(crate) only: Only,
+}
+
+/// In which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// The oldest first.
+    Asc,
+    /// The newest first.
+    Desc,
+}
+
+/// Parts of a description, each with a switch.
+#[derive(Debug, Args)]
+pub(crate) struct Sections {
+    /// Show what it is, why it waits, and its labels
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) general: bool,
+    /// Show what it asks for and holds
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) compute: bool,
+    /// Show its pods
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) pods: bool,
+    /// Show what happened
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) events: bool,
+    /// Show where it is reached
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) networks: bool,
+    /// Show what is mounted
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) storage: bool,
+    /// Show what its containers run
+    #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
+    #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) containers: bool,
+}

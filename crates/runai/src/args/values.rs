@@ -1,0 +1,240 @@
+//! Values that are more than a word: pairs, sizes, times, and lists of `key=value`. Owns their form;
+//! refuses to know which flag they belong to.
+
+use crate::intent::{DataSource, Effect, SecretFiles, Toleration, Variable};
+
+/// Splits `NAME=VALUE`.
+///
+/// # Errors
+/// No `=`, or nothing before it.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// Reads `NAME=VALUE`, or `NAME=SECRET:CREDENTIAL,KEY`.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn variable(text: &str) -> Result<(String, Variable), String> {
+    let (name, value) = key_value(text)?;
+    let Some(secret) = value.strip_prefix("SECRET:") else {
+        return Ok((name, Variable::Text(value)));
+    };
+    let (credential, key) = match secret.split_once(',') {
+        Some((credential, key)) => (credential, Some(key.to_owned())),
+        None => (secret, None),
+    };
+    if credential.is_empty() || key.as_ref().is_some_and(String::is_empty) {
+        return Err("write NAME=SECRET:CREDENTIAL,KEY".to_owned());
+    }
+    Ok((name, Variable::Secret { credential: credential.to_owned(), key }))
+}
+
+/// Reads `name=VARIABLE,secret=CREDENTIAL,key=KEY`.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn secret_variable(text: &str) -> Result<(String, Variable), String> {
+    let fields = Fields::read(text, &["name", "secret", "key"])?;
+    let (name, credential) = (fields.needed("name")?, fields.needed("secret")?);
+    Ok((name, Variable::Secret { credential, key: fields.get("key") }))
+}
+
+/// Reads `name=CREDENTIAL,path=DIR`.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn secret_files(text: &str) -> Result<SecretFiles, String> {
+    let fields = Fields::read(text, &["name", "path"])?;
+    Ok(SecretFiles { credential: fields.needed("name")?, path: fields.needed("path")? })
+}
+
+/// Reads `type=TYPE,name=NAME`.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn data_source(text: &str) -> Result<DataSource, String> {
+    let fields = Fields::read(text, &["type", "name"])?;
+    Ok(DataSource { kind: fields.get("type"), name: fields.needed("name")? })
+}
+
+/// Reads `operator=Equal,key=KEY,value=VALUE,effect=EFFECT`.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn toleration(text: &str) -> Result<Toleration, String> {
+    let fields = Fields::read(text, &["operator", "key", "value", "effect", "seconds"])?;
+    let exists = match fields.get("operator").as_deref() {
+        None | Some("Equal") => false,
+        Some("Exists") => true,
+        Some(other) => return Err(format!("operator `{other}`; allowed are Equal and Exists")),
+    };
+    let effect = match fields.get("effect").as_deref() {
+        None => None,
+        Some("NoSchedule") => Some(Effect::NoSchedule),
+        Some("NoExecute") => Some(Effect::NoExecute),
+        Some("PreferNoSchedule") => Some(Effect::PreferNoSchedule),
+        Some(other) => {
+            return Err(format!(
+                "effect `{other}`; allowed are NoSchedule, NoExecute and PreferNoSchedule"
+            ));
+        }
+    };
+    let (key, value) = (fields.get("key"), fields.get("value"));
+    if fields.get("seconds").is_some() {
+        return Err("leave out seconds: nothing drives pods off a tainted node yet".to_owned());
+    }
+    match (exists, &key, value) {
+        (true, _, Some(_)) => Err("a value goes with operator=Equal only".to_owned()),
+        (false, None, _) => {
+            Err("write key=KEY; only with operator=Exists it may be left out".to_owned())
+        }
+        (true, _, None) => Ok(Toleration { key, value: None, effect }),
+        (false, _, value) => Ok(Toleration { key, value: Some(value.unwrap_or_default()), effect }),
+    }
+}
+
+/// Reads a list of names with commas or blanks between them.
+///
+/// # Errors
+/// There is no name in it.
+pub(crate) fn names(text: &str) -> Result<Vec<String>, String> {
+    let all = text.split([',', ' ']).filter(|name| !name.is_empty());
+    let all: Vec<String> = all.map(str::to_owned).collect();
+    if all.is_empty() { Err("write NAME,NAME, the best first".to_owned()) } else { Ok(all) }
+}
+
+/// Reads a CPU count such as `0.5` or `500m`, in thousandths of a core.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn cpu(text: &str) -> Result<u64, String> {
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
+}
+
+/// Checks a size such as `1G`, and keeps it as it was typed.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn size(text: &str) -> Result<String, String> {
+    units::parse_bytes(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Reads a count that may be 0.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u32::MAX))
+}
+
+/// Reads a count that may not be 0.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn positive(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| format!("write a whole number from 1 to {}", u32::MAX))
+}
+
+/// Reads a duration such as `30s` or `1h30m`, in seconds; a number alone counts them.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let sum = || {
+        let (mut rest, mut sum) = (text, 0_u64);
+        while !rest.is_empty() {
+            let (number, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+            let end = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
+            let (unit, behind) = behind.split_at(end);
+            let scale = match unit {
+                "s" => 1,
+                "m" => 60,
+                "h" => 3600,
+                "d" => 86_400,
+                _ => return None,
+            };
+            sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(scale)?)?;
+            rest = behind;
+        }
+        Some(sum).filter(|_| !text.is_empty())
+    };
+    let seconds = text.parse().ok().or_else(sum);
+    seconds.ok_or_else(|| "write whole seconds, minutes, hours or days: 30s, 2m, 1h30m".to_owned())
+}
+
+/// `key=value,key=value`; a key alone is `true`.
+pub(crate) struct Fields<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Fields<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A key that is not allowed, or is there twice.
+    pub(crate) fn read(text: &'a str, allowed: &[&str]) -> Result<Self, String> {
+        let mut fields: Vec<(&str, &str)> = Vec::new();
+        for field in text.split(',').filter(|field| !field.is_empty()) {
+            let (key, value) = field.split_once('=').unwrap_or((field, "true"));
+            if !allowed.contains(&key) {
+                return Err(format!("`{key}` is not known here; write {}=…", allowed.join("=…,")));
+            }
+            if fields.iter().any(|(other, _)| *other == key) {
+                return Err(format!("`{key}` is there twice"));
+            }
+            fields.push((key, value));
+        }
+        Ok(Self(fields))
+    }
+
+    /// The value of a key, if there is one.
+    #[must_use]
+    pub(crate) fn get(&self, key: &str) -> Option<String> {
+        let found = self.0.iter().find(|(own, _)| *own == key);
+        found.map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a key is there, or said to be true or false.
+    ///
+    /// # Errors
+    /// It is said to be something else.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, String> {
+        match self.get(key).as_deref() {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(format!("{key} `{other}`; allowed are true and false")),
+        }
+    }
+
+    /// The value of a key that must be there.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn needed(&self, key: &str) -> Result<String, String> {
+        self.get(key).ok_or_else(|| format!("`{key}=…` is missing"))
+    }
+}
+
+/// Reads the number of a port.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| format!("`{text}` is no port; write a whole number from 1 to 65535"))
+}
+
+/// `8080:80`, or `80` for the same port on both sides; local port 0 lets the system choose.
+pub(crate) fn port_pair(text: &str) -> Result<(u16, u16), String> {
+    let (local, remote) = text.split_once(':').unwrap_or((text, text));
+    let wrong = || "write LOCAL:REMOTE, two port numbers such as 8080:80".to_owned();
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
+    match (number(local)?, number(remote)?) {
+        (_, 0) => Err(wrong()),
+        pair => Ok(pair),
+    }
+}

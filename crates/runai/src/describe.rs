@@ -1,0 +1,267 @@
+//! Everything about one workload or node, in the layouts of both dialects.
+
+mod sheet;
+mod storage;
+
+use std::io::{IsTerminal as _, Write};
+
+use api_types::{Event2, Pod1, Workload};
+use client::WorkloadKind;
+use serde_json::{Value, json};
+
+use super::context::{Context, now_ms};
+use super::intent::{Describe, Dialect, Section, Shown};
+use super::list::{conditions, data, gpus_in_service, named_nodes, trouble};
+use super::{rows, terminal};
+use cli_kit::exit::Error;
+use cli_kit::table::{Table, age};
+pub(super) use sheet::Sheet;
+
+pub(super) async fn workload(
+    describe: Describe,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(&describe.of).await?;
+    let (client, id) = (&context.client, &workload.id);
+    let pods = client.pods(id).await?;
+    let dialect = describe.of.noun.dialect();
+    match (dialect, describe.shown) {
+        (_, Shown::Text) => {}
+        (Dialect::V1, shown) => return data(&object_v1(&workload, &pods, now_ms()), shown, out),
+        (Dialect::V2, shown) => return data(&workload, shown, out),
+    }
+    let parts = &describe.parts;
+    let events = match describe.events_max {
+        0 => Vec::new(),
+        _ if parts.left_out.contains(&Section::Events) => Vec::new(),
+        max => client.events(id, max).await?,
+    };
+    let (workload, pods, events) = (&workload, &*pods, &*events);
+    let page = Page { workload, pods, events, now_ms: now_ms(), columns: columns() };
+    let text = match dialect {
+        Dialect::V1 => page.v1(),
+        Dialect::V2 => {
+            let asked = client.asked_for(kind(workload), id).await?;
+            Sheet { page, asked: &asked.spec, parts }.text()
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn kind(workload: &Workload) -> WorkloadKind {
+    match workload.kind.as_str() {
+        "Workspace" => WorkloadKind::Workspace,
+        "Distributed" => WorkloadKind::Distributed,
+        "Inference" => WorkloadKind::Inference,
+        _ => WorkloadKind::Training,
+    }
+}
+
+/// How wide a line may be; anything where no terminal shows it.
+fn columns() -> Option<usize> {
+    let size = std::io::stdout().is_terminal().then(terminal::size)??;
+    Some(size.columns.into())
+}
+
+/// What a description is made of.
+pub(super) struct Page<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) pods: &'a [Pod1],
+    pub(super) events: &'a [Event2],
+    pub(super) now_ms: u64,
+    /// How wide its lines may be, if that matters.
+    pub(super) columns: Option<usize>,
+}
+
+impl Page<'_> {
+    /// The layout of reference A.4, with our section of reasons after the fields.
+    pub(super) fn v1(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in self.fields_v1() {
+            text.push_str(format!("{key}: {value}").trim_end());
+            text.push('\n');
+        }
+        if let Some(reasons) = self.reasons(["CODE", "AGE", "MESSAGE"]) {
+            text.push_str("\nReasons:\n");
+            text.push_str(&reasons.within(self.columns).plain());
+        }
+        text.push_str("\nPods:\n");
+        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE"]);
+        text.push_str(&pods.within(self.columns).plain());
+        text.push_str("\nEvents: \n");
+        text.push_str(&self.events_v1());
+        text
+    }
+
+    fn fields_v1(&self) -> Vec<(&'static str, String)> {
+        let workload = self.workload;
+        let extras = &workload.additional_fields;
+        let held = &workload.allocated_resources;
+        let status = if workload.phase == "Running" && rows::pending_pods(workload) > 0 {
+            "PENDING".to_owned()
+        } else {
+            rows::status_v1(workload).to_uppercase()
+        };
+        let requested = rows::gpus_requested(workload);
+        let pods = workload.requested_pods;
+        let count = |of: Option<u64>| of.unwrap_or(pods.number).to_string();
+        vec![
+            ("NAME", workload.name.clone()),
+            ("NAMESPACE", workload.namespace.clone()),
+            ("TYPE", rows::type_v1(workload).to_owned()),
+            ("STATUS", status),
+            ("TRAINING DURATION", age(workload.total_running_time_seconds.saturating_mul(1000))),
+            ("GPUS", requested.clone()),
+            ("TOTAL REQUESTED GPUS", requested),
+            ("ALLOCATED GPUS", held.gpu.to_string()),
+            (
+                "ALLOCATED GPUS MEMORY",
+                held.gpu_memory.as_deref().map_or_else(|| "-".to_owned(), readable),
+            ),
+            ("RUNNING PODS", workload.running_pods.to_string()),
+            ("PENDING PODS", rows::pending_pods(workload).to_string()),
+            ("PARALLELISM", count(pods.parallelism)),
+            ("COMPLETIONS", count(pods.completions)),
+            ("SUCCEEDED PODS", extras.pods.succeeded.to_string()),
+            ("FAILED PODS", extras.pods.failed.to_string()),
+            ("IS DISTRIBUTED WORKLOAD", (workload.kind == "Distributed").to_string()),
+            ("CREATED BY CLI", (workload.source == "CLI").to_string()),
+            ("SERVICE URL(S)", workload.urls.join(",")),
+            ("COMMAND LINE", extras.command_line.clone().unwrap_or_else(|| "N/A".to_owned())),
+        ]
+    }
+
+    /// Why it waits and what was done to it last; none when there is nothing to say.
+    fn reasons(&self, columns: [&str; 3]) -> Option<Table> {
+        let extras = &self.workload.additional_fields;
+        let mut table = Table::new(&columns);
+        let mut any = false;
+        for reason in extras.pending_reasons.iter().chain(&extras.last_eviction) {
+            any = true;
+            table.row([reason.code.clone(), self.age(reason.at.0.0), reason.message.clone()]);
+        }
+        any.then_some(table)
+    }
+
+    fn pods_table(&self, columns: [&str; 5]) -> Table {
+        let mut table = Table::new(&columns);
+        for pod in self.pods {
+            table.row([
+                pod.name.clone(),
+                pod_status(pod).to_uppercase(),
+                rows::type_v1(self.workload).to_uppercase(),
+                self.age(pod.created_at.0.0),
+                pod_place(pod),
+            ]);
+        }
+        table
+    }
+
+    fn events_v1(&self) -> String {
+        if self.events.is_empty() {
+            return "No events for resources\n".to_owned();
+        }
+        let columns = ["SOURCE", "TYPE", "AGE", "MESSAGE"];
+        let mut table = Table::new(&columns);
+        table.row(columns.map(|title| "-".repeat(title.len())));
+        for event in self.events {
+            let object = &event.involved_object;
+            table.row([
+                format!("{}/{}", object.kind.to_lowercase(), object.name),
+                event.kind.clone(),
+                self.age(event.created_at.0.0),
+                format!("[{}] {}", event.reason, event.message),
+            ]);
+            table.row(columns.map(|_| String::new()));
+        }
+        table.within(self.columns).plain()
+    }
+
+    fn age(&self, at_ms: u64) -> String {
+        age(self.now_ms.saturating_sub(at_ms))
+    }
+}
+
+/// A quantity of bytes as every other size is printed; what is none stays as it is.
+fn readable(quantity: &str) -> String {
+    units::parse_bytes(quantity).map_or_else(|_| quantity.to_owned(), units::format_bytes)
+}
+
+pub(super) fn pod_status(pod: &Pod1) -> &str {
+    match pod.state.as_str() {
+        "" => &pod.k8s_phase,
+        "Starting" => "ContainerCreating",
+        "Reserved" => "Pending",
+        state => state,
+    }
+}
+
+/// Node and the GPUs on it: `node1 (GPU 0, 0.5 of GPU 1)`.
+pub(super) fn pod_place(pod: &Pod1) -> String {
+    let Some(node) = &pod.node_name else { return "N/A".to_owned() };
+    if pod.gpus.is_empty() {
+        return node.clone();
+    }
+    let gpu = |(index, millis): &(u32, u64)| match millis {
+        1000 => format!("GPU {index}"),
+        share => format!("{} of GPU {index}", units::format_millis(*share)),
+    };
+    let mut gpus = pod.gpus.clone();
+    gpus.sort_unstable();
+    format!("{node} ({})", gpus.iter().map(gpu).collect::<Vec<_>>().join(", "))
+}
+
+/// `-o json` of v1 (reference A.4).
+fn object_v1(workload: &Workload, pods: &[Pod1], now_ms: u64) -> Value {
+    let instance = |pod: &Pod1| {
+        json!({
+            "name": pod.name,
+            "status": pod_status(pod),
+            "age": age(now_ms.saturating_sub(pod.created_at.0.0)),
+            "node": pod.node_name,
+            "chief": pods.first().is_some_and(|first| first.id == pod.id),
+        })
+    };
+    json!({
+        "name": workload.name,
+        "namespace": workload.namespace,
+        "duration": age(workload.total_running_time_seconds.saturating_mul(1000)),
+        "status": rows::status_v1(workload),
+        "trainer": rows::type_v1(workload),
+        "priority": workload.priority_class_name,
+        "chiefName": pods.first().map(|pod| pod.name.as_str()),
+        "instances": pods.iter().map(instance).collect::<Vec<_>>(),
+        "commandLine": workload.additional_fields.command_line,
+    })
+}
+
+pub(super) async fn nodes(
+    names: &[String],
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    for node in named_nodes(names, context, out).await? {
+        writeln!(out, "NAME: {}", node.name)?;
+        writeln!(out, "STATUS: {}", conditions(&node))?;
+        writeln!(out, "ROLE: <none>")?;
+        writeln!(out, "CPU ALLOCATABLE: {}", units::format_millis(node.cpu_millis))?;
+        writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;
+        writeln!(out, "MEMORY ALLOCATABLE: {}", units::format_bytes(node.memory_bytes))?;
+        writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
+        writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
+        writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
+        writeln!(out, "\nNODE GPUs INFO")?;
+        let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH"]);
+        for ((gpu, used), memory) in (0..).zip(&node.gpu_used).zip(&node.gpu_memory_bytes) {
+            let health = trouble(&node, gpu).map_or_else(
+                || "ok".to_owned(),
+                |trouble| format!("{} {}", trouble.code, trouble.message),
+            );
+            table.row([gpu.to_string(), used.to_string(), units::format_bytes(*memory), health]);
+        }
+        writeln!(out, "{}", table.plain())?;
+    }
+    Ok(())
+}

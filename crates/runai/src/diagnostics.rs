@@ -1,0 +1,166 @@
+//! What somebody who helps has to know: versions, addresses, whether the server answers, the login and
+//! the clocks. Owns: that nothing of it is a secret, and that a fault is a line and not the end.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use super::account::expiry;
+use super::config::{Told, write_file};
+use super::context::{Context, now_ms};
+use super::intent::Shown;
+use super::list::data;
+use super::session;
+use cli_kit::exit::Error;
+use cli_kit::plain::plain;
+
+/// Variables that change what this program does. Only that they are set is told.
+const VARIABLES: [&str; 19] = [
+    "RUNAI_TOKEN",
+    "RUNAI_CP_URL",
+    "RUNAI_CLI_CONFIG_PATH",
+    "RUNAI_CLI_CONFIG_FILE",
+    "RUNAI_TABLE",
+    "RUNAI_GPU_ALLOC",
+    "ELASTANE_STATE_DIR",
+    "XDG_STATE_HOME",
+    "ELASTANE_CA",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+/// The server tells its time in whole seconds.
+const SAME_CLOCK_MS: u64 = 2_000;
+
+/// What is told: a title, and what there is to say.
+type Row = (&'static str, String);
+
+/// Prints everything, or writes it to a file; settings that cannot be used are a line of it.
+pub(super) async fn run(
+    shown: Shown,
+    file: Option<&Path>,
+    context: Result<&mut Context, Error>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut rows = program();
+    match context {
+        Ok(context) => {
+            rows.extend(Told::of(context).rows());
+            rows.extend(connection(context).await);
+            rows.extend(login(context).await);
+        }
+        Err(fault) => rows.push(("Settings", format!("cannot be used: {fault}"))),
+    }
+    let mut text = Vec::new();
+    told(&rows, shown, &mut text)?;
+    match file {
+        None => out.write_all(&text)?,
+        Some(file) => {
+            write_file(file, &String::from_utf8_lossy(&text))?;
+            writeln!(out, "Written to {}", file.display())?;
+        }
+    }
+    Ok(())
+}
+
+/// Lines for people; as data an object with a field for each line.
+fn told(rows: &[Row], shown: Shown, out: &mut dyn Write) -> Result<(), Error> {
+    if shown == Shown::Text {
+        let mut rows = rows.iter();
+        return rows.try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {}", plain(value))?));
+    }
+    let field = |(title, value): &Row| (camel_case(title), Value::from(value.as_str()));
+    data(&rows.iter().map(field).collect::<Map<_, _>>(), shown, out)
+}
+
+/// `Server version` as a field: `serverVersion`.
+fn camel_case(title: &str) -> String {
+    let mut name = String::new();
+    for (at, word) in title.split(' ').enumerate() {
+        let (first, rest) = word.split_at(word.len().min(1));
+        let first = if at == 0 { first.to_lowercase() } else { first.to_uppercase() };
+        name.push_str(&(first + rest));
+    }
+    name
+}
+
+fn program() -> Vec<Row> {
+    let program = std::env::current_exe().map(|path| path.display().to_string());
+    let program = program.unwrap_or_else(|error| format!("not found ({error})"));
+    let (system, kind) = (std::env::consts::OS, std::env::consts::ARCH);
+    let set: Vec<&str> =
+        VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
+    let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
+    vec![
+        ("Version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("Program", program),
+        ("Machine", format!("{system}/{kind}")),
+        ("Variables that are set", set),
+    ]
+}
+
+/// Whether the server answers whoever asks, and what its clock says.
+async fn connection(context: &Context) -> Vec<Row> {
+    let client = context.client.clone().with_token(None);
+    let since = Instant::now();
+    match client.health().await {
+        Ok(clock) => {
+            let told = clock.map_or_else(
+                || "the server does not tell its own".to_owned(),
+                |clock| difference(now_ms(), clock.0.0),
+            );
+            let answer = format!("after {} ms", since.elapsed().as_millis());
+            vec![("Answer", answer), ("Clock", told)]
+        }
+        Err(error) => vec![("Answer", format!("none: {error}"))],
+    }
+}
+
+/// How the clock of this machine and that of the server differ, both in milliseconds.
+pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
+    let apart_ms = here_ms.abs_diff(there_ms);
+    let seconds = apart_ms / 1000;
+    match here_ms.cmp(&there_ms) {
+        _ if apart_ms < SAME_CLOCK_MS => "the same as the server's".to_owned(),
+        std::cmp::Ordering::Greater => format!("{seconds} s ahead of the server's"),
+        _ => format!("{seconds} s behind the server's"),
+    }
+}
+
+/// Whether the login is good, and what the server says of itself to whoever is logged in.
+async fn login(context: &mut Context) -> Vec<Row> {
+    if let Err(error) = session::renew(context).await {
+        return vec![("Login accepted", format!("no, it cannot be renewed: {error}"))];
+    }
+    if let Err(error) = context.client.count_own_rules().await {
+        return vec![("Login accepted", format!("no: {error}"))];
+    }
+    let end = context.client.token().and_then(expiry);
+    let end = end.map(|end| format!(", until {end}")).unwrap_or_default();
+    let server = match context.client.status().await {
+        Ok(status) => format!("{}, workloads run as {}", status.version, status.runtime),
+        Err(error) => format!("not told: {error}"),
+    };
+    vec![("Login accepted", format!("yes{end}")), ("Server version", server)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn clocks_that_differ_are_told_with_the_side() {
+        assert_eq!(difference(10_000, 9_001), "the same as the server's");
+        assert_eq!(difference(70_000, 10_000), "60 s ahead of the server's");
+        assert_eq!(difference(10_000, 12_500), "2 s behind the server's");
+    }
+}

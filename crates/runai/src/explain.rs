@@ -1,0 +1,63 @@
+//! Why a workload is where it is, and what would let one that waits start. Owns: layout.
+
+use std::io::Write;
+
+use api_types::{Explanation, StartEstimate};
+
+use super::context::Context;
+use super::intent::{Shown, Target};
+use super::list::data;
+use cli_kit::exit::Error;
+use cli_kit::table::wrapped;
+
+pub(super) async fn run(
+    of: &Target,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(of).await?;
+    let explanation = context.client.explain(&workload.id).await?;
+    if shown != Shown::Text {
+        return data(&explanation, shown, out);
+    }
+    for line in lines(&explanation) {
+        writeln!(out, "{}", wrapped(&line))?;
+    }
+    Ok(())
+}
+
+/// The answer, the most important first.
+pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
+    let Explanation { project_name, summary, pending_reasons, last_eviction, diagnosis, .. } =
+        explanation;
+    let mut lines = Vec::new();
+    if pending_reasons.is_empty() {
+        lines.push(summary.clone());
+    } else {
+        lines.push(format!("{} waits:", explanation.workload_name));
+        let reasons = pending_reasons.iter();
+        lines.extend(reasons.map(|reason| format!("  {} {}", reason.code, reason.message)));
+    }
+    lines.push(format!(
+        "Project {project_name} holds {} GPU(s) (quota {}, fair share {})",
+        explanation.project_allocated, explanation.project_quota, explanation.project_fair_share
+    ));
+    if let Some(last) = last_eviction {
+        lines.push(format!("Last time: {} {}", last.code, last.message));
+    }
+    lines.extend(diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone()));
+    lines.extend(explanation.start_estimate.iter().map(may_start));
+    lines
+}
+
+fn may_start(estimate: &StartEstimate) -> String {
+    let assumption = &estimate.assumption;
+    match (estimate.earliest, estimate.latest) {
+        (Some(from), Some(to)) => format!("May start from {from} to {to}, if {assumption}."),
+        (Some(from), None) => {
+            format!("May start from {from}; by when cannot be said, if {assumption}.")
+        }
+        (None, _) => format!("Will not start as things stand, if {assumption}."),
+    }
+}

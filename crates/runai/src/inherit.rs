@@ -1,0 +1,101 @@
+//! What a submission inherits: from the names people use to the ids of the server. Owns: which of
+//! several with the same name is meant: the one nearest to the project.
+
+use api_types as wire;
+use client::{Client, WorkloadKind};
+
+use super::intent::Submit;
+use cli_kit::exit::Error;
+
+/// What a submission inherits, by id.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    pub(super) template: Option<String>,
+    pub(super) assets: Option<wire::AssetIds>,
+}
+
+/// Looks up what is named. What nobody named costs no question.
+pub(super) async fn by_id(
+    submit: &Submit,
+    kind: WorkloadKind,
+    project: &wire::Project,
+    client: &Client,
+) -> Result<Inherited, Error> {
+    let named = &submit.inherits;
+    let mut found = Inherited::default();
+    if let Some(name) = &named.template {
+        let all = client.templates(kind, name).await?;
+        let near = |one: &wire::TemplateMetaFields| {
+            rank(one.scope_type, one.project_id, one.department_id.as_deref(), project)
+        };
+        let all = all.into_iter().map(|one| one.meta).filter(|one| near(one).is_some());
+        let nearest = all.min_by_key(near).ok_or_else(|| missing("template", name, project))?;
+        found.template = Some(nearest.id);
+    }
+    let mut assets = wire::AssetIds::default();
+    if let Some(name) = &named.environment {
+        assets.environment = Some(asset("environment", name, None, project, client).await?.id);
+    }
+    if let Some(name) = &named.compute {
+        assets.compute = Some(asset("compute", name, None, project, client).await?.id);
+    }
+    for source in &named.data {
+        let (name, kind) = (&source.name, source.kind.as_deref());
+        let asset = asset("datasource", name, kind, project, client).await?;
+        let one = wire::AssetIdRef { id: asset.id, kind: Some(asset.kind) };
+        assets.datasources.get_or_insert_default().push(one);
+    }
+    found.assets = Some(assets).filter(|assets| *assets != wire::AssetIds::default());
+    Ok(found)
+}
+
+/// The asset of this name nearest to the project; `kind` is that of a data source.
+async fn asset(
+    family: &str,
+    name: &str,
+    kind: Option<&str>,
+    project: &wire::Project,
+    client: &Client,
+) -> Result<wire::AssetMeta, Error> {
+    let all = client.assets(family, name, &project.id).await?.into_iter().map(|one| one.meta);
+    let is_kind = |one: &wire::AssetMeta| {
+        let own = serde_json::to_value(one.kind).unwrap_or_default();
+        kind.is_none_or(|kind| own.as_str().is_some_and(|own| alike(own, kind)))
+    };
+    let near = |one: &wire::AssetMeta| {
+        rank(one.scope, one.project_id, one.department_id.as_deref(), project)
+    };
+    let all = all.filter(|one| is_kind(one) && near(one).is_some());
+    all.min_by_key(near).ok_or_else(|| missing(&format!("{family} asset"), name, project))
+}
+
+/// Whether two words are the same but for case and dashes.
+fn alike(one: &str, other: &str) -> bool {
+    let plain = |word: &str| word.replace('-', "").to_lowercase();
+    plain(one) == plain(other)
+}
+
+/// How far from a project something lies; none if the project lies outside.
+pub(super) fn rank(
+    scope: wire::ScopeType,
+    of_project: Option<u64>,
+    of_department: Option<&str>,
+    project: &wire::Project,
+) -> Option<u8> {
+    match scope {
+        wire::ScopeType::Project => {
+            of_project.is_some_and(|id| id.to_string() == project.id).then_some(0)
+        }
+        wire::ScopeType::Department => {
+            (of_department == Some(project.parent.id.as_str())).then_some(1)
+        }
+        wire::ScopeType::Cluster => Some(2),
+        wire::ScopeType::Tenant => Some(3),
+        wire::ScopeType::System => Some(4),
+    }
+}
+
+fn missing(what: &str, name: &str, project: &wire::Project) -> Error {
+    let (name, project) = (units::shown(name), units::shown(&project.name));
+    Error::NotFound(format!("project {project} can use no {what} `{name}`"))
+}

@@ -1,0 +1,222 @@
+//! `runai`: one path for both dialects: words (`args`) → meaning (`intent`) → requests (the other
+//! modules) → text.
+
+// The samples of the tests are large JSON objects.
+#![cfg_attr(test, recursion_limit = "256")]
+
+mod access;
+mod account;
+mod args;
+mod change;
+mod complete;
+mod config;
+mod context;
+mod describe;
+mod diagnostics;
+mod explain;
+mod forward;
+mod inherit;
+mod intent;
+mod list;
+mod live;
+mod login;
+mod logs;
+mod loopback;
+mod manifest;
+mod meaning;
+mod objects;
+mod open;
+mod request;
+mod rows;
+mod session;
+mod settle;
+mod submission;
+mod submit;
+mod terminal;
+mod top;
+mod upgrade;
+mod visit;
+mod wait;
+mod what_if;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+use args::older::Older;
+pub use args::tree as command_line;
+pub use args::values::key_value;
+use cli_kit::exit::{self, Error};
+use cli_kit::plain::{self, Plain};
+use cli_kit::settings::{Env, TableStyle};
+use context::Context;
+use intent::{Alone, Intent};
+pub use list::projects_v2 as projects_table;
+pub use submission::{Submission, submission};
+
+/// Runs a command line, the program's name included.
+#[must_use]
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    match complete::answered(&argv) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return exit::parser_said(&error),
+    }
+    let Understood { global, older, intent } = match understood(argv) {
+        Ok(understood) => understood,
+        Err(error) => return exit::parser_said(&error),
+    };
+    if global.is_quiet() {
+        plain::be_quiet();
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
+    };
+    let stdout = std::io::stdout();
+    let done = runtime.block_on(begin(intent, older, &global, &mut stdout.lock()));
+    // Nobody waits for what still waits for others, such as the turn to renew a login.
+    runtime.shutdown_background();
+    match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+/// Whether it is done without asking the server as whoever is logged in.
+const fn needs_no_session(intent: &Intent) -> bool {
+    use Intent as I;
+    matches!(
+        intent,
+        I::Login(_)
+            | I::Logout
+            | I::SetServer(_)
+            | I::DescribeSettings(_)
+            | I::Upgrade
+            | I::Alone(_)
+    )
+}
+
+/// A command line that means something.
+struct Understood {
+    global: args::Global,
+    /// How it is spelt, if it is spelt otherwise today.
+    older: Option<Older>,
+    intent: Intent,
+}
+
+/// What a command line means.
+fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
+    let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (cli, mut named) = args::parse(argv)?;
+    let wrong = |text| named.error(ErrorKind::ValueValidation, text);
+    let older = args::older::spelling(&cli.command);
+    let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
+    Ok(Understood { global: cli.global, older, intent })
+}
+
+/// Runs it with the settings, or without where they cannot be used and it needs none.
+async fn begin(
+    intent: Intent,
+    older: Option<Older>,
+    global: &args::Global,
+    raw: &mut dyn Write,
+) -> Result<(), Error> {
+    let env: Env<'_> = &|name| std::env::var(name).ok();
+    let context = Context::open(global, env);
+    let style = context.as_ref().ok().and_then(|context| context.settings.table());
+    if let Some(line) = older.and_then(|older| older.line(style == Some(TableStyle::V1))) {
+        plain::tell(&line);
+    }
+    match (context, intent) {
+        (Ok(mut context), intent) => {
+            if !needs_no_session(&intent) {
+                session::renew(&mut context).await?;
+            }
+            run(intent, &mut context, raw).await
+        }
+        (Err(fault), Intent::Alone(alone)) => run_alone(alone, Err(fault), &mut Plain(raw)).await,
+        // It may be the address that cannot be used.
+        (Err(_), Intent::SetServer(url)) => {
+            account::set_server(&url, &mut context::settings(global, env)?, &mut Plain(raw))
+        }
+        (Err(fault), _) => Err(fault),
+    }
+}
+
+async fn run_alone(
+    alone: Alone,
+    context: Result<&mut Context, Error>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    match alone {
+        Alone::Diagnose { shown, file } => {
+            diagnostics::run(shown, file.as_deref(), context, out).await
+        }
+        Alone::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
+        Alone::Nothing { why, done: true } => {
+            plain::tell(why);
+            Ok(())
+        }
+        Alone::Complete(shell) => complete::script(shell, out),
+        Alone::Version { short } => account::version(short, out),
+    }
+}
+
+async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {
+    let out: &mut dyn Write = &mut Plain(&mut *raw);
+    match intent {
+        Intent::Submit(submit) => submit::run(*submit, context, raw).await,
+        Intent::SubmitManifest(submit) => manifest::run(*submit, context, out).await,
+        Intent::Update(update) => submit::update(*update, context, out).await,
+        Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
+        Intent::ListProjects(dialect, page, shown) => {
+            list::projects(dialect, page, shown, context, out).await
+        }
+        Intent::ListNodes(dialect, names, page, shown) => {
+            list::nodes(dialect, &names, page, shown, context, out).await
+        }
+        Intent::ListClusters(dialect, page, shown) => {
+            list::clusters(dialect, page, shown, context, out).await
+        }
+        Intent::ListObjects(list) => objects::list(list, context, out).await,
+        Intent::DescribeObject(of, name, shown) => {
+            objects::describe(of, &name, shown, context, out).await
+        }
+        Intent::Describe(describe) => describe::workload(describe, context, out).await,
+        Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
+        Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
+        Intent::Top => live::run(context).await,
+        Intent::TopNodes { names, details } => top::nodes(&names, details, context, out).await,
+        Intent::TopJobs { all_projects } => top::jobs(all_projects, context, out).await,
+        Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,
+        Intent::Wait(wait) => wait::run(wait, context).await,
+        Intent::Change(request) => change::run(request, context, out).await,
+        Intent::Exec { of, command, tie } => visit::exec(&of, &command, tie, context, raw).await,
+        Intent::Attach { of, tie } => visit::attach(&of, tie, context, raw).await,
+        Intent::Open { of, url, print } => {
+            open::run(&of, url.as_deref(), print, context, out).await
+        }
+        Intent::PortForward { of, ports, address } => {
+            forward::run(&of, &ports, &address, context, out).await
+        }
+        Intent::SetProject { name, by_noun } => {
+            account::set_project(&name, by_noun, context, out).await
+        }
+        Intent::SetCluster(name) => account::set_cluster(&name, context, out).await,
+        Intent::SetServer(url) => account::set_server(&url, &mut context.settings, out),
+        Intent::Login(way) => login::run(way, context, out).await,
+        Intent::Logout => login::out(context, out).await,
+        Intent::Whoami => account::whoami(context, out).await,
+        Intent::Token(shown) => account::token(shown, context, out).await,
+        Intent::DescribeSettings(shown) => config::describe(shown, context, out),
+        Intent::GenerateSettings(file) => config::generate(file.as_deref(), context, out).await,
+        Intent::Upgrade => upgrade::run(context, out).await,
+        Intent::Alone(alone) => run_alone(alone, Ok(context), out).await,
+    }
+}

@@ -1,0 +1,333 @@
+//! Lists of workloads, projects, nodes and clusters, in both tables and as data.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use api_types::{GpuTrouble, NodeStatus, Project, ProjectEffective};
+use serde::Serialize;
+
+use super::context::{Context, now_ms};
+use super::intent::{Dialect, ListWorkloads, Page, Shown};
+use super::rows;
+use cli_kit::exit::Error;
+use cli_kit::plain::tell;
+use cli_kit::settings::TableStyle;
+use cli_kit::table::{Grouped, Table, two_decimals};
+use cli_kit::yaml;
+
+pub(super) async fn workloads(
+    list: ListWorkloads,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut found = if list.all_projects {
+        context.client.workloads(None).await?
+    } else {
+        context.workloads().await?
+    };
+    found.retain(|workload| rows::is_a(workload, list.noun));
+    if !list.phases.is_empty() {
+        let is_in = |phase: &str| list.phases.iter().any(|one| one.eq_ignore_ascii_case(phase));
+        found.retain(|workload| is_in(&workload.phase));
+    }
+    let style = context.settings.table().or(list.table).unwrap_or(TableStyle::V2);
+    match style {
+        TableStyle::V1 => rows::sort_v1(&mut found),
+        TableStyle::V2 => rows::sort_v2(&mut found),
+    }
+    let (page, rest) = list.page.of(found);
+    if list.shown != Shown::Text {
+        return data(&page, list.shown, out);
+    }
+    let text = match style {
+        TableStyle::V1 => {
+            if !list.all_projects {
+                writeln!(out, "Showing jobs for project {}", context.project()?)?;
+            }
+            let now_ms = now_ms();
+            let mut table = Table::new(&rows::V1_COLUMNS);
+            page.iter().for_each(|workload| table.row(rows::v1_row(workload, now_ms)));
+            table.plain()
+        }
+        TableStyle::V2 => {
+            let show_request = context.settings.show_request();
+            let mut table = Table::new(&rows::V2_COLUMNS);
+            page.iter().for_each(|workload| table.row(rows::v2_row(workload, show_request)));
+            table.ruled()
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    tell_rest(list.page, page.len(), rest);
+    Ok(())
+}
+
+/// Says how to see the rows that come after a page with so many.
+pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
+    if rest > 0 {
+        let end = page.offset.saturating_add(count);
+        tell(&format!("{rest} more: --offset {end}, or --no-pagination"));
+    }
+}
+
+pub(super) async fn projects(
+    dialect: Dialect,
+    page: Page,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut projects = context.client.projects().await?;
+    projects.sort_by(|a, b| a.name.cmp(&b.name));
+    let (projects, rest) = page.of(projects);
+    if shown != Shown::Text {
+        return data(&projects, shown, out);
+    }
+    let text = match dialect {
+        Dialect::V1 => projects_v1(&projects, context.settings.project()).plain(),
+        Dialect::V2 => projects_v2(&projects).ruled(),
+    };
+    out.write_all(text.as_bytes())?;
+    tell_rest(page, projects.len(), rest);
+    Ok(())
+}
+
+pub(super) fn projects_v1(projects: &[Project], default: Option<&str>) -> Table {
+    let columns =
+        ["PROJECT", "DEPARTMENT", "DESERVED GPUs", "INT LIMIT", "INT AFFINITY", "TRAIN AFFINITY"];
+    let mut table = Table::new(&columns);
+    for project in projects {
+        let mark = if default == Some(project.name.as_str()) { " (default)" } else { "" };
+        // What applies, that of its department included.
+        let ProjectEffective { scheduling_rules: rules, node_types: types, .. } =
+            &project.effective;
+        table.row([
+            format!("{}{mark}", project.name),
+            project.parent.name.clone(),
+            project.total_resources.gpu_quota.to_string(),
+            rules.interactive_job_time_limit_seconds.map_or_else(|| "-".to_owned(), go_duration),
+            joined(&types.workspace),
+            joined(&types.training),
+        ]);
+    }
+    table
+}
+
+fn joined(affinities: &[String]) -> String {
+    if affinities.is_empty() { "-".to_owned() } else { affinities.join(";") }
+}
+
+/// Seconds as Go prints a duration.
+fn go_duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m{s}s"),
+        (h, m, s) => format!("{h}h{m}m{s}s"),
+    }
+}
+
+/// The table of `runai project list`.
+pub fn projects_v2(projects: &[Project]) -> Table {
+    let mut table = Table::new(&["Name", "GPU Quota", "Allocated GPUs", "GPU Allocation Ratio"]);
+    for project in projects {
+        let quota = project.total_resources.gpu_quota.0;
+        let held = project.status.quota_status.allocated.gpu.0;
+        table.row([
+            project.name.clone(),
+            two_decimals(quota),
+            two_decimals(held),
+            percent(held, quota),
+        ]);
+    }
+    table
+}
+
+/// `100.00%`, cut after two decimals; nothing to compare with prints `-`.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let hundredths = u128::from(part) * 10_000 / u128::from(whole);
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+pub(super) async fn clusters(
+    dialect: Dialect,
+    page: Page,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let (clusters, rest) = page.of(context.client.clusters().await?);
+    if shown != Shown::Text {
+        return data(&clusters, shown, out);
+    }
+    // There is one cluster, so it is the current one.
+    match dialect {
+        Dialect::V1 => {
+            let mut table = Table::new(&["CLUSTER", "CURRENT PROJECT"]);
+            let project = context.settings.project().unwrap_or("-");
+            for cluster in &clusters {
+                table.row([format!("{} (current)", cluster.name), project.to_owned()]);
+            }
+            write!(out, "Configured clusters on this computer are:\n{}", table.plain())?;
+        }
+        Dialect::V2 => {
+            let mut table = Table::new(&["Name", "ID", "Status"]);
+            for cluster in &clusters {
+                let name = format!("{} (current)", cluster.name);
+                table.row([name, cluster.uuid.clone(), cluster.status.state.clone()]);
+            }
+            write!(out, "{}", table.ruled())?;
+        }
+    }
+    tell_rest(page, clusters.len(), rest);
+    Ok(())
+}
+
+pub(super) async fn nodes(
+    dialect: Dialect,
+    names: &[String],
+    page: Page,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let (nodes, rest) = page.of(named_nodes(names, context, out).await?);
+    if shown != Shown::Text {
+        return data(&nodes, shown, out);
+    }
+    let text = match dialect {
+        Dialect::V1 => nodes_v1(&nodes),
+        Dialect::V2 => nodes_v2(&nodes),
+    };
+    out.write_all(text.as_bytes())?;
+    tell_rest(page, nodes.len(), rest);
+    Ok(())
+}
+
+/// The nodes asked for; says which there are when some are not.
+pub(super) async fn named_nodes(
+    names: &[String],
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Vec<NodeStatus>, Error> {
+    let mut nodes = context.client.status().await?.nodes;
+    if names.is_empty() {
+        return Ok(nodes);
+    }
+    let missing: Vec<&str> = names
+        .iter()
+        .filter(|name| nodes.iter().all(|node| node.name != **name))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        let there: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        writeln!(out, "No match found for node(s) '[{}]'", missing.join(" "))?;
+        writeln!(out, "Available node(s): [{}]", there.join(" "))?;
+        if missing.len() == names.len() {
+            out.flush()?;
+            return Err(Error::Said(cli_kit::exit::NOT_FOUND));
+        }
+    }
+    nodes.retain(|node| names.contains(&node.name));
+    Ok(nodes)
+}
+
+fn gpus_free(node: &NodeStatus) -> u64 {
+    let each = (0..).zip(&node.gpu_used);
+    let in_service = each.filter(|(gpu, _)| trouble(node, *gpu).is_none());
+    in_service.map(|(_, used)| 1000_u64.saturating_sub(used.0)).sum()
+}
+
+/// What is the matter with a GPU.
+pub(super) fn trouble(node: &NodeStatus, gpu: u32) -> Option<&GpuTrouble> {
+    node.gpu_troubles.iter().find(|trouble| trouble.gpu == gpu)
+}
+
+/// Its conditions, joined as published: `Ready`, and what is the matter with GPUs.
+pub(super) fn conditions(node: &NodeStatus) -> String {
+    let troubles: BTreeSet<&str> = node.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
+    let all: Vec<_> = std::iter::once("Ready").chain(troubles).collect();
+    all.join(",")
+}
+
+fn gpus_used(node: &NodeStatus) -> u64 {
+    node.gpu_used.iter().map(|used| used.0).sum()
+}
+
+pub(super) fn gpus_in_service(node: &NodeStatus) -> usize {
+    node.gpu_used.len().saturating_sub(node.gpu_troubles.len())
+}
+
+fn gpu_type(node: &NodeStatus) -> String {
+    if node.gpu_used.is_empty() { "<none>".to_owned() } else { node.gpu_type.clone() }
+}
+
+pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
+    let mut table = Grouped::new(&[
+        ("", &["NAME", "STATUS", "IP Address", "ROLE"]),
+        ("CPU", &["ALLOCATABLE", "ALLOCATED"]),
+        ("MEMORY", &["ALLOCATABLE", "ALLOCATED"]),
+        ("GPU", &["TYPE", "ALLOCATABLE", "FREE"]),
+    ]);
+    for node in nodes {
+        let cell = |text: &str| text.to_owned();
+        table.row([
+            vec![node.name.clone(), conditions(node), cell("-"), cell("<none>")],
+            vec![units::format_millis(node.cpu_millis), units::format_millis(node.cpu_used_millis)],
+            vec![
+                units::format_bytes(node.memory_bytes),
+                units::format_bytes(node.memory_used_bytes),
+            ],
+            vec![
+                gpu_type(node),
+                gpus_in_service(node).to_string(),
+                units::format_millis(gpus_free(node)),
+            ],
+        ]);
+    }
+    table.plain()
+}
+
+pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
+    let mut table =
+        Table::new(&["Name", "Node Pool", "GPU Type", "GPUs", "Allocated", "Free", "Status"]);
+    for node in nodes {
+        table.row([
+            node.name.clone(),
+            node.pool.clone(),
+            gpu_type(node),
+            node.gpu_used.len().to_string(),
+            two_decimals(gpus_used(node)),
+            two_decimals(gpus_free(node)),
+            conditions(node),
+        ]);
+    }
+    table.ruled()
+}
+
+/// Prints objects as the server gave them.
+pub(super) fn data<T: Serialize>(
+    value: &T,
+    shown: Shown,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let value = serde_json::to_value(value)
+        .map_err(|error| Error::Failed(format!("failed to print the answer: {error}")))?;
+    match shown {
+        Shown::Yaml => out.write_all(yaml::document(&value).as_bytes())?,
+        Shown::Json | Shown::Text => writeln!(out, "{value:#}")?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        let told = [59, 60, 200, 3600, 90_061].map(go_duration);
+        assert_eq!(told, ["59s", "1m0s", "3m20s", "1h0m0s", "25h1m1s"]);
+    }
+}

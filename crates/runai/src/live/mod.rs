@@ -1,0 +1,353 @@
+//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and goes
+//! out, keys, answers and the screen; refuses to know what a key does (`view`) and how it looks
+//! (`draw`).
+
+mod draw;
+mod panes;
+mod text;
+mod view;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, IsTerminal as _, Stdout};
+use std::time::Duration;
+
+use api_types::{Pod1, Project, Status, Workload, WorkloadBatch};
+use client::{Client, LogPosition, Logs};
+use crossterm::event::{Event, KeyEvent};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{self, SignalKind, signal};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio::time::timeout;
+
+use super::change::{action, participle};
+use super::context::{Context, now_ms, unknown_project};
+use super::describe::{pod_place, pod_status};
+use super::explain;
+use super::logs::is_away;
+use super::terminal::{Page, Raw};
+use super::top::Used;
+use super::visit::Orders;
+use cli_kit::exit::Error;
+use cli_kit::table::age;
+use text::Topic;
+use view::{Change, Deed, Mode, View};
+use watch::Watch;
+
+/// News that wait to be heard; who brings more waits.
+const NEWS_MAX: usize = 64;
+/// Lines of what was written before that are shown.
+const TAIL_LINES: u64 = 500;
+/// Events in the details of a workload.
+const EVENTS_MAX: usize = 50;
+/// How long a shell may take to stop this program.
+const STOPPED_WITHIN: Duration = Duration::from_millis(100);
+
+/// What comes in.
+enum News {
+    /// A key.
+    Key(KeyEvent),
+    /// The screen has another size.
+    Resized,
+    /// Keys cannot be read any more.
+    Deaf,
+    /// How the server stands, and how it is asked.
+    Looked(Box<Status>, Client),
+    /// What there is.
+    Lists { projects: Vec<Project>, workloads: Vec<Workload>, pods: Vec<Pod1> },
+    /// What nodes use.
+    Used(BTreeMap<String, Used>),
+    /// The server does not answer.
+    Away(String),
+    /// More of a text, of the workload with this id.
+    More(Topic, String, Vec<u8>),
+    /// What a workload writes was cut off here.
+    Cut(String, LogPosition),
+    /// What came of a deed.
+    Said(String),
+}
+
+/// Shows it until somebody ends it.
+pub(super) async fn run(context: &Context) -> Result<(), Error> {
+    let is_dumb = std::env::var("TERM").is_ok_and(|kind| kind == "dumb");
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() || is_dumb {
+        let why =
+            "a live view needs a terminal; `runai top job` and `runai top node` print what is used";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let project = context.asked_project().map(str::to_owned);
+    if let Some(name) = &project
+        && context.client.project(name).await?.is_none()
+    {
+        return Err(unknown_project(name));
+    }
+    let (to, news) = channel(NEWS_MAX);
+    let watch = Watch::open(context, to.clone()).await?;
+    let mut orders = Orders::listen()?;
+    let colours = std::env::var("NO_COLOR").map_or(true, |set| set.is_empty());
+    let mut stage = Stage::enter(View::new(project, colours), context.client.clone(), to)?;
+    tokio::select! {
+        error = watch.run() => Err(error),
+        ended = stage.play(news) => ended,
+        code = orders.come() => Err(Error::Said(code)),
+    }
+}
+
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// A screen on which nothing is drawn.
+fn blank() -> std::io::Result<Screen> {
+    Terminal::new(CrosstermBackend::new(BufWriter::new(std::io::stdout())))
+}
+
+/// The screen, and what is under way.
+struct Stage {
+    view: View,
+    client: Client,
+    news: Sender<News>,
+    screen: Screen,
+    raw: Option<Raw>,
+    /// What is done beside.
+    tasks: JoinSet<()>,
+    /// Whoever reads what a workload writes.
+    reader: Option<AbortHandle>,
+    /// Where that was cut off.
+    cut: Option<(String, LogPosition)>,
+    woken: unix::Signal,
+}
+
+impl Stage {
+    fn enter(view: View, client: Client, news: Sender<News>) -> Result<Self, Error> {
+        let raw = Some(Raw::enter(Page::Own)?);
+        let screen = blank()?;
+        listen(news.clone());
+        let woken = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        let tasks = JoinSet::new();
+        Ok(Self { view, client, news, screen, raw, tasks, reader: None, cut: None, woken })
+    }
+
+    async fn play(&mut self, mut news: Receiver<News>) -> Result<(), Error> {
+        loop {
+            let size = self.screen.size()?;
+            self.view.size = (size.width, size.height);
+            self.screen.draw(|frame| draw::draw(&self.view, frame))?;
+            let mut heard = Vec::new();
+            tokio::select! {
+                _count = news.recv_many(&mut heard, NEWS_MAX) => {}
+                _ = self.woken.recv() => self.enter_again()?,
+                Some(done) = self.tasks.join_next() => unless_broken(done)?,
+            }
+            // What is there already is on the screen at once.
+            for one in heard {
+                match one {
+                    News::Deaf => return Ok(()),
+                    News::Key(key) => match self.view.press(key) {
+                        Some(Deed::Quit) => return Ok(()),
+                        Some(Deed::Sleep) => self.sleep().await?,
+                        Some(deed) => self.act(deed),
+                        None => {}
+                    },
+                    other => self.hear(other),
+                }
+            }
+            if !matches!(self.view.mode, Mode::Read(_)) {
+                self.stop_reading();
+            }
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        let view = &mut self.view;
+        match news {
+            News::Looked(status, client) => {
+                view.seen.status = Some(*status);
+                (view.away, self.client) = (None, client);
+                if let Some((id, at)) = self.cut.take() {
+                    self.read_logs(id, Some(at));
+                }
+            }
+            News::Lists { projects, mut workloads, pods } => {
+                super::rows::sort_v2(&mut workloads);
+                (view.seen.projects, view.seen.workloads, view.seen.pods) =
+                    (projects, workloads, pods);
+            }
+            // Who did not answer has what it had.
+            News::Used(used) => view.seen.used.extend(used),
+            News::Away(why) => view.away = Some(why),
+            News::Said(said) => view.said = Some(said),
+            News::More(topic, id, more) => {
+                if let Mode::Read(text) = &mut view.mode
+                    && (text.topic, &text.id) == (topic, &id)
+                {
+                    text.add(&more);
+                }
+            }
+            News::Cut(id, at) => {
+                if let Mode::Read(text) = &view.mode
+                    && text.id == id
+                {
+                    self.cut = Some((id, at));
+                }
+            }
+            // They are no news of the server.
+            News::Key(_) | News::Resized | News::Deaf => {}
+        }
+    }
+
+    fn act(&mut self, deed: Deed) {
+        match deed {
+            Deed::Fetch(Topic::Logs, id) => self.read_logs(id, None),
+            Deed::Fetch(Topic::Details, id) => {
+                let (client, news) = (self.client.clone(), self.news.clone());
+                self.tasks.spawn(async move {
+                    let text = details(&client, &id).await;
+                    let text = text.unwrap_or_else(|error| format!("{error}\n"));
+                    drop(news.send(News::More(Topic::Details, id, text.into_bytes())).await);
+                });
+            }
+            Deed::Change(change) => {
+                let (client, news) = (self.client.clone(), self.news.clone());
+                self.tasks.spawn(async move {
+                    let said = apply(&client, change).await;
+                    drop(news.send(News::Said(said)).await);
+                });
+            }
+            // They are not its own.
+            Deed::Quit | Deed::Sleep | Deed::Fetch(Topic::Keys, _) => {}
+        }
+    }
+
+    fn read_logs(&mut self, id: String, from: Option<LogPosition>) {
+        self.stop_reading();
+        let (client, news) = (self.client.clone(), self.news.clone());
+        self.reader = Some(self.tasks.spawn(async move {
+            let last = follow(&client, &id, from, &news).await;
+            drop(news.send(last).await);
+        }));
+    }
+
+    fn stop_reading(&mut self) {
+        self.cut = None;
+        if let Some(reader) = self.reader.take() {
+            reader.abort();
+        }
+    }
+
+    /// Gives the terminal back and stops, as a shell wants it, until the shell brings it back.
+    async fn sleep(&mut self) -> Result<(), Error> {
+        self.raw = None;
+        kill_current_process_group(Signal::TSTP).map_err(std::io::Error::from)?;
+        // Without a shell that could bring it back nothing stops, and nobody wakes it.
+        let _woken = timeout(STOPPED_WITHIN, self.woken.recv()).await;
+        self.enter_again()
+    }
+
+    fn enter_again(&mut self) -> Result<(), Error> {
+        self.raw = None;
+        self.raw = Some(Raw::enter(Page::Own)?);
+        // To clear it would ask the terminal where its cursor is, and the answer is read as keys.
+        self.screen = blank()?;
+        Ok(())
+    }
+}
+
+/// Whoever breaks down has given the terminal back, and the view must not go on in it.
+fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
+    match done {
+        Err(error) if error.is_panic() => {
+            Err(Error::Failed(format!("the view broke down: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells of keys. The thread is left behind when the program ends: nothing else ends a read.
+fn listen(news: Sender<News>) {
+    std::thread::spawn(move || {
+        loop {
+            let heard = match crossterm::event::read() {
+                Ok(Event::Key(key)) => News::Key(key),
+                Ok(Event::Resize(..)) => News::Resized,
+                Ok(_) => continue,
+                Err(_) => News::Deaf,
+            };
+            let last = matches!(heard, News::Deaf);
+            if news.blocking_send(heard).is_err() || last {
+                return;
+            }
+        }
+    });
+}
+
+/// Hands on what a workload writes; answers the last that there is to say.
+async fn follow(client: &Client, id: &str, from: Option<LogPosition>, news: &Sender<News>) -> News {
+    let remark =
+        |why: &str| News::More(Topic::Logs, id.to_owned(), format!("-- {why} --\n").into_bytes());
+    let all = Logs { tail_lines: Some(TAIL_LINES), follow: true, ..Logs::default() };
+    let opened = match &from {
+        Some(at) => client.logs_from(id, at).await,
+        None => client.logs(id, None, &all).await,
+    };
+    let mut stream = match (opened.map_err(Error::from), from) {
+        (Ok(stream), _) => stream,
+        // A server that has just begun may not know yet what runs.
+        (Err(Error::Server(client::Error::Api { code: 409, .. })), Some(at)) => {
+            return News::Cut(id.to_owned(), at);
+        }
+        (Err(error), Some(at)) if is_away(&error) => return News::Cut(id.to_owned(), at),
+        (Err(error), _) => return remark(&error.to_string()),
+    };
+    loop {
+        match (stream.next().await, stream.position()) {
+            (Ok(Some(chunk)), _) => {
+                if news.send(News::More(Topic::Logs, id.to_owned(), chunk)).await.is_err() {
+                    return News::Deaf;
+                }
+            }
+            (Ok(None), _) => return remark("the end"),
+            (Err(error), None) => return remark(&error.to_string()),
+            (Err(_), Some(at)) => {
+                let cut = remark("cut off; it goes on when the server is back");
+                if news.send(cut).await.is_err() {
+                    return News::Deaf;
+                }
+                return News::Cut(id.to_owned(), at.clone());
+            }
+        }
+    }
+}
+
+/// Why a workload is where it is, its pods, and what happened to it.
+async fn details(client: &Client, id: &str) -> Result<String, client::Error> {
+    let explanation = client.explain(id).await?;
+    let (pods, events) = (client.pods(id).await?, client.events(id, EVENTS_MAX).await?);
+    let mut lines = explain::lines(&explanation);
+    lines.push("\nPods:".to_owned());
+    lines.extend(
+        pods.iter().map(|pod| format!("  {}  {}  {}", pod.name, pod_status(pod), pod_place(pod))),
+    );
+    lines.push("\nEvents, the newest first:".to_owned());
+    let now_ms = now_ms();
+    lines.extend(events.iter().rev().map(|event| {
+        let ago = age(now_ms.saturating_sub(event.created_at.0.0));
+        format!("  {ago:>4}  {}", event.message)
+    }));
+    Ok(lines.join("\n") + "\n")
+}
+
+async fn apply(client: &Client, change: Change) -> String {
+    let Change { verb, id, name } = change;
+    match client.batch(&WorkloadBatch { ids: vec![id], action: action(verb) }).await {
+        Ok(answer) => match answer.failed.first() {
+            Some(failure) => format!("{name}: {}", failure.message),
+            None => format!("{name} {}", participle(verb)),
+        },
+        Err(error) => format!("{name}: {error}"),
+    }
+}

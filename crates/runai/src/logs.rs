@@ -1,0 +1,202 @@
+//! What a workload wrote. Owns: that following goes on where it was when the server was away, and with
+//! the next run of the pod when that began anew.
+
+use std::io::Write;
+use std::time::Duration;
+
+use api_types::Workload;
+use client::{LogPosition, LogStream};
+use tokio::time::{Instant, sleep};
+
+use super::context::Context;
+use super::intent::Target;
+use super::rows;
+use super::wait::is_lost;
+use cli_kit::exit::Error;
+use cli_kit::plain::tell;
+
+/// How long a server that went away is waited for.
+pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
+/// Phases in which nothing begins anew by itself.
+const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
+/// Who follows is told that it goes on only where that takes longer.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// Least often that a run that follows is asked for.
+const ASK_MAX: Duration = Duration::from_secs(5);
+/// How often it is asked meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+
+pub(super) async fn run(
+    of: &Target,
+    which: &client::Logs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(of).await?;
+    refuse_resting(&workload)?;
+    let id = &workload.id;
+    let mut stream = context.client.logs(id, of.pod.as_deref(), which).await?;
+    let mut nothing = true;
+    loop {
+        match stream.next().await {
+            Ok(Some(chunk)) => {
+                nothing &= chunk.is_empty();
+                out.write_all(&chunk)?;
+                out.flush()?;
+            }
+            Ok(None) => match next_run(of, which, &workload.id, &stream, context).await? {
+                Some(next) => stream = next,
+                None => break,
+            },
+            Err(error) => match stream.position() {
+                Some(at) if which.follow => stream = again(id, at, &error, context).await?,
+                _ => return Err(error.into()),
+            },
+        }
+    }
+    match &workload.additional_fields.last_exit {
+        Some(why) if nothing && !which.previous && workload.running_pods == 0 => {
+            tell(&format!("{} wrote nothing: {why}", workload.name));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The output of the run that follows, once there is one; none if there will be none, or just this one was
+/// asked for.
+async fn next_run(
+    of: &Target,
+    which: &client::Logs,
+    id: &str,
+    ended: &LogStream,
+    context: &Context,
+) -> Result<Option<LogStream>, Error> {
+    let run = ended.position().and_then(LogPosition::pod_and_generation);
+    let Some(run) = run.filter(|_| which.follow && !which.previous && of.pod.is_none()) else {
+        return Ok(None);
+    };
+    let since = Instant::now();
+    let (mut told, mut lost, mut pause) = (false, None, ASK_EVERY);
+    loop {
+        let asked = match lost {
+            None => begun_since(id, run, which.timestamps, context).await,
+            // As things are now: it may have waited for longer than a login lasts.
+            Some(_) => match context.anew().await {
+                Ok(now) => begun_since(id, run, which.timestamps, &now).await,
+                Err(error) => Err(error),
+            },
+        };
+        match asked {
+            Ok(Next::Run(stream)) => return Ok(Some(*stream)),
+            Ok(Next::Never) => return Ok(None),
+            Ok(Next::NotYet) => lost = None,
+            Err(error) if is_lost(&error, lost) => {
+                lost.get_or_insert_with(Instant::now);
+            }
+            Err(error) => return Err(error),
+        }
+        if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
+            tell(&format!("this run of {} has ended; waiting for the next one", of.name));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(ASK_MAX);
+    }
+}
+
+/// What comes after a run of a pod.
+enum Next {
+    Run(Box<LogStream>),
+    NotYet,
+    Never,
+}
+
+async fn begun_since(
+    id: &str,
+    (pod, generation): (&str, u32),
+    timestamps: bool,
+    context: &Context,
+) -> Result<Next, Error> {
+    let client = &context.client;
+    let over = match client.workload(id).await {
+        Ok(workload) if workload.phase == "Pending" => return Ok(Next::NotYet),
+        Ok(workload) => rows::rests(&workload) || OVER.contains(&&*workload.phase),
+        Err(client::Error::Api { code: 404, .. }) => return Ok(Next::Never),
+        Err(error) => return Err(error.into()),
+    };
+    let pods = client.pods(id).await?;
+    let newest = match pods.iter().find(|one| one.id == pod) {
+        // Also of what is over: a short run may have come and gone since the last look.
+        Some(pod) if pod.generation > generation => pod.generation,
+        Some(pod) if !over && !["Succeeded", "Failed"].contains(&&*pod.state) => {
+            return Ok(Next::NotYet);
+        }
+        _ => return Ok(Next::Never),
+    };
+    let all = client::Logs { follow: true, timestamps, ..client::Logs::default() };
+    // The one after the last, unless it is forgotten already.
+    for next in [generation + 1, newest] {
+        match client.logs(id, Some(&format!("{pod}.{next}")), &all).await {
+            Err(client::Error::Api { code: 404, .. }) => {}
+            // It is known a moment before anything of it can be read.
+            Err(client::Error::Api { code: 409, .. }) => return Ok(Next::NotYet),
+            Err(error) => return Err(error.into()),
+            Ok(stream) => {
+                // Until then the one before is told in its place.
+                let of = stream.position().and_then(LogPosition::pod_and_generation);
+                let later = of.is_some_and(|(_, of)| of > generation);
+                return Ok(if later { Next::Run(Box::new(stream)) } else { Next::NotYet });
+            }
+        }
+    }
+    Ok(Next::NotYet)
+}
+
+/// The same output from where it was cut off, once there is a server to ask.
+async fn again(
+    id: &str,
+    at: &LogPosition,
+    lost: &client::Error,
+    context: &Context,
+) -> Result<LogStream, Error> {
+    tell(&format!("{lost}; waiting for the server"));
+    let until = Instant::now() + AWAY_MAX;
+    loop {
+        sleep(ASK_EVERY).await;
+        let asked = match context.anew().await {
+            Ok(now) => now.client.logs_from(id, at).await.map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        match asked {
+            // A server that has just begun may not know yet what runs.
+            Err(Error::Server(client::Error::Api { code: 409, .. })) if Instant::now() < until => {}
+            Err(error) if is_away(&error) && Instant::now() < until => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether the server has gone, perhaps in the middle of its answer, and may come again.
+pub(super) const fn is_away(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Server(
+            client::Error::NotRunning { .. }
+                | client::Error::Unreachable { .. }
+                | client::Error::Protocol { .. }
+                | client::Error::Dropped { .. }
+                | client::Error::Api { code: 503, .. }
+        )
+    )
+}
+
+/// Says of an inference that it has no pods because nobody asks.
+pub(super) fn refuse_resting(workload: &Workload) -> Result<(), Error> {
+    if !rows::rests(workload) {
+        return Ok(());
+    }
+    let name = &workload.name;
+    Err(Error::Failed(format!(
+        "{name} has no replica now, because nobody asks; the next request brings one up"
+    )))
+}

@@ -1,0 +1,143 @@
+//! From the flags about what is around a workload to what it is, for both dialects.
+
+use api_types::{
+    HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
+};
+
+use crate::args::around::{Common, Opened, ServiceType, V1, V2, opened};
+use crate::intent::{Access, Around};
+
+/// The ports that are brought to whoever submits; they are none of the workload's. Those of ingress have
+/// no number outside.
+pub(super) fn ports(typed: &mut V1, notes: &mut Vec<String>) -> Result<Option<Access>, String> {
+    if typed.service_type.is_some() && typed.port.is_empty() {
+        return Err("--service-type: say of which port, with --port EXTERNAL:INTERNAL".to_owned());
+    }
+    if typed.service_type != Some(ServiceType::PortForward) {
+        if typed.address.is_some() {
+            let why = "--address is where ports are brought on this machine; add --service-type";
+            return Err(format!("{why} portforward"));
+        }
+        let outside = |port: &&mut Port| port.external != port.container;
+        for port in typed.port.iter_mut().filter(outside) {
+            if typed.service_type == Some(ServiceType::Ingress)
+                && let (Some(outer), Some(inner)) = (port.external.take(), port.container)
+            {
+                let why = "has an address of its own in a browser";
+                notes.push(format!("Port {outer} is not used: port {inner} {why}"));
+            }
+        }
+        return Ok(None);
+    }
+    let number = |port: Option<u32>| port.and_then(|port| u16::try_from(port).ok());
+    let pair = |port: Port| Some((number(port.external)?, number(port.container)?));
+    let ports = std::mem::take(&mut typed.port).into_iter().filter_map(pair).collect();
+    let address = typed.address.take().unwrap_or_else(|| "localhost".to_owned());
+    Ok(Some(Access { ports, address, ..Access::default() }))
+}
+
+pub(super) fn v1(typed: V1) -> Result<Around, String> {
+    let mut around = common(typed.common);
+    for volume in typed.volume {
+        let (path, mount_path) = (Some(volume.from), Some(volume.to));
+        let read_only = Some(volume.read_only);
+        match volume.server.or_else(|| typed.nfs_server.clone()) {
+            server @ Some(_) => {
+                let one =
+                    NfsInstance { server, path, mount_path, read_only, ..NfsInstance::default() };
+                around.storage.nfs.get_or_insert_default().push(one);
+            }
+            None => {
+                let seen = typed.mount_propagation.then(|| "HostToContainer".to_owned());
+                let one = HostPathInstance {
+                    path,
+                    mount_path,
+                    read_only,
+                    mount_propagation: seen,
+                    ..HostPathInstance::default()
+                };
+                around.storage.host_path.get_or_insert_default().push(one);
+            }
+        }
+    }
+    around.storage.pvc = some([typed.pvc, typed.pvc_exists, typed.pvc_new].concat());
+    for port in typed.port {
+        around.open(opened(port, typed.service_type).map_err(|why| format!("--port: {why}"))?);
+    }
+    around.cpu_millis_max = typed.cpu_limit;
+    around.memory_max = typed.memory_limit;
+    around.delete_after_s = typed.ttl_after_finish;
+    around.security.capabilities = some(typed.add_capability);
+    if typed.prevent_privilege_escalation {
+        around.security.allow_privilege_escalation = Some(false);
+    }
+    if typed.always_pull_image {
+        around.pull = Some(ImagePullPolicy::Always);
+    }
+    Ok(around)
+}
+
+impl Around {
+    fn open(&mut self, what: Opened) {
+        match what {
+            Opened::Port(port) => self.ports.push(port),
+            Opened::Url(url) => self.urls.push(url),
+        }
+    }
+}
+
+pub(super) fn v2(typed: V2) -> Around {
+    let mut around = common(typed.common);
+    let storage = &mut around.storage;
+    storage.pvc = some([typed.new_pvc, typed.existing_pvc].concat());
+    storage.nfs = some(typed.nfs);
+    storage.host_path = some(typed.host_path);
+    storage.empty_dir_volume = some(typed.empty_dir_volume);
+    storage.config_map_volume = some(typed.configmap_map_volume);
+    typed.port.into_iter().for_each(|port| around.open(port));
+    around.urls.extend(typed.external_url);
+    around.cpu_millis_max = typed.cpu_core_limit;
+    around.memory_max = typed.cpu_memory_limit;
+    around.security = Security {
+        capabilities: some(typed.capability),
+        privileged: typed.privileged,
+        run_as_uid: typed.run_as_uid.map(Into::into),
+        run_as_gid: typed.run_as_gid.map(Into::into),
+        run_as_non_root: typed.run_as_non_root,
+        supplemental_groups: typed.supplemental_groups,
+        uid_gid_source: typed.user_group_source,
+        seccomp_profile_type: typed.seccomp_profile,
+        ..around.security
+    };
+    around
+}
+
+/// What keeps claims away that are mounted elsewhere.
+pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>> {
+    let gone = |claim: &PvcInstance| PvcInstance {
+        path: claim.path.clone(),
+        exclude: Some(true),
+        ..PvcInstance::default()
+    };
+    claims.map(|claims| claims.iter().map(gone).collect())
+}
+
+fn common(typed: Common) -> Around {
+    Around {
+        storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },
+        security: Security {
+            host_ipc: typed.host_ipc,
+            host_network: typed.host_network,
+            allow_privilege_escalation: typed.allow_privilege_escalation,
+            ..Security::default()
+        },
+        shared_memory_large: typed.large_shm,
+        pull: typed.image_pull_policy.map(Into::into),
+        home: typed.create_home_dir,
+        ..Around::default()
+    }
+}
+
+fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
+    Some(all).filter(|all| !all.is_empty())
+}

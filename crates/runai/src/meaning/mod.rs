@@ -1,0 +1,423 @@
+//! From what was typed to what is meant, for both dialects. Pure.
+
+mod around;
+mod objects;
+mod own;
+mod submit;
+
+use client::Since;
+
+use super::args::login::Way;
+use super::args::own::{Auth, Kubeconfig, Report};
+use super::args::{self, Command, v1, v2};
+use super::intent::{
+    Alone, Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads,
+    Login, Noun, Objects, Page, Parts, Section, Shell, Shown, Submit, Target, Tie, Verb, Wait,
+};
+use cli_kit::settings::TableStyle;
+
+/// Events shown when nothing else is asked.
+const EVENTS_MAX: usize = 50;
+/// The words that may stand for "a job" before a name.
+const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
+
+/// What a command means.
+///
+/// # Errors
+/// A combination of flags that means nothing; the text says which.
+pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String> {
+    Ok(match command {
+        Command::Submit(typed) => Intent::Submit(Box::new(submit::v1(*typed, line)?)),
+        Command::SubmitDist(typed) => Intent::Submit(Box::new(submit::dist_v1(typed, line)?)),
+        Command::SubmitMpi(typed) => Intent::Submit(Box::new(submit::mpi_v1(*typed, line)?)),
+        Command::List(list) => list_v1(list)?,
+        Command::Describe(describe) | Command::Get(describe) => describe_v1(describe)?,
+        Command::Explain(explain) => explained(Noun::Job, explain)?,
+        Command::Wait(wait) => wait_for(Noun::Job, wait),
+        Command::Top { what } => top(what),
+        Command::Logs(logs) => logs_of(Noun::Job, logs),
+        Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
+        Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),
+        Command::Resume(names) => change(Verb::Resume, Noun::Job, names),
+        Command::Bash(named) => bash(Noun::Job, named),
+        Command::Exec(exec) => exec_in(Noun::Job, exec),
+        Command::Attach(typed) => attach(Noun::Job, typed),
+        Command::Open(typed) => open(Noun::Job, typed),
+        Command::PortForward(typed) => port_forward(Noun::Job, typed),
+        Command::Training(verb) => training(verb, line)?,
+        Command::Pytorch(verb) => pytorch(verb, line)?,
+        Command::Mpi(verb) => mpi(verb, line)?,
+        Command::Tensorflow(verb) => distributed(Framework::Tf, verb, line)?,
+        Command::Xgboost(verb) => distributed(Framework::XgBoost, verb, line)?,
+        Command::Jax(verb) => distributed(Framework::Jax, verb, line)?,
+        Command::Distributed(verb) => {
+            typed_verb(Noun::Distributed, verb, |typed| submit::of_framework(typed, line))?
+        }
+        Command::Workspace(verb) => {
+            typed_verb(Noun::Workspace, verb, |typed| submit::workspace(typed, line))?
+        }
+        Command::Inference(verb) => inference(verb, line)?,
+        Command::Workload(verb) => workload(verb)?,
+        Command::Objects(of) => objects::verb(of),
+        Command::Project(v2::ProjectVerb::List(list)) => {
+            Intent::ListProjects(Dialect::V2, page(&list.paging), shown(list.format))
+        }
+        Command::Project(v2::ProjectVerb::Set { name }) => {
+            Intent::SetProject { name, by_noun: true }
+        }
+        Command::Cluster(v2::ClusterVerb::List(list)) => {
+            Intent::ListClusters(Dialect::V2, page(&list.paging), shown(list.format))
+        }
+        Command::Cluster(v2::ClusterVerb::Set(cluster)) => Intent::SetCluster(cluster.word()),
+        Command::Node(v2::NodeVerb::List(list)) => {
+            Intent::ListNodes(Dialect::V2, Vec::new(), page(&list.paging), shown(list.format))
+        }
+        Command::MyCredential(_) => own::refused(own::NO_OWN_CREDENTIAL),
+        Command::Config(verb) => own::config(verb),
+        Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
+        Command::Diagnostics(typed) => {
+            Intent::Alone(Alone::Diagnose { shown: output(typed.output), file: typed.file })
+        }
+        Command::Upgrade => Intent::Upgrade,
+        Command::Kubeconfig(Kubeconfig::Set) => own::refused(own::NO_CLUSTER),
+        Command::Report(Report::Metrics(verb)) => own::report(&verb),
+        Command::Login(typed) => Intent::Login(login(typed.way)),
+        Command::Logout => Intent::Logout,
+        Command::Whoami => Intent::Whoami,
+        Command::Completion { shell } => Intent::Alone(Alone::Complete(match shell {
+            args::Shell::Bash => Shell::Bash,
+            args::Shell::Zsh => Shell::Zsh,
+            args::Shell::Fish => Shell::Fish,
+            args::Shell::Powershell => Shell::Powershell,
+        })),
+        Command::Version { short } => Intent::Alone(Alone::Version { short }),
+    })
+}
+
+fn top(what: Option<v1::Top>) -> Intent {
+    match what {
+        None => Intent::Top,
+        Some(v1::Top::Node { names, details, .. }) => Intent::TopNodes { names, details },
+        Some(v1::Top::Job { all_projects }) => Intent::TopJobs { all_projects },
+    }
+}
+
+fn login(way: Option<Way>) -> Login {
+    match way {
+        None | Some(Way::Sso) => Login::Browser,
+        Some(Way::RemoteBrowser) => Login::RemoteBrowser,
+        Some(Way::User(typed)) => {
+            let (name, new_password) = (typed.user, typed.new_password);
+            Login::User { name, password: typed.password, new_password }
+        }
+        Some(Way::Application(typed)) => {
+            Login::Application { name: typed.name, secret: typed.secret }
+        }
+    }
+}
+
+fn list_v1(list: v1::List) -> Result<Intent, String> {
+    let shown = shown(list.format);
+    let listed = list.listed.unwrap_or(v1::Listed::Jobs);
+    // The published page of the newest quickstart shows the short table under `list -A`.
+    let short = list.all_projects && list.listed.is_none();
+    if listed != v1::Listed::Nodes && !list.names.is_empty() {
+        return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
+    }
+    Ok(match listed {
+        v1::Listed::Jobs => Intent::ListWorkloads(ListWorkloads {
+            all_projects: list.all_projects,
+            table: Some(if short { TableStyle::V2 } else { TableStyle::V1 }),
+            shown,
+            ..ListWorkloads::default()
+        }),
+        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, Page::default(), shown),
+        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, Page::default(), shown),
+        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, Page::default(), shown),
+        v1::Listed::Templates => Intent::ListObjects(ListObjects {
+            of: Objects::Template,
+            dialect: Dialect::V1,
+            all_projects: list.all_projects,
+            page: Page::default(),
+            shown,
+        }),
+    })
+}
+
+fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
+    Ok(Intent::ListWorkloads(ListWorkloads {
+        all_projects: list.all,
+        noun: narrowed(noun, &list.only)?,
+        phases: list.status,
+        page: page(&list.paging),
+        table: Some(TableStyle::V2),
+        shown: shown(list.format),
+    }))
+}
+
+/// A noun, made narrower by the flags that say which of them.
+fn narrowed(noun: Noun, only: &v2::Only) -> Result<Noun, String> {
+    let asked = only.r#type.map(|asked| match asked {
+        v2::Type::Training => Noun::Standard,
+        v2::Type::Workspace => Noun::Workspace,
+        v2::Type::Distributed => Noun::Distributed,
+        v2::Type::Inference => Noun::Inference,
+    });
+    let noun = match (noun, asked) {
+        (noun, None) | (noun @ Noun::Framework(_), Some(Noun::Distributed)) => noun,
+        (Noun::Workload, Some(asked))
+        | (Noun::Training, Some(asked @ (Noun::Standard | Noun::Distributed))) => asked,
+        (noun, Some(asked)) if noun == asked => noun,
+        (noun, Some(asked)) => {
+            return Err(format!("--type: no {} is a {}", noun.word(), asked.word()));
+        }
+    };
+    match (noun, only.framework.map(framework)) {
+        (noun, None) => Ok(noun),
+        (Noun::Workload | Noun::Training | Noun::Distributed, Some(asked)) => {
+            Ok(Noun::Framework(asked))
+        }
+        (noun, Some(asked)) if noun == Noun::Framework(asked) => Ok(noun),
+        (noun, Some(asked)) => {
+            let asked = Noun::Framework(asked);
+            Err(format!("--framework: no {} is a {}", noun.word(), asked.word()))
+        }
+    }
+}
+
+const fn framework(typed: v2::Framework) -> Framework {
+    match typed {
+        v2::Framework::Mpi => Framework::Mpi,
+        v2::Framework::PyTorch => Framework::PyTorch,
+        v2::Framework::Tf => Framework::Tf,
+        v2::Framework::XgBoost => Framework::XgBoost,
+        v2::Framework::Jax => Framework::Jax,
+    }
+}
+
+fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
+    let mut words = describe.words;
+    let nodes = matches!(words.first().map(String::as_str), Some("node" | "nodes"));
+    if nodes {
+        words.remove(0);
+        return Ok(Intent::DescribeNodes(words));
+    }
+    let template = words.len() > 1 && matches!(&*words[0], "template" | "templates");
+    if template {
+        words.remove(0);
+    }
+    let mut names = without_kind(words).into_iter();
+    let (Some(name), None) = (names.next(), names.next()) else {
+        return Err("describe takes one name: `runai describe job NAME`".to_owned());
+    };
+    if template {
+        let shown = output(describe.output);
+        return Ok(Intent::DescribeObject(Objects::Template, name, shown));
+    }
+    let of = Target { noun: Noun::Job, name, pod: None };
+    let (shown, events_max) = (output(describe.output), EVENTS_MAX);
+    Ok(Intent::Describe(Describe { of, shown, events_max, parts: Parts::default() }))
+}
+
+fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
+    let mut names = without_kind(explain.words).into_iter();
+    let (Some(name), None) = (names.next(), names.next()) else {
+        return Err("explain takes one name: `runai explain NAME`".to_owned());
+    };
+    Ok(Intent::Explain(Target { noun, name, pod: None }, output(explain.output)))
+}
+
+fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
+    let of = Target { noun: narrowed(noun, &describe.only)?, name: describe.name, pod: None };
+    let sections = describe.sections;
+    let left_out = [
+        (sections.general, Section::General),
+        (sections.compute, Section::Compute),
+        (sections.pods, Section::Pods),
+        (sections.events, Section::Events),
+        (sections.networks, Section::Networks),
+        (sections.storage, Section::Storage),
+        (sections.containers, Section::Containers),
+    ];
+    let parts = Parts {
+        left_out: left_out
+            .iter()
+            .filter(|(shown, _)| !shown)
+            .map(|(_, section)| *section)
+            .collect(),
+        pods_max: Some(describe.pod_limit),
+        newest_first: describe.sort_events == v2::Order::Desc,
+    };
+    let (shown, events_max) = (output(describe.output), describe.event_limit);
+    Ok(Intent::Describe(Describe { of, shown, events_max, parts }))
+}
+
+fn training(verb: v2::OfTraining, line: &[String]) -> Result<Intent, String> {
+    use v2::OfTraining as Of;
+    match verb {
+        Of::Any(verb) => typed_verb(Noun::Training, verb, |typed| submit::training(typed, line)),
+        Of::Standard(verb) => {
+            typed_verb(Noun::Standard, verb, |typed| submit::training(typed, line))
+        }
+        Of::Pytorch(verb) => pytorch(verb, line),
+        Of::Mpi(verb) => mpi(verb, line),
+        Of::Tensorflow(verb) => distributed(Framework::Tf, verb, line),
+        Of::Xgboost(verb) => distributed(Framework::XgBoost, verb, line),
+        Of::Jax(verb) => distributed(Framework::Jax, verb, line),
+    }
+}
+
+fn pytorch(verb: v2::Verb<v2::PyTorch>, line: &[String]) -> Result<Intent, String> {
+    let noun = Noun::Framework(Framework::PyTorch);
+    typed_verb(noun, verb, |typed| submit::pytorch(typed, line))
+}
+
+fn mpi(verb: v2::Verb<v2::Mpi>, line: &[String]) -> Result<Intent, String> {
+    typed_verb(Noun::Framework(Framework::Mpi), verb, |typed| submit::mpi(typed, line))
+}
+
+fn distributed(
+    framework: Framework,
+    verb: v2::Verb<v2::Distributed>,
+    line: &[String],
+) -> Result<Intent, String> {
+    let of = Distributed::of(framework);
+    typed_verb(Noun::Framework(framework), verb, |typed| submit::distributed(typed, of, line))
+}
+
+fn typed_verb<S: clap::Args>(
+    noun: Noun,
+    verb: v2::Verb<S>,
+    submit: impl FnOnce(S) -> Result<Submit, String>,
+) -> Result<Intent, String> {
+    Ok(match verb {
+        v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed)?)),
+        v2::Verb::Any(verb) => any_verb(noun, verb)?,
+        v2::Verb::Suspend(typed) => change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of),
+        v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of),
+        v2::Verb::Update(_) => own::refused(own::NO_UPDATE),
+    })
+}
+
+fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
+    Ok(match verb {
+        v2::OfInference::Submit(typed) => {
+            Intent::Submit(Box::new(submit::inference(*typed, line)?))
+        }
+        v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed)?)),
+        v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
+        v2::OfInference::Suspend(_) => own::refused(own::NO_SUSPENSION),
+        v2::OfInference::Distributed(_) => own::refused(own::NO_REPLICA_OF_SEVERAL),
+        v2::OfInference::Nim(_) => own::refused(own::NO_NIM),
+    })
+}
+
+fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
+    let noun = Noun::Workload;
+    Ok(match verb {
+        v2::OfWorkload::Submit(typed) => {
+            Intent::SubmitManifest(Box::new(objects::manifest(*typed)))
+        }
+        v2::OfWorkload::Any(verb) => any_verb(noun, verb)?,
+        v2::OfWorkload::Suspend(typed) => {
+            change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of)
+        }
+        v2::OfWorkload::Resume(typed) => {
+            change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of)
+        }
+    })
+}
+
+fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
+    Ok(match verb {
+        v2::AnyVerb::List(list) => list_v2(noun, list)?,
+        v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
+        v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.only)?, typed.of)?,
+        v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Delete(typed) => change(Verb::Delete, narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Bash(typed) => bash(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Exec(typed) => exec_in(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Attach(typed) => attach(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Open(typed) => open(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::PortForward(typed) => port_forward(narrowed(noun, &typed.only)?, typed.of),
+    })
+}
+
+fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
+    let of = Target { noun, name: logs.name, pod: logs.pod };
+    let which = client::Logs {
+        // -1 is all.
+        tail_lines: u64::try_from(logs.tail).ok(),
+        since: logs.since.map(Since::Seconds).or(logs.since_time.map(Since::Time)),
+        timestamps: logs.timestamps,
+        follow: logs.follow,
+        previous: logs.previous,
+    };
+    Intent::Logs { of, which }
+}
+
+fn wait_for(noun: Noun, wait: args::Wait) -> Intent {
+    let (names, until, timeout_s) = (without_kind(wait.names), wait.until, wait.timeout);
+    Intent::Wait(Wait { noun, names, until, timeout_s })
+}
+
+fn change(verb: Verb, noun: Noun, names: args::Names) -> Intent {
+    let names = (!names.all).then(|| without_kind(names.names));
+    Intent::Change(Change { verb, noun, names })
+}
+
+fn bash(noun: Noun, named: args::Named) -> Intent {
+    let of = Target { noun, name: named.name, pod: named.pod };
+    Intent::Exec { of, command: vec!["/bin/bash".to_owned()], tie: Tie::FULL }
+}
+
+fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
+    let of = Target { noun, name: exec.of.name, pod: exec.of.pod };
+    Intent::Exec { of, command: exec.command, tie: Tie { stdin: exec.stdin, tty: exec.tty } }
+}
+
+fn attach(noun: Noun, attach: args::Attach) -> Intent {
+    let of = Target { noun, name: attach.of.name, pod: attach.of.pod };
+    Intent::Attach { of, tie: Tie { stdin: !attach.no_stdin, tty: !attach.no_tty } }
+}
+
+fn open(noun: Noun, open: args::Open) -> Intent {
+    let of = Target { noun, name: open.name, pod: None };
+    Intent::Open { of, url: open.url, print: open.print }
+}
+
+fn port_forward(noun: Noun, forward: args::PortForward) -> Intent {
+    let of = Target { noun, name: forward.of.name, pod: forward.of.pod };
+    Intent::PortForward { of, ports: forward.port, address: forward.address }
+}
+
+/// `job a1` is the job a1, and `job` alone is a job of that name.
+fn without_kind(mut words: Vec<String>) -> Vec<String> {
+    if words.len() > 1 && words.first().is_some_and(|word| KIND_WORDS.contains(&word.as_str())) {
+        words.remove(0);
+    }
+    words
+}
+
+fn page(typed: &v2::Paging) -> Page {
+    let rows = |count| usize::try_from(count).unwrap_or(usize::MAX);
+    let limit = (!typed.no_pagination).then_some(rows(typed.limit));
+    Page { offset: rows(typed.offset), limit }
+}
+
+fn shown(format: args::Format) -> Shown {
+    match (format.json, format.yaml) {
+        (true, _) => Shown::Json,
+        (_, true) => Shown::Yaml,
+        _ => Shown::Text,
+    }
+}
+
+fn output(output: Option<v1::Output>) -> Shown {
+    match output {
+        Some(v1::Output::Json) => Shown::Json,
+        Some(v1::Output::Yaml) => Shown::Yaml,
+        None | Some(v1::Output::Table) => Shown::Text,
+    }
+}

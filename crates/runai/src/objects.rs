@@ -1,0 +1,311 @@
+//! What a server keeps beside workloads: one table says where each kind of it is and what of it is
+//! shown. Owns the table, and what of all that a project can use. Refuses to know what objects mean.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use api_types::{PAGE_ITEMS_MAX, Project, ScopeType};
+use serde_json::Value;
+
+use super::context::Context;
+use super::inherit;
+use super::intent::{Dialect, ListObjects, Objects, Shown};
+use super::list::{data, tell_rest};
+use cli_kit::exit::Error;
+use cli_kit::table::Table;
+use cli_kit::yaml;
+
+/// A kind of objects.
+pub(super) struct Kind {
+    /// What a command calls it.
+    word: &'static str,
+    /// Where its list is.
+    path: &'static str,
+    /// Field of the answer that has them.
+    items: &'static str,
+    /// Whether the answer is a page, which says where the next one begins.
+    paged: bool,
+    /// Whether each belongs to a scope, and can be used within.
+    scoped: bool,
+    /// What is shown of one; the name first.
+    columns: &'static [Column],
+}
+
+/// A column: its title, and where its value is in an object.
+type Column = (&'static str, &'static str);
+
+/// Columns of what belongs to a scope.
+const NAME: Column = ("Name", "/meta/name");
+const KIND: Column = ("Kind", "/meta/kind");
+const SCOPE: Column = ("Scope", "/meta/scope");
+const PROJECT: Column = ("Project", "/meta/projectName");
+const DESCRIPTION: Column = ("Description", "/meta/description");
+
+const fn asset(word: &'static str, path: &'static str, columns: &'static [Column]) -> Kind {
+    Kind { word, path, items: "entries", paged: false, scoped: true, columns }
+}
+
+const TEMPLATE: Kind = Kind {
+    word: "template",
+    path: "/api/v1/workload-templates",
+    items: "entries",
+    paged: true,
+    scoped: true,
+    columns: &[
+        NAME,
+        ("Type", "/meta/workloadType"),
+        ("Scope", "/meta/scopeType"),
+        ("Image", "/spec/image"),
+        DESCRIPTION,
+    ],
+};
+const ENVIRONMENT: Kind = asset(
+    "environment",
+    "/api/v1/asset/environment",
+    &[NAME, SCOPE, PROJECT, ("Image", "/spec/image"), DESCRIPTION],
+);
+const COMPUTE: Kind = asset(
+    "compute",
+    "/api/v1/asset/compute",
+    &[
+        NAME,
+        SCOPE,
+        PROJECT,
+        ("GPUs", "/spec/gpuDevicesRequest"),
+        ("GPU Portion", "/spec/gpuPortionRequest"),
+        ("GPU Memory", "/spec/gpuMemoryRequest"),
+        ("CPU Cores", "/spec/cpuCoreRequest"),
+        ("CPU Memory", "/spec/cpuMemoryRequest"),
+    ],
+);
+const DATASOURCE: Kind =
+    asset("datasource", "/api/v1/asset/datasource", &[NAME, KIND, SCOPE, PROJECT, DESCRIPTION]);
+const PVC: Kind = asset(
+    "pvc",
+    "/api/v1/asset/datasource/pvc",
+    &[
+        NAME,
+        SCOPE,
+        PROJECT,
+        ("Claim", "/spec/claimName"),
+        ("Size", "/spec/claimInfo/size"),
+        ("Path", "/spec/path"),
+    ],
+);
+const CREDENTIAL: Kind =
+    asset("credential", "/api/v1/asset/credentials", &[NAME, KIND, SCOPE, PROJECT, DESCRIPTION]);
+/// A server that has none says so.
+const DATAVOLUME: Kind = Kind {
+    word: "datavolume",
+    path: "/api/v1/datavolumes",
+    items: "datavolumes",
+    paged: false,
+    scoped: false,
+    columns: &[("Name", "/name")],
+};
+const DEPARTMENT: Kind = Kind {
+    word: "department",
+    path: "/api/v1/org-unit/departments",
+    items: "departments",
+    paged: true,
+    scoped: false,
+    columns: &[
+        ("Name", "/name"),
+        ("GPU Quota", "/totalResources/gpuQuota"),
+        ("Allocated GPUs", "/status/quotaStatus/allocated/gpu"),
+        ("Projects", "/children"),
+    ],
+};
+const NODEPOOL: Kind = Kind {
+    word: "nodepool",
+    path: "/api/v1/node-pools",
+    items: "nodepools",
+    paged: false,
+    scoped: false,
+    columns: &[
+        ("Name", "/name"),
+        ("Label Key", "/labelKey"),
+        ("Label Value", "/labelValue"),
+        ("Phase", "/phase"),
+        ("Nodes", "/status/nodes"),
+    ],
+};
+const WORKLOAD_TYPE: Kind = Kind {
+    word: "workload-type",
+    path: "/api/v1/workload-types",
+    items: "types",
+    paged: false,
+    scoped: false,
+    columns: &[
+        ("Name", "/name"),
+        ("Group", "/group"),
+        ("Category", "/categoryName"),
+        ("Priority", "/priorityName"),
+    ],
+};
+/// The first dialect lists templates only.
+const COLUMNS_V1: &[Column] = &[("NAME", "/meta/name"), ("DESCRIPTION", "/meta/description")];
+
+/// The row of a kind.
+pub(super) const fn kind(of: Objects) -> &'static Kind {
+    match of {
+        Objects::Template => &TEMPLATE,
+        Objects::Environment => &ENVIRONMENT,
+        Objects::Compute => &COMPUTE,
+        Objects::Datasource => &DATASOURCE,
+        Objects::Pvc => &PVC,
+        Objects::Datavolume => &DATAVOLUME,
+        Objects::Credential => &CREDENTIAL,
+        Objects::Department => &DEPARTMENT,
+        Objects::Nodepool => &NODEPOOL,
+        Objects::WorkloadType => &WORKLOAD_TYPE,
+    }
+}
+
+/// Lists objects.
+pub(super) async fn list(
+    list: ListObjects,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let kind = kind(list.of);
+    let mut found = all(kind, context).await?;
+    if kind.scoped && !list.all_projects {
+        keep_usable(&mut found, &context.known_project().await?);
+    }
+    let (found, rest) = list.page.of(found);
+    if list.shown != Shown::Text {
+        return data(&found, list.shown, out);
+    }
+    write!(out, "{}", text(kind, list.dialect, &found))?;
+    tell_rest(list.page, found.len(), rest);
+    Ok(())
+}
+
+/// Shows everything about the objects of a name: of a template there may be one for each type of
+/// workloads.
+pub(super) async fn describe(
+    of: Objects,
+    name: &str,
+    shown: Shown,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let kind = kind(of);
+    let mut found = all(kind, context).await?;
+    if kind.scoped && context.project().is_ok() {
+        keep_usable(&mut found, &context.known_project().await?);
+    }
+    found.retain(|one| at(one, kind.columns[0].1).as_str() == Some(name));
+    if found.is_empty() {
+        let (word, name) = (kind.word, units::shown(name));
+        return Err(Error::NotFound(format!(
+            "there is no {word} {name} here; `runai {word} list -A` shows those there are"
+        )));
+    }
+    match (shown, found.as_slice()) {
+        (Shown::Text, many) => {
+            let pages: Vec<String> = many.iter().map(|one| page(kind, one)).collect();
+            write!(out, "{}", pages.join("\n"))?;
+            Ok(())
+        }
+        (_, [one]) => data(one, shown, out),
+        (_, many) => data(&many, shown, out),
+    }
+}
+
+/// Names of those that workloads of the project can use, each once.
+pub(super) async fn names(of: Objects, context: &Context) -> Result<Vec<String>, Error> {
+    let kind = kind(of);
+    let mut found = all(kind, context).await?;
+    if kind.scoped && context.project().is_ok() {
+        keep_usable(&mut found, &context.known_project().await?);
+    }
+    let name = |one: &Value| at(one, kind.columns[0].1).as_str().map(str::to_owned);
+    let names: BTreeSet<String> = found.iter().filter_map(name).collect();
+    Ok(names.into_iter().collect())
+}
+
+/// Every object of a kind that the caller may see.
+async fn all(kind: &Kind, context: &Context) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    loop {
+        let query = match kind.paged {
+            true => format!("?limit={PAGE_ITEMS_MAX}&offset={}", all.len()),
+            false => String::new(),
+        };
+        let mut answer = context.client.raw(&format!("{}{query}", kind.path)).await?;
+        let next = [at(&answer, "/next"), at(&answer, "/pagination/next")];
+        let more = next.into_iter().any(Value::is_number);
+        let Some(Value::Array(items)) = answer.get_mut(kind.items).map(Value::take) else {
+            let fault = format!("the answer has no list `{}`", kind.items);
+            return Err(Error::Failed(fault));
+        };
+        let none = items.is_empty();
+        all.extend(items);
+        if !more || none {
+            return Ok(all);
+        }
+    }
+}
+
+/// Keeps what workloads of a project can use, the nearest first.
+fn keep_usable(found: &mut Vec<Value>, project: &Project) {
+    let rank = |one: &Value| {
+        let scope = [at(one, "/meta/scope"), at(one, "/meta/scopeType")];
+        let scope = scope.into_iter().find(|scope| !scope.is_null())?;
+        let scope: ScopeType = serde_json::from_value(scope.clone()).ok()?;
+        let (of_project, of_department) =
+            (at(one, "/meta/projectId").as_u64(), at(one, "/meta/departmentId").as_str());
+        inherit::rank(scope, of_project, of_department, project)
+    };
+    found.retain(|one| rank(one).is_some());
+    found.sort_by_key(rank);
+}
+
+/// Objects as a table.
+pub(super) fn text(kind: &Kind, dialect: Dialect, found: &[Value]) -> String {
+    let columns = match dialect {
+        Dialect::V1 => COLUMNS_V1,
+        Dialect::V2 => kind.columns,
+    };
+    let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
+    let mut table = Table::new(&titles);
+    found.iter().for_each(|one| table.cells(columns.iter().map(|(_, place)| cell(at(one, place)))));
+    match dialect {
+        Dialect::V1 => table.plain(),
+        Dialect::V2 => table.ruled(),
+    }
+}
+
+/// An object at length: its columns, then its specification.
+pub(super) fn page(kind: &Kind, one: &Value) -> String {
+    let mut page = String::new();
+    for (title, place) in kind.columns {
+        // Writing to a text does not fail.
+        let _ = writeln!(page, "{title}: {}", cell(at(one, place)));
+    }
+    if let Some(spec) = one.get("spec") {
+        page.push_str("Specification:\n");
+        yaml::document(spec).lines().for_each(|line| page.push_str(&format!("  {line}\n")));
+    }
+    page
+}
+
+fn at<'v>(one: &'v Value, place: &str) -> &'v Value {
+    one.pointer(place).unwrap_or(&Value::Null)
+}
+
+/// A value in a cell; what has a name by its name.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) if text.is_empty() => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(many) if many.is_empty() => "-".to_owned(),
+        Value::Array(many) => many.iter().map(cell).collect::<Vec<_>>().join(","),
+        Value::Object(fields) => fields.get("name").map_or_else(|| "-".to_owned(), cell),
+        plain => plain.to_string(),
+    }
+}

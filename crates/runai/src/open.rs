@@ -1,0 +1,34 @@
+//! `open`: a port of a workload in the browser of this machine.
+
+use std::io::Write;
+
+use super::context::Context;
+use super::intent::Target;
+use super::login::opens;
+use cli_kit::exit::Error;
+use cli_kit::plain::tell;
+
+/// Prints the address, and opens it unless it is only to be printed.
+pub(super) async fn run(
+    of: &Target,
+    url: Option<&str>,
+    print: bool,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(of).await?;
+    let address = context.client.ticket(&workload.id, url).await?.url;
+    writeln!(out, "{address}")?;
+    out.flush()?;
+    let done = print || (has_display() && opens(&address));
+    if !done {
+        tell("No browser opens here; open the address in one. A ticket in it is good for a minute");
+    }
+    Ok(())
+}
+
+/// Whether a browser would be seen here.
+fn has_display() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(set)
+}

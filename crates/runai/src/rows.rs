@@ -1,0 +1,208 @@
+//! A workload as cells of the published tables. Owns the words and the order of both lists.
+
+use api_types::{GpuRequestType, Workload, WorkloadExtras};
+
+use super::intent::{Framework, Noun};
+use cli_kit::table::{age, two_decimals};
+
+/// Columns of the wide table (2020‑08 to 2.x).
+pub(super) const V1_COLUMNS: [&str; 11] = [
+    "NAME",
+    "STATUS",
+    "AGE",
+    "NODE",
+    "IMAGE",
+    "TYPE",
+    "PROJECT",
+    "USER",
+    "GPUs Allocated (Requested)",
+    "PODs Running (Pending)",
+    "SERVICE URL(S)",
+];
+/// Columns of the short table.
+pub(super) const V2_COLUMNS: [&str; 6] =
+    ["Workload", "Type", "Status", "Project", "Running/Req. Pods", "GPU Alloc."];
+
+/// A row of the wide table.
+pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
+    [
+        workload.name.clone(),
+        status_v1(workload).to_owned(),
+        age(now_ms.saturating_sub(workload.created_at.0.0)),
+        node(workload),
+        workload.images.join(","),
+        type_v1(workload).to_owned(),
+        workload.project_name.clone(),
+        workload.submitted_by.clone(),
+        gpus_v1(workload),
+        format!("{} ({})", workload.running_pods, pending_pods(workload)),
+        workload.urls.join(","),
+    ]
+}
+
+/// A row of the short table. `show_request` prints what a pending workload asks for, as the
+/// published sample does, in place of what it holds (reference Z.2).
+pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
+    let pending = rank(workload) == PENDING;
+    let gpu_millis = if pending && show_request {
+        workload.additional_fields.requested_gpus.0
+    } else {
+        workload.allocated_resources.gpu.0
+    };
+    [
+        workload.name.clone(),
+        workload.kind.clone(),
+        workload.phase.clone(),
+        workload.project_name.clone(),
+        format!("{}/{}", workload.running_pods, workload.requested_pods.number),
+        two_decimals(gpu_millis),
+    ]
+}
+
+/// v1: by project, then name.
+pub(super) fn sort_v1(workloads: &mut [Workload]) {
+    workloads.sort_by(|a, b| {
+        (&a.project_name, &a.name, a.created_at).cmp(&(&b.project_name, &b.name, b.created_at))
+    });
+}
+
+/// v2: running first, larger allocation first, within quota before over quota, then age; the
+/// order of the published sample (reference Z.3).
+pub(super) fn sort_v2(workloads: &mut [Workload]) {
+    workloads.sort_by(|a, b| {
+        let key = |w: &Workload| {
+            let held = std::cmp::Reverse(w.allocated_resources.gpu.0);
+            (rank(w), held, w.additional_fields.over_quota, w.created_at)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+}
+
+const PENDING: u8 = 2;
+/// Code of the reason of those that have run for as long as they may.
+const TIME_LIMIT: &str = "E203";
+
+fn rank(workload: &Workload) -> u8 {
+    match workload.phase.as_str() {
+        "Running" | "Degraded" => 0,
+        "Initializing" | "Updating" | "Stopping" | "Deleting" | "Terminating" => 1,
+        "Pending" | "Creating" | "Resuming" => PENDING,
+        "Stopped" => 3,
+        _ => 4,
+    }
+}
+
+/// The phase in the words of v1.
+pub(super) fn status_v1(workload: &Workload) -> &str {
+    let WorkloadExtras { pods, last_eviction, .. } = &workload.additional_fields;
+    let timed_out = last_eviction.as_ref().is_some_and(|last| last.code == TIME_LIMIT);
+    match workload.phase.as_str() {
+        "Creating" | "Resuming" => "Pending",
+        "Initializing" if pods.crash_looping > 0 => "CrashLoopBackOff",
+        "Initializing" => "ContainerCreating",
+        "Stopping" | "Deleting" => "Terminating",
+        "Stopped" if timed_out => "TimedOut",
+        "Stopped" => "Suspended",
+        "Completed" => "Succeeded",
+        other => other,
+    }
+}
+
+/// The type in the words of v1.
+pub(super) fn type_v1(workload: &Workload) -> &str {
+    match (workload.kind.as_str(), workload.preemptible) {
+        ("Training", _) => "Train",
+        ("Workspace", false) => "Interactive",
+        ("Workspace", true) => "Interactive-Preemptible",
+        ("Distributed", _) => match workload.distributed_framework.as_deref() {
+            Some("MPI") => "Mpi",
+            Some("PyTorch") => "Pytorch",
+            other => other.unwrap_or("Distributed"),
+        },
+        (other, _) => other,
+    }
+}
+
+/// Whether a workload goes by this noun.
+pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
+    match noun {
+        Noun::Job | Noun::Workload => true,
+        Noun::Training => matches!(workload.kind.as_str(), "Training" | "Distributed"),
+        Noun::Standard => workload.kind == "Training",
+        Noun::Distributed => workload.kind == "Distributed",
+        Noun::Workspace => workload.kind == "Workspace",
+        Noun::Inference => workload.kind == "Inference",
+        Noun::Framework(framework) => {
+            let name = match framework {
+                Framework::Mpi => "MPI",
+                Framework::PyTorch => "PyTorch",
+                Framework::Tf => "TF",
+                Framework::XgBoost => "XGBoost",
+                Framework::Jax => "JAX",
+            };
+            workload.distributed_framework.as_deref() == Some(name)
+        }
+    }
+}
+
+/// Whether an inference has no replica and needs none: nobody asks.
+pub(super) fn rests(workload: &Workload) -> bool {
+    workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
+}
+
+/// Node of the pods: nothing, a name, or that there are several.
+pub(super) fn node(workload: &Workload) -> String {
+    match workload.additional_fields.nodes.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        _ => "<multiple>".to_owned(),
+    }
+}
+
+/// Pods that have no process now, and whose turn it is.
+pub(super) fn pending_pods(workload: &Workload) -> u32 {
+    let pods = workload.additional_fields.pods;
+    pods.pending + pods.reserved + pods.starting
+}
+
+/// What was asked for, as v1 prints it: GPUs, or the memory of one.
+pub(super) fn gpus_requested(workload: &Workload) -> String {
+    let requested = &workload.workload_requested_resources;
+    match (requested.gpu_request_type, &requested.gpu_memory) {
+        (Some(GpuRequestType::Memory), Some(memory)) => memory.request.clone(),
+        _ => workload.additional_fields.requested_gpus.to_string(),
+    }
+}
+
+pub(super) fn gpus_v1(workload: &Workload) -> String {
+    let held = workload.allocated_resources.gpu;
+    let ended = matches!(workload.phase.as_str(), "Completed" | "Failed");
+    let requested = gpus_requested(workload);
+    if ended && held.0 == 0 { format!("- ({requested})") } else { format!("{held} ({requested})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::samples::workload;
+    use super::*;
+
+    #[test]
+    fn what_v1_knows_beyond_the_phases_is_told_in_its_words() {
+        let mut loops = workload("w Workspace Initializing team-a asked=1 held=1");
+        assert_eq!(status_v1(&loops), "ContainerCreating");
+        let pods = &mut loops.additional_fields.pods;
+        (pods.starting, pods.crash_looping) = (1, 1);
+        assert_eq!((status_v1(&loops), pending_pods(&loops)), ("CrashLoopBackOff", 1));
+
+        let mut stopped = workload("w Workspace Stopped team-a asked=1");
+        assert_eq!(status_v1(&stopped), "Suspended");
+        for (code, status) in [("E203", "TimedOut"), ("E204", "Suspended"), ("E001", "Suspended")] {
+            stopped.additional_fields.last_eviction = Some(api_types::Reason {
+                code: code.to_owned(),
+                message: String::new(),
+                at: stopped.created_at,
+            });
+            assert_eq!(status_v1(&stopped), status, "{code}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Submitting, and changing what was submitted. Owns: numbered names, and what is said afterwards.
+
+use std::io::Write;
+use std::time::Duration;
+
+use api_types as wire;
+use client::WorkloadKind;
+
+use super::access::{self, Entrance};
+use super::context::Context;
+use super::inherit::Inherited;
+use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
+use super::settle::settle_own;
+use super::{inherit, request, terminal, visit, what_if};
+use cli_kit::exit::{self, Error};
+use cli_kit::plain::{Plain, is_quiet, tell};
+
+/// Numbered names are retried when somebody else takes the number first.
+const NUMBER_TRIES_MAX: usize = 20;
+
+pub(super) async fn run(
+    mut submit: Submit,
+    context: &Context,
+    raw: &mut dyn Write,
+) -> Result<(), Error> {
+    // What is piped in has an end, which a terminal there would never be told of.
+    if matches!(submit.deed, Deed::Attach { .. }) && !terminal::is_here() {
+        submit.spec.tie.tty = false;
+    }
+    let out = &mut Plain(&mut *raw);
+    let (spec, inherits) = (&submit.spec, &submit.inherits);
+    // The first dialect knows no workload without an image (reference A.2).
+    let without = submit.dialect == Dialect::V2 && !spec.command.is_empty();
+    let inherited = inherits.template.is_some() || inherits.environment.is_some();
+    if spec.image.is_none() && !without && !inherited {
+        writeln!(std::io::stderr(), "\n-i, --image must be set\n")?;
+        return Err(Error::Said(exit::FAILED));
+    }
+    let project = context.known_project().await?;
+    if submit.dialect == Dialect::V1
+        && submit.kind == Kind::Workspace
+        && submit.spec.preemptible == Some(true)
+    {
+        tell("Warning: the resources of this job may be preempted without notice");
+    }
+    submit.notes.iter().for_each(|note| tell(note));
+    let asked = Asked::of(&submit, &project, context).await?;
+    match submit.deed {
+        Deed::DryRun => return what_if::dry_run(&asked, context, out).await,
+        Deed::WhatIf => return what_if::run(&asked, context, out).await,
+        Deed::Submit | Deed::Attach { .. } => {}
+    }
+    let entrance = match &submit.access {
+        Some(access) => Some(Entrance::open(access).await?),
+        None => None,
+    };
+    let (name, id) = asked.create(context).await?;
+    let project = &project.name;
+    match submit.dialect {
+        Dialect::V1 => {
+            writeln!(out, "The job '{name}' has been submitted successfully")?;
+            if !is_quiet() {
+                let hint = format!("`runai describe job {name} -p {project}`");
+                writeln!(out, "You can run {hint} to check the job status")?;
+            }
+        }
+        Dialect::V2 => {
+            let noun = submit.kind.noun();
+            writeln!(out, "Creating {} {name}...", noun.word())?;
+            if !is_quiet() {
+                writeln!(out, "To track the workload's status, run 'runai {} list'", words(noun))?;
+            }
+        }
+    }
+    out.flush()?;
+    match (submit.deed, entrance) {
+        (Deed::Attach { within_s }, _) => {
+            visit::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
+        }
+        (_, Some(entrance)) => entrance.enter(&id, context, out).await,
+        (_, None) => settle_own(&id, context).await,
+    }
+}
+
+/// Gives an inference new values.
+pub(super) async fn update(
+    update: Update,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let there = context.existing(&update.of).await?;
+    let change = request::change(&update.spec, &update.serving);
+    let changed = context.client.update_inference(&there.id, &change).await?;
+    writeln!(out, "Updating inference {}...", changed.name)?;
+    out.flush()?;
+    settle_own(&there.id, context).await
+}
+
+/// The words that stand before a verb.
+const fn words(noun: Noun) -> &'static str {
+    match noun {
+        Noun::Job | Noun::Workload => "workload",
+        Noun::Training | Noun::Standard | Noun::Distributed | Noun::Framework(_) => "training",
+        Noun::Workspace => "workspace",
+        Noun::Inference => "inference",
+    }
+}
+
+/// A submission as the server is asked for it.
+pub(super) struct Asked<'a> {
+    submit: &'a Submit,
+    project: &'a wire::Project,
+    kind: WorkloadKind,
+    inherited: Inherited,
+}
+
+impl<'a> Asked<'a> {
+    async fn of(
+        submit: &'a Submit,
+        project: &'a wire::Project,
+        context: &Context,
+    ) -> Result<Self, Error> {
+        let kind = match submit.kind {
+            Kind::Training(_) => WorkloadKind::Training,
+            Kind::Workspace => WorkloadKind::Workspace,
+            Kind::Distributed(_) => WorkloadKind::Distributed,
+            Kind::Inference(_) => WorkloadKind::Inference,
+        };
+        let inherited = inherit::by_id(submit, kind, project, &context.client).await?;
+        Ok(Self { submit, project, kind, inherited })
+    }
+
+    fn request(&self, name: &str) -> wire::CreationRequest {
+        let mut request = request::creation(self.submit, name, self.project.id.clone());
+        request.cluster_id = Some(self.project.cluster_id.clone());
+        request.template_id.clone_from(&self.inherited.template);
+        let spec = request.spec.get_or_insert_default();
+        spec.assets.clone_from(&self.inherited.assets);
+        if self.submit.access.as_ref().is_some_and(|access| access.own_path) {
+            let path = access::own_path(&self.project.name, name);
+            spec.args = Some(shell_words::join(access::start_at(&path)));
+        }
+        request
+    }
+
+    /// What would happen with it, and its body. The server checks it as if it were submitted.
+    pub(super) async fn foretold(
+        &self,
+        context: &Context,
+    ) -> Result<(wire::CreationRequest, wire::WouldHappen), Error> {
+        let name = free_name(&self.submit.name, self.project, context).await?;
+        let request = self.request(&name);
+        let mut asked = wire::WhatIf::default();
+        let of_kind = match self.kind {
+            WorkloadKind::Training => &mut asked.trainings,
+            WorkloadKind::Workspace => &mut asked.workspaces,
+            WorkloadKind::Distributed => &mut asked.distributed,
+            WorkloadKind::Inference => &mut asked.inferences,
+        };
+        of_kind.push(request.clone());
+        match context.client.what_if(&asked).await {
+            Ok(would) => Ok((request, would)),
+            Err(error) => Err(taken(error, &name, &self.project.name)),
+        }
+    }
+
+    /// Creates it; its name and id.
+    async fn create(&self, context: &Context) -> Result<(String, String), Error> {
+        let create = async |name: &str| context.client.create(self.kind, &self.request(name)).await;
+        let created = create_named(&self.submit.name, self.project, context, create).await?;
+        Ok((created.name, created.workload_id))
+    }
+}
+
+/// Creates a workload under its name, or under the first number that is free.
+pub(super) async fn create_named<T>(
+    name: &Name,
+    project: &wire::Project,
+    context: &Context,
+    create: impl AsyncFn(&str) -> Result<T, client::Error>,
+) -> Result<T, Error> {
+    let numbered = matches!(name, Name::Numbered(_));
+    let mut tries = 0;
+    loop {
+        let name = free_name(name, project, context).await?;
+        tries += 1;
+        match create(&name).await {
+            Ok(created) => return Ok(created),
+            Err(client::Error::Api { code: 409, .. }) if numbered && tries < NUMBER_TRIES_MAX => {}
+            Err(error) => return Err(taken(error, &name, &project.name)),
+        }
+    }
+}
+
+/// The name, or one with the first free number.
+async fn free_name(
+    name: &Name,
+    project: &wire::Project,
+    context: &Context,
+) -> Result<String, Error> {
+    let prefix = match name {
+        Name::Given(name) => return Ok(name.clone()),
+        Name::Numbered(prefix) => prefix,
+    };
+    let there = context.client.workloads(Some(&project.name)).await?;
+    let mut names = (0_u64..).map(|number| format!("{prefix}-{number}"));
+    let free = names.find(|name| there.iter().all(|workload| workload.name != *name));
+    Ok(free.unwrap_or_else(|| prefix.clone()))
+}
+
+/// The server's own words, with the project that its hint leaves to whoever reads it.
+fn taken(error: client::Error, name: &str, project: &str) -> Error {
+    let short = format!("`runai delete {name}`");
+    match error {
+        client::Error::Api { code: 409, message, .. } if message.contains(&short) => {
+            Error::Failed(message.replace(&short, &format!("`runai delete {name} -p {project}`")))
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What ends a wait.
+
+use tokio::time::Instant;
+
+use super::samples::workload;
+use crate::intent::Until;
+use crate::wait::{is_lost, reached};
+use cli_kit::exit::Error;
+
+#[test]
+fn a_wait_ends_when_it_is_reached_or_cannot_be() {
+    let ends = |phase: &str, until| {
+        let workload = workload(&format!("a Training {phase} team-a"));
+        reached(&workload, until).map(|done| done.is_ok())
+    };
+    for (phase, running, ended) in [
+        ("Pending", None, None),
+        ("Running", Some(true), None),
+        ("Completed", Some(true), Some(true)),
+        ("Failed", Some(false), Some(false)),
+        ("Stopped", Some(false), Some(false)),
+    ] {
+        assert_eq!(ends(phase, Until::Running), running, "{phase}");
+        assert_eq!(ends(phase, Until::Ended), ended, "{phase}");
+        assert_eq!(ends(phase, Until::Deleted), None, "{phase}");
+    }
+}
+
+#[test]
+fn a_login_that_ran_out_is_renewed_once() {
+    let (url, message) = ("http://h".to_owned(), "expired".to_owned());
+    let ran_out = Error::Server(client::Error::NotLoggedIn { url, message });
+    assert!(is_lost(&ran_out, None));
+    assert!(!is_lost(&ran_out, Some(Instant::now())), "nobody is logged in");
+}

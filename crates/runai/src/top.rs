@@ -1,0 +1,318 @@
+//! What nodes and jobs use, as a mean of the last minute. Owns: both published tables. What is not
+//! measured is `-`, never 0.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use api_types::{MetricsResponse, NodeStatus, Time, Workload};
+use client::Client;
+use units::Instant;
+
+use super::context::{Context, now_ms};
+use super::list::{conditions, named_nodes};
+use super::rows;
+use cli_kit::exit::Error;
+use cli_kit::table::{Grouped, Table, age};
+
+/// The time that a value is the mean of.
+const SPAN_MS: u64 = 60_000;
+const MEMORY: &str = "CPU_MEMORY_USAGE_BYTES";
+const CORES: &str = "CPU_USAGE_CORES";
+const GPUS: &str = "GPU_UTILIZATION";
+const GPU_MEMORY: &str = "GPU_MEMORY_USAGE_BYTES";
+/// What each GPU does, in percent.
+pub(super) const GPU_BUSY: &str = "GPU_UTILIZATION_PER_GPU";
+/// Memory of each GPU that is used, in bytes.
+pub(super) const GPU_MEMORY_USED: &str = "GPU_MEMORY_USAGE_BYTES_PER_GPU";
+const OF_NODES: [&str; 7] =
+    [GPUS, GPU_MEMORY, CORES, MEMORY, GPU_BUSY, GPU_MEMORY_USED, "GPU_IDLE_TIME_SECONDS_PER_GPU"];
+const OF_JOBS: [&str; 7] = [
+    GPUS,
+    GPU_MEMORY,
+    "GPU_MEMORY_REQUEST_BYTES",
+    CORES,
+    "CPU_REQUEST_CORES",
+    MEMORY,
+    "CPU_MEMORY_REQUEST_BYTES",
+];
+
+/// What was measured of something, by type and, where it is of one GPU, its number.
+#[derive(Debug, Default)]
+pub(super) struct Used(BTreeMap<(String, Option<String>), f64>);
+
+impl Used {
+    pub(super) fn new(answer: MetricsResponse) -> Self {
+        let one = |series: api_types::MeasurementResponse| {
+            let value = series.values.last()?.value.parse().ok()?;
+            let gpu = series.labels.and_then(|mut labels| labels.remove("gpu"));
+            Some(((series.kind, gpu), value))
+        };
+        Self(answer.measurements.into_iter().filter_map(one).collect())
+    }
+
+    fn get(&self, kind: &str) -> Option<f64> {
+        self.0.get(&(kind.to_owned(), None)).copied()
+    }
+
+    pub(super) fn of_gpu(&self, kind: &str, gpu: usize) -> Option<f64> {
+        self.0.get(&(kind.to_owned(), Some(gpu.to_string()))).copied()
+    }
+}
+
+async fn measured(path: &str, types: &[&str], client: &Client) -> Result<Used, Error> {
+    let now_ms = now_ms();
+    let [start, end] = [now_ms.saturating_sub(SPAN_MS), now_ms].map(|ms| Time(Instant(ms)));
+    Ok(Used::new(client.measured(path, types, (start, end)).await?))
+}
+
+/// What a node uses.
+pub(super) async fn of_node(name: &str, client: &Client) -> Result<Used, Error> {
+    measured(&format!("/api/v1/nodes/{name}/metrics"), &OF_NODES, client).await
+}
+
+pub(super) async fn nodes(
+    names: &[String],
+    details: bool,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut all = Vec::new();
+    for node in named_nodes(names, context, out).await? {
+        let used = of_node(&node.name, &context.client).await?;
+        all.push((node, used));
+    }
+    write!(out, "{}", nodes_table(&all, details, names.is_empty()).plain())?;
+    for (node, used) in all.iter().filter(|(node, _)| details && !node.gpu_used.is_empty()) {
+        write!(out, "\nGPUs of {}:\n{}", node.name, gpus_table(node, used).plain())?;
+    }
+    Ok(())
+}
+
+/// The nodes, and with `total` all of them together.
+pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool) -> Grouped {
+    // Shown only where there are any, as published.
+    let unhealthy = all.iter().any(|(node, _)| !node.gpu_troubles.is_empty());
+    let gpu: &[&str] = match unhealthy {
+        true => &["CAPACITY", "UTILIZATION", "UNHEALTHY"],
+        false => &["CAPACITY", "UTILIZATION"],
+    };
+    let mut table = if details {
+        Grouped::new(&[
+            ("", &["NAME", "STATUS"]),
+            ("GPU", gpu),
+            ("GPU MEMORY", &["CAPACITY", "USAGE", "UTILIZATION"]),
+            ("CPU", &["CAPACITY", "USAGE", "UTILIZATION"]),
+            ("MEMORY", &["CAPACITY", "USAGE", "UTILIZATION"]),
+        ])
+    } else {
+        Grouped::new(&[
+            ("", &["NAME", "STATUS"]),
+            ("GPU", gpu),
+            ("CPU", &["CAPACITY", "UTILIZATION"]),
+            ("MEMORY", &["CAPACITY", "USAGE"]),
+        ])
+    };
+    let each: Vec<_> = all.iter().map(|(node, used)| Line::of(node, used)).collect();
+    for ((node, _), line) in all.iter().zip(&each) {
+        table.row(line.cells(&node.name, &conditions(node), details, unhealthy));
+    }
+    if total && each.len() > 1 {
+        table.row(Line::sum(&each).cells("TOTAL", "", details, unhealthy));
+    }
+    table
+}
+
+/// Capacity and use of a node, or of several.
+struct Line {
+    gpus: Amount,
+    /// GPUs that are out of service.
+    unhealthy: usize,
+    gpu_memory: Amount,
+    cores: Amount,
+    memory: Amount,
+}
+
+/// How much there is, and how much of it is used.
+#[derive(Debug, Clone, Copy)]
+struct Amount {
+    all: f64,
+    used: Option<f64>,
+}
+
+impl Amount {
+    /// Of several: known if each is.
+    fn sum(amounts: impl Iterator<Item = Self>) -> Self {
+        let none = Self { all: 0.0, used: Some(0.0) };
+        amounts.filter(|one| one.all > 0.0).fold(none, |sum, one| Self {
+            all: sum.all + one.all,
+            used: sum.used.zip(one.used).map(|(a, b)| a + b),
+        })
+    }
+
+    fn percent(self) -> String {
+        let share = self.used.filter(|_| self.all > 0.0).map(|used| used / self.all * 100.0);
+        share.map_or_else(none, |share| format!("{share:.0}%"))
+    }
+
+    /// What is used, and the part of all that is.
+    fn used(self, shown: impl Fn(f64) -> String) -> String {
+        match (self.used, self.percent()) {
+            (None, _) => none(),
+            (Some(used), percent) if percent == "-" => shown(used),
+            (Some(used), percent) => format!("{} ({percent})", shown(used)),
+        }
+    }
+}
+
+impl Line {
+    #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+    fn of(node: &NodeStatus, used: &Used) -> Self {
+        let gpus = node.gpu_used.len() as f64;
+        let gpu_memory = node.gpu_memory_bytes.iter().sum::<u64>() as f64;
+        let utilization = used.get(GPUS).map(|percent| percent / 100.0 * gpus);
+        Self {
+            gpus: Amount { all: gpus, used: utilization },
+            unhealthy: node.gpu_troubles.len(),
+            gpu_memory: Amount { all: gpu_memory, used: used.get(GPU_MEMORY) },
+            cores: Amount { all: node.cpu_millis as f64 / 1000.0, used: used.get(CORES) },
+            memory: Amount { all: node.memory_bytes as f64, used: used.get(MEMORY) },
+        }
+    }
+
+    fn sum(lines: &[Self]) -> Self {
+        Self {
+            gpus: Amount::sum(lines.iter().map(|line| line.gpus)),
+            unhealthy: lines.iter().map(|line| line.unhealthy).sum(),
+            gpu_memory: Amount::sum(lines.iter().map(|line| line.gpu_memory)),
+            cores: Amount::sum(lines.iter().map(|line| line.cores)),
+            memory: Amount::sum(lines.iter().map(|line| line.memory)),
+        }
+    }
+
+    fn cells(&self, name: &str, status: &str, details: bool, health: bool) -> Vec<Vec<String>> {
+        let Self { gpus, unhealthy, gpu_memory, cores, memory } = *self;
+        let named = vec![name.to_owned(), status.to_owned()];
+        let mut gpus = vec![decimal(gpus.all), gpus.percent()];
+        gpus.extend(health.then(|| unhealthy.to_string()));
+        if !details {
+            return vec![
+                named,
+                gpus,
+                vec![decimal(cores.all), cores.percent()],
+                vec![bytes(memory.all), memory.used(bytes)],
+            ];
+        }
+        let whole = |amount: Amount, shown: fn(f64) -> String| {
+            let used = amount.used.map_or_else(none, shown);
+            vec![shown(amount.all), used, amount.percent()]
+        };
+        vec![named, gpus, whole(gpu_memory, bytes), whole(cores, decimal), whole(memory, bytes)]
+    }
+}
+
+/// Each GPU of a node.
+#[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+pub(super) fn gpus_table(node: &NodeStatus, used: &Used) -> Table {
+    let mut table = Table::new(&["GPU", "UTILIZATION", "MEMORY", "MEMORY USAGE", "IDLE TIME"]);
+    for (gpu, size) in node.gpu_memory_bytes.iter().enumerate() {
+        let busy = used.of_gpu(GPU_BUSY, gpu);
+        let memory = Amount { all: *size as f64, used: used.of_gpu(GPU_MEMORY_USED, gpu) };
+        let idle = used.of_gpu("GPU_IDLE_TIME_SECONDS_PER_GPU", gpu);
+        table.row([
+            gpu.to_string(),
+            busy.map_or_else(none, |percent| format!("{percent:.0}%")),
+            bytes(memory.all),
+            memory.used(bytes),
+            idle.map_or_else(none, |seconds| age(whole(seconds) * 1000)),
+        ]);
+    }
+    table
+}
+
+pub(super) async fn jobs(
+    all_projects: bool,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut found = if all_projects {
+        context.client.workloads(None).await?
+    } else {
+        context.workloads().await?
+    };
+    found.retain(|workload| ["Running", "Degraded"].contains(&workload.phase.as_str()));
+    let held = |workload: &Workload| workload.allocated_resources.gpu;
+    found.sort_by(|a, b| held(b).cmp(&held(a)).then_with(|| a.name.cmp(&b.name)));
+    if !all_projects {
+        let project = context.project()?;
+        writeln!(out, "Showing jobs with status Running for project {project}")?;
+    }
+    let mut all = Vec::new();
+    for workload in found {
+        let path = format!("/api/v1/workloads/{}/metrics", workload.id);
+        let used = measured(&path, &OF_JOBS, &context.client).await?;
+        all.push((workload, used));
+    }
+    Ok(write!(out, "{}", jobs_table(&all).plain())?)
+}
+
+pub(super) fn jobs_table(all: &[(Workload, Used)]) -> Grouped {
+    let mut table = Grouped::new(&[
+        ("", &["NAME", "PROJECT", "USER", "TYPE", "DURATION", "NODE"]),
+        ("GPU", &["Allocated", "Util"]),
+        ("GPU MEMORY", &["Allocated", "Usage"]),
+        ("CPU", &["Allocated", "Usage"]),
+        ("CPU MEMORY", &["Allocated", "Usage"]),
+    ]);
+    for (workload, used) in all {
+        let of = |asked: &str, used_as: &str, shown: fn(f64) -> String| {
+            let amount = Amount { all: used.get(asked).unwrap_or(0.0), used: used.get(used_as) };
+            let all = used.get(asked).map_or_else(none, shown);
+            vec![all, amount.used(shown)]
+        };
+        table.row(vec![
+            vec![
+                workload.name.clone(),
+                workload.project_name.clone(),
+                workload.submitted_by.clone(),
+                rows::type_v1(workload).to_owned(),
+                age(workload.total_running_time_seconds.saturating_mul(1000)),
+                rows::node(workload),
+            ],
+            vec![
+                workload.allocated_resources.gpu.to_string(),
+                used.get(GPUS).map_or_else(none, |percent| format!("{percent:.0}%")),
+            ],
+            of("GPU_MEMORY_REQUEST_BYTES", GPU_MEMORY, bytes),
+            of("CPU_REQUEST_CORES", CORES, millicores),
+            of("CPU_MEMORY_REQUEST_BYTES", MEMORY, bytes),
+        ]);
+    }
+    table
+}
+
+pub(super) fn none() -> String {
+    "-".to_owned()
+}
+
+/// At most one decimal.
+fn decimal(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+fn millicores(cores: f64) -> String {
+    format!("{}m", whole(cores * 1000.0))
+}
+
+pub(super) fn bytes(number: f64) -> String {
+    units::format_bytes(whole(number))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nothing that is measured is negative, nor too much for 64 bits"
+)]
+pub(super) fn whole(number: f64) -> u64 {
+    number.round() as u64
+}

@@ -1,0 +1,373 @@
+//! Being at a pod: a command in it, or its own input and output. Owns: what is said meanwhile, and
+//! that its exit code is this program's.
+
+use std::io::Write;
+use std::time::Duration;
+
+use api_types::{SessionEnd, TerminalSize, Workload};
+use client::{Exec, Printed, Receiver, Sender, Typed, Visit};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::context::Context;
+use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie};
+use super::logs::refuse_resting;
+use super::terminal::{self, Page, Raw};
+use super::wait;
+use cli_kit::exit::Error;
+use cli_kit::plain::{tell, tell_all};
+
+/// The size of a terminal that does not say.
+const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+/// How long `attach` waits for a pod to run.
+const ATTACH_WAIT: Duration = Duration::from_secs(ATTACH_WAIT_S);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Keys that leave what was attached to: Ctrl-P, Ctrl-Q.
+const LEAVE: [u8; 2] = [0x10, 0x11];
+/// Added to the number of a signal where an exit code has to stand for it.
+const BY_SIGNAL: i32 = 128;
+/// The exit code of a command that cannot be run.
+const CANNOT_RUN: u8 = 127;
+
+/// Runs a command in a pod.
+pub(super) async fn exec(
+    of: &Target,
+    command: &[String],
+    tie: Tie,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = match context.workload(of).await? {
+        Some(workload) => workload,
+        None => return Err(not_found(of)),
+    };
+    refuse_unless_running(&workload)?;
+    let tie = as_far_as_here(tie);
+    let kind = std::env::var("TERM").unwrap_or_else(|_| "xterm".to_owned());
+    let terminal = tie.tty.then(|| (terminal::size().unwrap_or(SIZE), kind.as_str()));
+    let what = Exec { command, stdin: tie.stdin, terminal };
+    let visit = context.client.exec(&workload.id, of.pod.as_deref(), what).await?;
+    stay(visit, tie, false, out).await
+}
+
+/// Attaches to the main process of a pod, once there is one.
+pub(super) async fn attach(
+    of: &Target,
+    tie: Tie,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let workload = context.existing(of).await?;
+    attach_to(&workload.id, of.pod.as_deref(), tie, context, out).await
+}
+
+/// Attaches to what was just submitted, once it runs.
+pub(super) async fn attach_to_new(
+    id: &str,
+    within: Duration,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    match wait::to_run(id, within, ("attach", ""), context).await? {
+        Some(_) => attach_to(id, None, Tie::FULL, context, out).await,
+        None => Ok(()),
+    }
+}
+
+/// Attaches by id.
+async fn attach_to(
+    id: &str,
+    pod: Option<&str>,
+    tie: Tie,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let name = wait_for_pod(id, pod, context).await?;
+    tell(&format!("Connecting to pod {name}"));
+    let wanted = as_far_as_here(tie);
+    // As far as it has what is wanted; the server says what it has not.
+    let less = Tie { tty: false, ..wanted };
+    let only_look = Tie { stdin: false, tty: false };
+    let mut ties = vec![wanted, less, only_look];
+    ties.dedup();
+    let mut refused = None;
+    for tie in ties {
+        let size = tie.tty.then(|| terminal::size().unwrap_or(SIZE));
+        match context.client.attach(id, Some(&name), tie.stdin, size).await {
+            Ok(visit) => {
+                if tie != wanted {
+                    let has = if tie.stdin { "no terminal" } else { "no input" };
+                    tell(&format!("It was started with {has}"));
+                }
+                return stay(visit, tie, true, out).await;
+            }
+            Err(error @ client::Error::Api { code: 409, .. }) => refused = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(refused.map_or_else(|| Error::Failed("nothing to attach to".to_owned()), Error::from))
+}
+
+/// The name of the pod, when it runs.
+async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<String, Error> {
+    let until = Instant::now() + ATTACH_WAIT;
+    let mut told = false;
+    loop {
+        let pods = context.client.pods(id).await?;
+        let is_it = |one: &&api_types::Pod1| pod.is_none_or(|name| name == one.name);
+        if let (Some(pod), None) = (pod, pods.iter().find(is_it)) {
+            return Err(Error::NotFound(format!("pod {} was not found", units::shown(pod))));
+        }
+        if let Some(runs) = pods.iter().filter(is_it).find(|one| one.k8s_phase == "Running") {
+            return Ok(runs.name.clone());
+        }
+        refuse_ended(&context.client.workload(id).await?)?;
+        if Instant::now() >= until {
+            return Err(Error::Failed("Timeout waiting for job to start running".to_owned()));
+        }
+        if !told {
+            tell("Waiting for pod to start running...");
+            told = true;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Without a terminal here there can be none there.
+fn as_far_as_here(tie: Tie) -> Tie {
+    let tty = tie.tty && tie.stdin && terminal::is_here();
+    if tie.tty && !tie.stdin {
+        tell("Without -i nothing can be typed at a terminal; there is none");
+    } else if tie.tty && !tty {
+        tell("Unable to use a TTY - input is not a terminal");
+    }
+    Tie { tty, ..tie }
+}
+
+/// Stays until it has ended.
+async fn stay(visit: Visit, tie: Tie, may_leave: bool, out: &mut dyn Write) -> Result<(), Error> {
+    let (to, mut from) = visit.split();
+    let mut orders = Orders::listen()?;
+    let raw = if tie.tty { Some(Raw::enter(Page::Same)?) } else { None };
+    let left = tokio::select! {
+        end = print(&mut from, out) => end.map(Left::Ended),
+        left = hand_on(to, tie, may_leave && tie.tty) => Ok(left),
+        code = orders.come() => Ok(Left::Told(code)),
+    };
+    drop(raw);
+    match left? {
+        Left::Ended(end) => ended(end),
+        Left::Detached => {
+            tell("\nDetached; it goes on");
+            Ok(())
+        }
+        Left::Told(code) => Err(Error::Said(code)),
+    }
+}
+
+/// How a stay came to its end.
+enum Left {
+    Ended(SessionEnd),
+    Detached,
+    /// This program is to end with this code.
+    Told(u8),
+}
+
+/// The exit code there is the exit code here.
+fn ended(end: SessionEnd) -> Result<(), Error> {
+    let code = match end {
+        SessionEnd { error: Some(why), .. } => {
+            tell_all(&format!("error: {why}"));
+            return Err(Error::Said(CANNOT_RUN));
+        }
+        SessionEnd { signal: Some(signal), .. } => BY_SIGNAL + signal,
+        SessionEnd { exit_code, .. } => exit_code.unwrap_or(1),
+    };
+    match u8::try_from(code & 0xff).unwrap_or(1) {
+        0 => Ok(()),
+        code => Err(Error::Said(code)),
+    }
+}
+
+async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, Error> {
+    loop {
+        match from.hears().await? {
+            Printed::Output(bytes) => {
+                out.write_all(&bytes)?;
+                out.flush()?;
+            }
+            // Nobody reads it; the command goes on, and its exit code is still wanted.
+            Printed::Errors(bytes) => drop(std::io::stderr().write_all(&bytes)),
+            Printed::End(end) => return Ok(end),
+        }
+    }
+}
+
+/// Hands on what is typed, and the size of the terminal. Returns only when the person leaves; when
+/// the connection ends, whoever prints knows why.
+async fn hand_on(mut to: Sender, tie: Tie, may_leave: bool) -> Left {
+    let mut sizes = if tie.tty { signal(SignalKind::window_change()).ok() } else { None };
+    let mut typed = tie.stdin.then(terminal::typed);
+    let mut keys = Keys::default();
+    loop {
+        let next = tokio::select! {
+            bytes = next_typed(&mut typed) => match bytes {
+                Some(bytes) if may_leave => match keys.pass(bytes) {
+                    Some(bytes) => Typed::Bytes(bytes),
+                    None => {
+                        to.leaves().await;
+                        return Left::Detached;
+                    }
+                },
+                Some(bytes) => Typed::Bytes(bytes),
+                None => {
+                    typed = None;
+                    Typed::End
+                }
+            },
+            () = next_signal(&mut sizes) => match terminal::size() {
+                Some(size) => Typed::Size(size),
+                None => continue,
+            },
+        };
+        if to.types(next).await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+async fn next_typed(typed: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    match typed {
+        Some(typed) => typed.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_signal(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Looks for the keys that leave.
+#[derive(Debug, Default)]
+struct Keys {
+    /// The first of them was the last key.
+    half: bool,
+}
+
+impl Keys {
+    /// What is to be handed on; none: the person leaves. The first of the keys is held back until the
+    /// next one tells what it was.
+    fn pass(&mut self, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        let mut passed = Vec::with_capacity(bytes.len() + 1);
+        for byte in bytes {
+            if std::mem::take(&mut self.half) {
+                if byte == LEAVE[1] {
+                    return None;
+                }
+                passed.push(LEAVE[0]);
+            }
+            if byte == LEAVE[0] {
+                self.half = true;
+            } else {
+                passed.push(byte);
+            }
+        }
+        Some(passed)
+    }
+}
+
+/// Signals by which this program is told to end.
+pub(super) struct Orders {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    quit: Signal,
+}
+
+impl Orders {
+    pub(super) fn listen() -> Result<Self, Error> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    /// Returns the exit code that says so.
+    pub(super) async fn come(&mut self) -> u8 {
+        let kind = tokio::select! {
+            // A terminal that is handed on sends no signal but the key; who sends one means this program.
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hang_up.recv() => SignalKind::hangup(),
+            _ = self.quit.recv() => SignalKind::quit(),
+        };
+        u8::try_from(BY_SIGNAL + kind.as_raw_value()).unwrap_or(1)
+    }
+}
+
+fn not_found(of: &Target) -> Error {
+    let name = units::shown(&of.name);
+    Error::NotFound(match of.noun.dialect() {
+        Dialect::V1 => format!("The job: '{name}' is not found"),
+        Dialect::V2 => format!("The workload: '{name}' is not found"),
+    })
+}
+
+fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
+    refuse_resting(workload)?;
+    if workload.running_pods > 0 {
+        return Ok(());
+    }
+    Err(Error::Failed(format!(
+        "cannot run a command in a pod that is not running; {} is {}",
+        workload.name, workload.phase
+    )))
+}
+
+/// Says of a workload that none of its pods will run any more, unless somebody resumes it.
+pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
+    let Workload { name, phase, .. } = workload;
+    let hint = match phase.as_str() {
+        "Completed" | "Failed" => "; `logs` shows what it wrote",
+        "Stopped" => "; `resume` queues it again",
+        "Deleting" => "",
+        _ => return Ok(()),
+    };
+    // Pods of an end that leaves them alone may run on.
+    if workload.running_pods > 0 {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{name} is {phase}, and no pod of it runs{hint}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_keys_in_a_row_leave_and_one_alone_is_handed_on() {
+        let mut keys = Keys::default();
+        assert_eq!(keys.pass(b"ab".to_vec()), Some(b"ab".to_vec()));
+        assert_eq!(keys.pass(b"\x10".to_vec()), Some(b"".to_vec()), "held back");
+        assert_eq!(keys.pass(b"x".to_vec()), Some(b"\x10x".to_vec()));
+        assert_eq!(keys.pass(b"\x11".to_vec()), Some(b"\x11".to_vec()));
+        assert_eq!(keys.pass(b"\x10".to_vec()), Some(b"".to_vec()));
+        assert_eq!(keys.pass(b"\x11".to_vec()), None);
+    }
+
+    #[test]
+    fn the_exit_code_there_is_the_exit_code_here() {
+        let code = |end| ended(end).map_or_else(|error| error.code(), |()| 0);
+        let end = SessionEnd::default();
+        assert_eq!(code(SessionEnd { exit_code: Some(0), ..end.clone() }), 0);
+        assert_eq!(code(SessionEnd { exit_code: Some(7), ..end.clone() }), 7);
+        assert_eq!(code(SessionEnd { signal: Some(9), ..end.clone() }), 137);
+        assert_eq!(code(SessionEnd { error: Some("no".into()), ..end }), 127);
+    }
+}

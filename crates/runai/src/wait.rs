@@ -1,0 +1,175 @@
+//! Waiting until workloads run, have ended or are gone. Owns: what ends the wait, what is told
+//! meanwhile, and the exit codes. A server that starts again does not end it.
+
+use std::time::Duration;
+
+use api_types::Workload;
+use tokio::time::{Instant, sleep};
+
+use super::context::Context;
+use super::intent::{Target, Until, Wait};
+use super::logs::{AWAY_MAX, is_away};
+use cli_kit::exit::{self, Error};
+use cli_kit::plain::{tell, tell_all};
+
+/// The first look comes at once, later ones less and less often.
+const LOOK_FIRST: Duration = Duration::from_millis(50);
+const LOOK_MAX: Duration = Duration::from_secs(1);
+/// How often somebody looks who is to start at once.
+const LOOK_SOON: Duration = Duration::from_millis(100);
+
+pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
+    let deadline = wait.timeout_s.map(|s| Instant::now() + Duration::from_secs(s));
+    let mut worst = Ok(());
+    for name in wait.names {
+        let of = Target { noun: wait.noun, name, pod: None };
+        let ended = match one(&of, wait.until, deadline, context).await {
+            Err(Error::Failed(why)) => {
+                tell_all(&format!("error: {why}"));
+                Err(Error::Said(exit::FAILED))
+            }
+            other => other,
+        };
+        match ended {
+            Err(failed @ Error::Said(_)) => worst = Err(failed),
+            other => other?,
+        }
+    }
+    worst
+}
+
+/// Waits for one of them.
+async fn one(
+    of: &Target,
+    until: Until,
+    deadline: Option<Instant>,
+    context: &Context,
+) -> Result<(), Error> {
+    let found = match (context.workload(of).await?, until) {
+        (None, Until::Deleted) => return Ok(()),
+        (None, _) => context.existing(of).await?,
+        (Some(found), _) => found,
+    };
+    let id = found.id.clone();
+    let mut pause = LOOK_FIRST;
+    let mut last = (String::new(), found);
+    let mut lost = None;
+    loop {
+        if let Some(done) = reached(&last.1, until) {
+            return done;
+        }
+        tell_news(&mut last);
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            let (said, workload) = last;
+            return Err(Error::Failed(format!("{} is still {said}", workload.name)));
+        }
+        sleep(deadline.map_or(pause, |deadline| pause.min(deadline - now))).await;
+        pause = (pause * 2).min(LOOK_MAX);
+        // As things are now: it may wait for longer than a login lasts.
+        let looked = match lost {
+            None => context.client.workload(&id).await.map_err(Error::from),
+            Some(_) => look_anew(&id, context).await,
+        };
+        match looked {
+            Ok(now) if now.deleted_at.is_none() => (last.1, lost) = (now, None),
+            Ok(_) | Err(Error::Server(client::Error::Api { code: 404, .. })) => {
+                // One that deletes itself may have come to its end between two looks.
+                let end = looked.ok().and_then(|end| reached(&end, until));
+                let name = &last.1.name;
+                let gone = || Err(Error::Failed(format!("{name} was deleted meanwhile")));
+                return if until == Until::Deleted { Ok(()) } else { end.unwrap_or_else(gone) };
+            }
+            Err(error) if is_lost(&error, lost) => {
+                if lost.is_none() && is_away(&error) {
+                    tell(&format!("{error}; waiting for the server"));
+                }
+                lost.get_or_insert_with(Instant::now);
+                pause = LOOK_MAX;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
+    Ok(context.anew().await?.client.workload(id).await?)
+}
+
+/// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
+pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
+    let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
+    match lost {
+        None => is_away(error) || ran_out,
+        Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
+    }
+}
+
+/// Waits for what was just submitted to run; none has ended already. It stands as submitted whatever comes
+/// of this: if it does not run within this time, says why it waits, and with which command one comes back,
+/// whose words behind the name are `rest`.
+pub(super) async fn to_run(
+    id: &str,
+    within: Duration,
+    (verb, rest): (&str, &str),
+    context: &Context,
+) -> Result<Option<Workload>, Error> {
+    let until = Instant::now() + within;
+    let mut told = false;
+    loop {
+        let workload = context.client.workload(id).await?;
+        let Workload { name, project_name, phase, additional_fields, .. } = &workload;
+        match reached(&workload, Until::Running) {
+            Some(Ok(())) if phase == "Running" => return Ok(Some(workload)),
+            Some(Ok(())) => {
+                tell(&format!(
+                    "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
+                     wrote"
+                ));
+                return Ok(None);
+            }
+            Some(over) => return over.map(|()| None),
+            None => {}
+        }
+        if Instant::now() >= until {
+            let why = additional_fields.pending_reasons.first();
+            let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
+            return Err(Error::Failed(format!(
+                "Timeout waiting for job to start running; {name} is {phase}{why}\n\
+                 It stays submitted; `runai {verb} {name} -p {project_name}{rest}` comes back to it"
+            )));
+        }
+        if !std::mem::replace(&mut told, true) {
+            tell("Waiting for pod to start running...");
+        }
+        sleep(LOOK_SOON).await;
+    }
+}
+
+/// Whether the wait is over, and how.
+pub(super) fn reached(workload: &Workload, until: Until) -> Option<Result<(), Error>> {
+    let over = |why: &str| {
+        let exit = workload.additional_fields.last_exit.as_ref();
+        let exit = exit.map(|exit| format!(": {exit}")).unwrap_or_default();
+        Some(Err(Error::Failed(format!("{} {why}{exit}", workload.name))))
+    };
+    match (until, workload.phase.as_str()) {
+        (Until::Running, "Running") | (Until::Running | Until::Ended, "Completed") => Some(Ok(())),
+        (Until::Running | Until::Ended, "Failed") => over("has failed"),
+        (Until::Running | Until::Ended, "Stopped") => {
+            over("was suspended; `resume` queues it again")
+        }
+        _ => None,
+    }
+}
+
+/// Says where it is, if that is news.
+fn tell_news((said, workload): &mut (String, Workload)) {
+    let reasons = &workload.additional_fields.pending_reasons;
+    let why = reasons.first().map(|one| format!(": {} {}", one.code, one.message));
+    let now = format!("{}{}", workload.phase, why.unwrap_or_default());
+    if *said != now {
+        tell(&format!("{} is {now}", workload.name));
+        *said = now;
+    }
+}

@@ -1,0 +1,108 @@
+//! A submission that is only asked about. Owns: layout. Nothing is submitted.
+
+use std::io::Write;
+
+use api_types::{PodFate, WouldDo, WouldHappen};
+
+use super::context::Context;
+use super::intent::Shown;
+use super::list::data;
+use super::submit::Asked;
+use cli_kit::exit::Error;
+use cli_kit::table::wrapped;
+
+/// Most decisions about others that are told.
+const DECISIONS_MAX: usize = 20;
+
+/// Prints what would be submitted, once the server has found nothing wrong with it.
+pub(super) async fn dry_run(
+    asked: &Asked<'_>,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let (request, _) = asked.foretold(context).await?;
+    data(&request, Shown::Yaml, out)?;
+    writeln!(std::io::stderr(), "Checked and not submitted; --what-if says what would happen")?;
+    Ok(())
+}
+
+/// Says what would happen.
+pub(super) async fn run(
+    asked: &Asked<'_>,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let (request, would) = asked.foretold(context).await?;
+    for line in lines(&request.name, &would) {
+        writeln!(out, "{}", wrapped(&line))?;
+    }
+    Ok(())
+}
+
+/// What would become of it, then of others.
+pub(super) fn lines(name: &str, would: &WouldHappen) -> Vec<String> {
+    let mut lines = fates(name, &would.pods);
+    for waiting in &would.waiting {
+        let reasons = waiting.reasons.iter();
+        lines.extend(reasons.map(|reason| format!("  {} {}", reason.code, reason.message)));
+        lines.extend(waiting.lines.clone());
+    }
+    let own = |one: &WouldDo| {
+        let is_it = |pod: &PodFate| {
+            (&pod.project_name, &pod.workload_name) == (&one.project_name, &one.workload_name)
+        };
+        would.pods.iter().any(is_it)
+    };
+    let others: Vec<_> = would.decisions.iter().filter(|one| !own(one)).collect();
+    lines.extend(others.iter().take(DECISIONS_MAX).map(|one| about_another(one)));
+    if others.len() > DECISIONS_MAX {
+        lines.push(format!("… and {} more changes to others", others.len() - DECISIONS_MAX));
+    }
+    if others.is_empty() {
+        lines.push("Nothing else would change.".to_owned());
+    }
+    lines.push("Nothing was submitted.".to_owned());
+    lines
+}
+
+/// Pods that fare alike are told of at once.
+fn fates(name: &str, pods: &[PodFate]) -> Vec<String> {
+    let alike = |a: &PodFate, b: &PodFate| (&a.fate, &a.place) == (&b.fate, &b.place);
+    let told = |group: &[PodFate]| {
+        let first = group.first()?;
+        let who = match pods.len() {
+            1 => name.to_owned(),
+            all => format!("{} of the {all} pods of {name}", group.len()),
+        };
+        let place = first.place.as_deref().unwrap_or("a node");
+        Some(match first.fate.as_str() {
+            "start" => format!("{who} would start on {place}."),
+            "reserve" => format!("{who} would start on {place} as soon as it is free."),
+            _ => format!("{who} would wait:"),
+        })
+    };
+    pods.chunk_by(alike).filter_map(told).collect()
+}
+
+fn about_another(one: &WouldDo) -> String {
+    let who = format!("{}/{}", one.project_name, one.workload_name);
+    let what = match one.kind.as_str() {
+        "evict" => format!("{who} would be stopped"),
+        "move" => format!("{who} would be moved"),
+        "resize" => format!("{who} would get another number of GPUs"),
+        "bind" => format!("{who} would start"),
+        "reserve" => format!("{who} would get a place that is being freed"),
+        "unreserve" => format!("{who} would lose the place that is kept for it"),
+        other => format!("{who}: {other}"),
+    };
+    let place = match (&one.from, &one.to) {
+        (Some(from), Some(to)) => format!(", {from} to {to}"),
+        (Some(place), None) | (None, Some(place)) => format!(" on {place}"),
+        (None, None) => String::new(),
+    };
+    let why = match (&one.code, &one.reason) {
+        (Some(code), Some(reason)) => format!(": {code} {reason}"),
+        _ => ".".to_owned(),
+    };
+    format!("{what}{place}{why}")
+}
