@@ -1,14 +1,13 @@
 //! A daemon that dies, or is restarted. In a program of its own: daemons that start take others' rules for packets away.
 
+#[path = "it/bench/mod.rs"]
 mod bench;
-#[path = "bench/watched.rs"]
-mod watched;
 
 use bench::Bench;
+use bench::watched::Watched;
 use engine::conformance::Fixture as _;
 use engine::{Exit, Observation, RunState};
 use engine_docker::testing::DockerServer;
-use watched::Watched;
 
 #[tokio::test]
 async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {

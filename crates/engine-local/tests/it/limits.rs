@@ -1,11 +1,9 @@
 //! What control groups do for runs, on a kernel that has them: limits, their removal, and the end of
 //! processes that nothing else would find.
 
-mod bench;
-
 use std::path::{Path, PathBuf};
 
-use bench::Bench;
+use crate::bench::Bench;
 use engine::conformance::Fixture;
 use engine::{ExecSpec, Exit, Limits, LimitsKept, Output, RunKey, RunSpec, RunState};
 

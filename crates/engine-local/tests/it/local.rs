@@ -1,14 +1,12 @@
 //! What only this engine promises: what a run sees, and that no crash in the middle of a verb
 //! leads to two copies of a run or to none.
 
-mod bench;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use bench::{Bench, SUPERVISOR, supervisors};
+use crate::bench::{Bench, SUPERVISOR, supervisors};
 use engine::conformance::Fixture;
 use engine::{
     Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace,

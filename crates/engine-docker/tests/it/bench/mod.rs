@@ -1,5 +1,7 @@
 //! An engine on a daemon, with a state directory of its own. Owns: crashing the server.
 
+pub(crate) mod watched;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,6 @@
 //! The engine suite against a real daemon.
 
-mod bench;
-
-use bench::Bench;
+use crate::bench::Bench;
 use engine_docker::testing::DockerServer;
 
 engine::conformance_suite!(match Bench::on(DockerServer::shared()).await {

@@ -1,11 +1,9 @@
 //! The bound of what a run prints: the disk is given back what is oldest, and who reads goes on.
 
-mod bench;
-
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use bench::{Bench, OUTPUT_BYTES_MAX};
+use crate::bench::{Bench, OUTPUT_BYTES_MAX};
 use engine::conformance::Fixture;
 use engine::{LogRange, RunKey, RunSpec};
 

@@ -1,8 +1,6 @@
 //! The engine suite against real processes, and what only this engine promises.
 
-mod bench;
-
-use bench::Bench;
+use crate::bench::Bench;
 
 engine::conformance_suite!(Bench::new());
 engine::conformance_suite!(sessions of Bench::new());

@@ -1,14 +1,8 @@
 //! What only this engine promises: what a container is given, images, networks, and a daemon that dies.
-
-mod bench;
-#[path = "bench/registry.rs"]
-mod registry;
-#[path = "bench/stalled.rs"]
-mod stalled;
-#[path = "bench/watched.rs"]
-mod watched;
-
-use bench::Bench;
+use crate::bench::Bench;
+use crate::bench::watched::Watched;
+use crate::registry;
+use crate::stalled::Stalled;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::conformance::{Fixture, GitServer, S3Server};
@@ -18,9 +12,7 @@ use engine::{
 };
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
-use stalled::Stalled;
 use tokio::io::AsyncReadExt as _;
-use watched::Watched;
 
 /// Runs a specification to its end, and tells what it printed.
 async fn printed(bench: &Bench, spec: RunSpec) -> String {

@@ -1,0 +1,7 @@
+//! The engine of processes, with a real supervisor.
+
+mod bench;
+mod conformance;
+mod limits;
+mod local;
+mod output;

@@ -1,0 +1,18 @@
+//! Scenario files and random histories, run in virtual time.
+
+mod affinity;
+mod bad_input;
+mod departments;
+mod examples;
+mod expectations;
+mod fairness;
+mod faults;
+mod forecast;
+mod mig;
+mod mutations;
+mod parts;
+mod places;
+mod pools;
+mod refusals;
+mod reservation;
+mod runs;
