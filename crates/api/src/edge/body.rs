@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::fault::Fault;
-use super::shape;
+use super::{shape, tree};
 
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -67,14 +67,19 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
 }
 
 fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let read = serde_path_to_error::deserialize::<_, T>(&mut json).map_err(|fault| told(&fault))?;
-    json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
-    drop(read);
-    let value: Value =
-        serde_json::from_slice(bytes).map_err(|fault| Fault::bad(explain(&fault)))?;
+    let value = tree(bytes)?;
     shape::check_text(&value)?;
     shape::read(value).map_err(|fault| told(&fault))
+}
+
+/// The text as a tree. Not generic: the types of bodies are read from the tree only, so each is
+/// compiled for one deserializer.
+fn tree(bytes: &[u8]) -> Result<Value, Fault> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let tree = serde_path_to_error::deserialize(&mut json).map_err(|fault| told(&fault))?;
+    json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
+    let tree::Unique(value) = tree;
+    Ok(value)
 }
 
 /// Reads a part of a body that was taken as it came; the error names the field, which is at or below
@@ -189,12 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_is_too_deep_is_refused() {
+        let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(fault(&deep).contains("recursion limit exceeded"), "{}", fault(&deep));
+    }
+
+    #[test]
     fn faults_name_the_field() {
         let spec = |spec: &str| format!(r#"{{"name":"a","projectId":"1","spec":{spec}}}"#);
         let cases = [
             ("", "the body is empty; send a JSON object"),
             ("{\"name\":", "the body is not valid JSON: EOF while parsing"),
-            ("[]", "invalid length 0, expected an object"),
+            ("[]", "invalid type: a list, expected an object"),
             ("{}", "missing field `name`"),
             (r#"{"name":1,"projectId":"1"}"#, "name: invalid type: integer `1`, expected a string"),
             (r#"{"name":"a","projectId":7}"#, "projectId: invalid type: integer `7`, expected a"),
@@ -227,6 +238,32 @@ mod tests {
                 "spec.environmentVariables[1]: invalid type: integer `7`, expected an object",
             ),
             (r#"{"name":"a","projectId":"1"} x"#, "the body is not valid JSON: trailing char"),
+            (r#"{"name":"a","projectId":"1","name":"b"}"#, "duplicate field `name`"),
+            (&spec(r#"{"image":"a","image":"a"}"#), "spec: duplicate field `image`"),
+            (
+                &spec(r#"{"environmentVariables":[{"name":"A","name":"B"}]}"#),
+                "spec.environmentVariables[0]: duplicate field `name`",
+            ),
+            (
+                &spec(r#"{"labels":[{"name":"a","value":{"b":1,"b":1}}]}"#),
+                "spec.labels[0].value: duplicate field `b`",
+            ),
+            (
+                &spec(r#"{"backoffLimit":1e400}"#),
+                "the body is not valid JSON: number out of range at line 1 column",
+            ),
+            (
+                &spec(r#"{"backoffLimit":1.0}"#),
+                "spec.backoffLimit: invalid type: floating point `1.0`, expected a whole number",
+            ),
+            (
+                &spec(r#"{"backoffLimit":4294967296}"#),
+                "spec.backoffLimit: invalid value: integer `4294967296`, expected a whole number",
+            ),
+            (
+                &spec(r#"{"backoffLimit":18446744073709551616}"#),
+                "spec.backoffLimit: invalid type: floating point `18446744073709552000.0`",
+            ),
         ];
         for (body, want) in cases {
             let got = fault(body);

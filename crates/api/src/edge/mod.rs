@@ -11,6 +11,7 @@ mod none;
 mod origin;
 mod parameters;
 mod shape;
+mod tree;
 
 pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched,

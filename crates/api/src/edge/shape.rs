@@ -89,9 +89,7 @@ impl<'de> Deserializer<'de> for Strict {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Array(_) => {
-                Err(Error::invalid_type(Unexpected::Other("an array"), &"an object"))
-            }
+            Value::Array(_) => Err(Error::invalid_type(Unexpected::Other("a list"), &"an object")),
             _ => self.deserialize_any(visitor),
         }
     }

@@ -234,7 +234,7 @@ async fn arrays_are_no_objects_and_text_has_no_control_characters() {
     let job = |spec: Value| server.job("a", &spec);
     let trainings = "/api/v1/workloads/trainings";
     for (path, body, message) in [
-        ("/api/v1/users", json!(["a@x.org", false]), "invalid type: an array, expected an object"),
+        ("/api/v1/users", json!(["a@x.org", false]), "invalid type: a list, expected an object"),
         (
             trainings,
             job(json!({"image": "i", "compute": [1]})),
