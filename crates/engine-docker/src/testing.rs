@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
 use std::fs;
-use std::io::Write as _;
+
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -62,7 +62,7 @@ impl DockerServer {
         };
         match SOCKET.get_or_init(find) {
             Ok(socket) => Some(socket),
-            Err(why) => skip(why),
+            Err(why) => skip::missing(why),
         }
     }
 
@@ -74,8 +74,8 @@ impl DockerServer {
     #[must_use]
     pub fn own() -> Option<Self> {
         match machines() {
-            Some(_) => skip("no Docker of its own: this machine has one that is in use"),
-            None => Self::start().map_or_else(skip, Some),
+            Some(_) => skip::missing("no Docker of its own: this machine has one that is in use"),
+            None => Self::start().map_or_else(skip::missing, Some),
         }
     }
 
@@ -237,7 +237,7 @@ fn busybox() -> Result<PathBuf, &'static str> {
 /// The files of the image, as an archive; none, and a line that says so, where there can be none.
 #[must_use]
 pub fn layer() -> Option<Vec<u8>> {
-    busybox().map_or_else(skip, |busybox| Some(archive(&busybox)))
+    busybox().map_or_else(skip::missing, |busybox| Some(archive(&busybox)))
 }
 
 fn archive(busybox: &Path) -> Vec<u8> {
@@ -307,12 +307,4 @@ fn program(name: &str) -> Option<PathBuf> {
 fn is_static(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
     !bytes.windows(7).any(|word| word == b"/ld-lin")
-}
-
-fn skip<T>(why: &str) -> Option<T> {
-    let test = std::thread::current();
-    let test = test.name().unwrap_or("a test");
-    // Past the test harness, which shows nothing of a test that passes. Nobody may be listening.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} ({why})");
-    None
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write as _;
+
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -63,7 +64,7 @@ impl PgServer {
     #[must_use]
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<PgServer>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref().or_else(|| skip(NONE))
+        SHARED.get_or_init(Self::start).as_ref().or_else(|| skip::missing(NONE))
     }
 
     /// A server for one test, which may stop it.
@@ -72,7 +73,7 @@ impl PgServer {
     /// It is installed and cannot be started.
     #[must_use]
     pub fn own() -> Option<Self> {
-        Self::start().or_else(|| skip(NONE))
+        Self::start().or_else(|| skip::missing(NONE))
     }
 
     fn start() -> Option<Self> {
@@ -123,7 +124,7 @@ impl PgServer {
     pub fn with_tls(&self) -> Option<(u16, PathBuf)> {
         let openssl = command(&self.dir, Path::new("openssl"), &["version"]).output();
         if !openssl.is_ok_and(|out| out.status.success()) {
-            return skip("no openssl to make a certificate with");
+            return skip::missing("no openssl to make a certificate with");
         }
         let made = command(&self.dir, Path::new("openssl"), &CERTIFICATE).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -192,19 +193,6 @@ impl PgServer {
         let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
         assert!(out.status.success(), "{program} {args:?}: {said}\n{log}");
     }
-}
-
-fn skip<T>(why: &str) -> Option<T> {
-    skipped(why);
-    None
-}
-
-/// Tells that a test was left out; past the test harness, which shows nothing of a test that passes.
-pub fn skipped(why: &str) {
-    let test = std::thread::current();
-    let test = test.name().unwrap_or("a test");
-    // Nobody may be listening.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} ({why})");
 }
 
 /// Where `initdb` and `pg_ctl` are.

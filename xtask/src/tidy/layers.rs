@@ -14,16 +14,17 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("units", &[]),
+    ("skip", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "model"]),
+    ("store", &["units", "model", "skip"]),
     ("engine", &["units", "model"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
-    ("engine-docker", &["units", "gpu", "engine"]),
+    ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),

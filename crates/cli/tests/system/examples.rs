@@ -47,7 +47,7 @@ fn commands(page: &str) -> Vec<String> {
 fn what_the_pages_print_is_accepted() {
     let mut sandbox = Sandbox::new();
     if sandbox.shell("command -v curl").code != Some(0) {
-        return store::testing::skipped("curl is not installed");
+        return skip::skipped("curl is not installed");
     }
     sandbox.start_server("elastane up --nodes 2x2x16GiB");
     let url = format!("http://127.0.0.1:{}", sandbox.port());

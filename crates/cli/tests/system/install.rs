@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 fn the_installer_leaves_a_program_that_works() {
     let mut sandbox = Sandbox::new();
     if sandbox.shell("command -v curl").code != Some(0) {
-        return store::testing::skipped("curl is not installed");
+        return skip::skipped("curl is not installed");
     }
     sandbox.start_server("elastane up --gpus 1x16GiB");
     let of = format!("http://127.0.0.1:{}/api/v1/cli-exposer/installer/linux", sandbox.port());

@@ -36,8 +36,7 @@ fn keeping() -> Option<Sandbox> {
     if limits["cpu"] == true && limits["memory"] == true {
         return Some(sandbox);
     }
-    eprintln!("skipped: this machine keeps no limits: {}", limits["why"]);
-    None
+    skip::missing(&format!("this machine keeps no limits: {}", limits["why"]))
 }
 
 /// The control groups of all runs there ever were in a sandbox.
@@ -93,8 +92,7 @@ fn where_the_machine_keeps_no_limits_a_workload_runs_and_everyone_is_told() {
     let hidden =
         "unshare --mount sh -c 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec \"$@\"' sh";
     if Sandbox::new().shell(&format!("{hidden} true")).code != Some(0) {
-        eprintln!("skipped: control groups cannot be hidden from a process here");
-        return;
+        return skip::skipped("control groups cannot be hidden from a process here");
     }
     let sandbox = with_server(&format!("{hidden} elastane up --gpus 2x1GiB"));
     let text = sandbox.server_text();

@@ -169,7 +169,7 @@ fn a_full_disk_refuses_with_its_reason_and_loses_nothing() {
     let mut sandbox = Sandbox::new();
     let may = sandbox.shell("unshare --user --map-root-user --mount mount -t tmpfs none /mnt");
     if may.code != Some(0) {
-        return store::testing::skipped("no mount namespace for a small disk");
+        return skip::skipped("no mount namespace for a small disk");
     }
     sandbox.start_server(SMALL_DISK);
     let state_dir = inside(&sandbox);

@@ -80,7 +80,7 @@ fn one_blow_ends_all_that_is_in_a_group() {
     let key = engine::RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
     let place = Place::find();
     let Some(group) = place.group(key) else {
-        return eprintln!("skipped: this machine has no control groups: {}", place.keeps().why);
+        return skip::skipped(&format!("no control groups here: {}", place.keeps().why));
     };
     group.make(&Limits::default()).expect("made");
     let mut command = std::process::Command::new("sh");

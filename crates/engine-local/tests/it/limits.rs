@@ -14,8 +14,7 @@ fn bench() -> Option<Bench> {
     if keeps == LimitsKept::ALL {
         return Some(bench);
     }
-    eprintln!("skipped: this machine keeps no limits: {}", keeps.why);
-    None
+    skip::missing(&format!("this machine keeps no limits: {}", keeps.why))
 }
 
 fn limited(bench: &Bench, text: &str, limits: Limits) -> RunSpec {
