@@ -12,7 +12,7 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build test lint bench soak install need
+.PHONY: help run build runai test lint bench soak install need
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,9 @@ need:
 
 build: need
 	@cargo build --locked --profile $(PROFILE) --package elastane-cli --bins
+
+runai: need ## Build the client alone, without any part of the server
+	@cargo build --locked --profile $(PROFILE) --package elastane-cli --no-default-features --bin runai
 
 run: build ## Build what is missing and start the product
 	@if [ "$$(command -v runai || true)" = "" ]; then \

@@ -2,6 +2,7 @@
 //! know: goals as conditions; a slow machine fails no build. The server keeps its state in the
 //! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
+mod build;
 mod cli;
 mod http;
 mod load;
@@ -21,6 +22,9 @@ const SUBMITS: usize = 200;
 const STARTS: usize = 20;
 const CONTAINERS: usize = 20;
 const WORKLOADS: usize = 1000;
+/// Workloads that run while nothing happens, and for how long that is watched.
+const RUNNING: usize = 20;
+const QUIET: Duration = Duration::from_secs(20);
 /// Short workloads that follow one another, and how long each sleeps.
 const SHORT: usize = 500;
 const SHORT_MS: f64 = 500.0;
@@ -46,8 +50,10 @@ pub(crate) fn run(binaries: &Path) -> Result<()> {
     many_short(&elastane)?;
     containers(&elastane)?;
     memory(&elastane)?;
+    at_rest(&elastane)?;
     load::run(&elastane)?;
-    sizes(binaries)
+    sizes(binaries)?;
+    build::run()
 }
 
 /// One measured value, beside its goal if it has one.
@@ -95,8 +101,8 @@ fn starts(elastane: &Path) -> Result<()> {
         server.kill()?;
         again.push(server.start()?);
     }
-    line("start to ready, fresh, p50", percentile(&mut fresh, 50), "ms", Some(300.0))?;
-    line("start to ready, after a kill, p50", percentile(&mut again, 50), "ms", Some(300.0))
+    line("start to ready, fresh, p50", percentile(&mut fresh, 50), "ms", Some(30.0))?;
+    line("start to ready, after a kill, p50", percentile(&mut again, 50), "ms", Some(30.0))
 }
 
 fn submits(elastane: &Path) -> Result<()> {
@@ -224,21 +230,39 @@ fn memory(elastane: &Path) -> Result<()> {
     server.start()?;
     let project = server.create_project(4)?;
     std::thread::sleep(Duration::from_secs(2));
-    line("resident memory, idle", server.resident_megabytes()?, "MB", Some(30.0))?;
+    line("resident memory, idle", server.resident_megabytes()?, "MB", Some(22.0))?;
     for index in 0..WORKLOADS {
         submit(&mut server, &project, index)?;
     }
     std::thread::sleep(Duration::from_secs(2));
-    line("resident memory, 1,000 workloads", server.resident_megabytes()?, "MB", Some(60.0))
+    line("resident memory, 1,000 workloads", server.resident_megabytes()?, "MB", Some(35.0))
+}
+
+/// What running workloads cost while nothing happens: CPU of the server, memory of a supervisor.
+fn at_rest(elastane: &Path) -> Result<()> {
+    let mut server = Server::new(elastane, &format!("{RUNNING}x16GiB"))?;
+    server.start()?;
+    let project = server.create_project(RUNNING)?;
+    for index in 0..RUNNING {
+        let id = submit(&mut server, &project, index)?;
+        await_running(&mut server, &id)?;
+    }
+    std::thread::sleep(Duration::from_secs(5));
+    let before = build::process_cpu_s(server.pid()?)?;
+    std::thread::sleep(QUIET);
+    let cpu_ms = (build::process_cpu_s(server.pid()?)? - before) * 1000.0 / QUIET.as_secs_f64();
+    line("CPU per second, 20 running", cpu_ms, "ms", Some(0.5))?;
+    let mut supervisors = server.supervisors_megabytes()?;
+    line("resident memory of a supervisor", percentile(&mut supervisors, 50), "MB", Some(3.0))
 }
 
 fn sizes(binaries: &Path) -> Result<()> {
-    for name in ["elastane", "runai"] {
+    for (name, goal) in [("elastane", 40.0), ("runai", 8.0)] {
         let path = binaries.join(name);
         let bytes = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
         #[expect(clippy::cast_precision_loss, reason = "a file is far below 2^53 bytes")]
         let megabytes = bytes as f64 / 1e6;
-        line(&format!("size of {name}"), megabytes, "MB", None)?;
+        line(&format!("size of {name}"), megabytes, "MB", Some(goal))?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn run(elastane: &Path, runai: &Path) -> Result<()> {
     server.start()?;
     server.create_project(4)?;
     let mut listed = calls(&server, runai)?;
-    line("runai list to first byte, p50", percentile(&mut listed, 50), "ms", Some(15.0))?;
+    line("runai list to first byte, p50", percentile(&mut listed, 50), "ms", Some(8.0))?;
     server.kill()?;
     let mut refused = calls(&server, runai)?;
     line("runai list without a server, p50", percentile(&mut refused, 50), "ms", None)

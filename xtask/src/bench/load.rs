@@ -36,7 +36,7 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
     load.all_there(WORKLOADS)?;
     load.reads()?;
     load.watchers()?;
-    line("resident memory, 10,000 workloads", server.resident_megabytes()?, "MB", None)
+    line("resident memory, 10,000 workloads", server.resident_megabytes()?, "MB", Some(80.0))
 }
 
 struct Load<'a> {

@@ -155,12 +155,36 @@ impl Server {
 
     /// Memory the server has in RAM, in millions of bytes.
     pub(crate) fn resident_megabytes(&self) -> Result<f64> {
-        let pid = self.process.as_ref().context("the server is not started")?.id();
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = kib.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
-        Ok(kib.context("no VmRSS in /proc")? * 1024.0 / 1e6)
+        megabytes(&Path::new("/proc").join(self.pid()?.to_string()))
     }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> Result<u32> {
+        Ok(self.process.as_ref().context("the server is not started")?.id())
+    }
+
+    /// Memory that each supervisor of its runs has in RAM, in millions of bytes.
+    pub(crate) fn supervisors_megabytes(&self) -> Result<Vec<f64>> {
+        let folder = self.folder.to_string_lossy();
+        let mut found = Vec::new();
+        for process in fs::read_dir("/proc")? {
+            let process = process?.path();
+            // It may have ended meanwhile.
+            let Ok(line) = fs::read_to_string(process.join("cmdline")) else { continue };
+            if line.contains("\0supervise\0") && line.contains(&*folder) {
+                found.push(megabytes(&process)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What a process has in RAM, by its folder in `/proc`.
+fn megabytes(process: &Path) -> Result<f64> {
+    let status = fs::read_to_string(process.join("status"))?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = kib.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    Ok(kib.context("no VmRSS in /proc")? * 1024.0 / 1e6)
 }
 
 impl Drop for Server {

@@ -6,14 +6,14 @@ use super::*;
 fn good() -> (Tree, Packages) {
     let tree = [
         ("crates/sched/src/reasons.rs", "//! Why.\nconst A: &str = \"P101\";\n"),
-        ("crates/cli/src/lib.rs", "//! Commands.\nuse std::collections::HashMap;\n"),
+        ("crates/elastane/src/lib.rs", "//! Commands.\nuse std::collections::HashMap;\n"),
         ("docs/reference/codes/P101.md", "# P101 LargerThanAnyNode\n"),
         ("docs/reference/codes/README.md", "# Codes\n"),
     ];
     let packages = [
         ("elastane-units", vec!["thiserror"]),
         ("elastane-sched", vec!["elastane-units"]),
-        ("elastane-cli", vec!["elastane-sched", "tokio"]),
+        ("elastane-elastane", vec!["elastane-sched", "tokio"]),
         ("xtask", vec!["anyhow"]),
     ];
     let tree = tree.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
