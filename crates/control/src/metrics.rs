@@ -1,6 +1,6 @@
-//! Counters and histograms of the dispatcher and what it calls. Owns: their names, labels and buckets.
-//! What happened to workloads is counted when it has been committed. Labels hold words of fixed lists
-//! only, so the number of series is bounded. Refuses to know: who reads them.
+//! Counters and histograms of the dispatcher and what it calls. Owns: their names, labels and
+//! buckets. What happened to workloads is counted when it has been committed. Labels hold words of
+//! fixed lists only, so the number of series is bounded. Refuses to know: who reads them.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -124,8 +124,8 @@ pub(crate) struct Tally {
     pub(crate) started: Vec<(WorkloadKind, u64)>,
     /// Those that ended: their kinds, and whether they failed.
     pub(crate) ended: Vec<(WorkloadKind, bool)>,
-    /// Those that were evicted, with their kinds and the codes of the causes. However many of its pods
-    /// were, a workload is evicted once.
+    /// Those that were evicted, with their kinds and the codes of the causes. However many of its
+    /// pods were, a workload is evicted once.
     pub(crate) evicted: BTreeSet<(Uuid, WorkloadKind, &'static str)>,
 }
 
@@ -257,7 +257,8 @@ impl Metrics {
         self.decision.observe(began.elapsed().as_secs_f64());
     }
 
-    /// Waits for a call to the engine. That a run which is to be removed has not quite ended is no error.
+    /// Waits for a call to the engine. That a run which is to be removed has not quite ended is no
+    /// error.
     pub(crate) async fn engine<T>(
         &self,
         verb: Verb,
