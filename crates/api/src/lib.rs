@@ -18,6 +18,7 @@ mod gateway;
 mod identity;
 mod manifest;
 mod metrics;
+mod monitoring;
 mod mounts;
 mod objects;
 mod openapi;
@@ -37,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use access::RuleIndex;
 use identity::{Asking, Failures, Most, Turns};
+use monitoring::Monitor;
 use tokio::sync::Semaphore;
 use units::Instant;
 use visits::Visits;
@@ -108,12 +110,19 @@ pub(crate) struct Server {
     pub(crate) turns: Turns,
     /// Who may ask the login provider now.
     pub(crate) asking: Asking,
+    /// What Prometheus scrapes.
+    pub(crate) monitor: Monitor,
+    /// Scrapes being answered at a time.
+    pub(crate) scraping: Arc<Semaphore>,
 }
 
 impl From<State> for Server {
     fn from(state: State) -> Self {
+        let monitor = Monitor::new(&state.control, state.clock.clone());
         Self {
             state,
+            monitor,
+            scraping: Arc::new(Semaphore::new(1)),
             rules: Mutex::default(),
             wrong_passwords: Failures::new(Most::PASSWORDS),
             wrong_secrets: Failures::new(Most::SECRETS),

@@ -200,6 +200,7 @@ impl State {
         let (id, spec) = (workload.id, workload.spec.clone());
         self.take_in(workload)?;
         self.say(id, News::new("Submitted", message));
+        self.outbox.tally.submitted.push(spec.kind);
         if let Some(serving) = &spec.serving {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
         }

@@ -16,6 +16,7 @@ use crate::handle::{Answer, Request, Shared};
 use crate::health::Troubles;
 use crate::looking::{Look, SchedulingState};
 use crate::meter::IdleSince;
+use crate::metrics::{Purpose, Verb};
 use crate::options::NodeSpec;
 use crate::publish::Batch;
 use crate::secrets::Completion;
@@ -91,7 +92,9 @@ impl Dispatcher {
         let observations = engine.observations().ok_or_else(|| Error::Internal {
             message: "the observations of the engine are taken by someone else".to_owned(),
         })?;
-        let (executor, told) = Executor::new(engine.clone(), line.clone(), completion.clone());
+        let metrics = shared.metrics.clone();
+        let (executor, told) =
+            Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
         let gpus_told = Troubles::default();
         let state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, &line)?;
         let mut dispatcher = Self {
@@ -118,7 +121,8 @@ impl Dispatcher {
 
     /// Compares with the engine, decides, and commits that as the first batch.
     async fn reconcile(&mut self) -> Result<(), Error> {
-        let listed = self.engine.list().await.map_err(|error| Error::Unavailable {
+        let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
+        let listed = listed.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
         self.state.keeps = self.engine.capabilities().keeps_limits;
@@ -212,6 +216,7 @@ impl Dispatcher {
             self.stale = true;
             return self.rebuild(batch).await;
         }
+        self.shared.metrics.batch(batch.len());
         self.state.now = self.line.now();
         self.state.clock = self.line.wall();
         let mut answers = Vec::new();
@@ -244,11 +249,13 @@ impl Dispatcher {
         self.state.enforce_limits();
         self.state.expire_due();
         self.policy.pools = self.state.placements(self.policy.placement);
+        let began = std::time::Instant::now();
         self.state.decide(&self.policy, &*self.engine);
+        self.shared.metrics.decided(began);
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);
         if !batch.changes.is_empty()
-            && let Err(error) = self.store.apply(&batch.changes).await
+            && let Err(error) = self.write(&batch.changes).await
         {
             let error = Error::from(error);
             for (outcome, reply) in answers {
@@ -262,7 +269,12 @@ impl Dispatcher {
         Ok(())
     }
 
+    async fn write(&self, changes: &[store::Change]) -> Result<(), store::Error> {
+        self.shared.metrics.apply(Purpose::Decision, &self.store, changes).await
+    }
+
     fn show(&mut self, batch: Batch, answers: Vec<(Result<Subject, Error>, Reply)>) {
+        self.shared.metrics.count(batch.tally);
         self.halted = self.state.halted;
         self.gpus_told = self.state.gpus_seen.clone();
         let view = Arc::new(batch.view);
@@ -331,7 +343,8 @@ impl Dispatcher {
         // Whatever has not reached the engine is decided anew.
         self.executor.retire().await;
         let (engine, line) = (self.engine.clone(), self.line.clone());
-        let (executor, told) = Executor::new(engine, line, self.completion.clone());
+        let (completion, metrics) = (self.completion.clone(), self.shared.metrics.clone());
+        let (executor, told) = Executor::new(engine, line, completion, metrics);
         self.executor = executor;
         self.told = told;
         let snapshot = self.store.load().await?;

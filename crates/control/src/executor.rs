@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
 use crate::state::Action;
 use crate::time::Line;
@@ -33,10 +34,38 @@ pub(crate) enum Told {
     Volume(String, Option<String>),
 }
 
+/// The engine; each call is counted.
+struct Counted {
+    engine: Arc<dyn Engine>,
+    metrics: Metrics,
+}
+
+impl Counted {
+    async fn start(&self, spec: RunSpec) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::Start, self.engine.start(spec)).await
+    }
+
+    async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::Stop, self.engine.stop(key, grace_ms)).await
+    }
+
+    async fn remove(&self, key: RunKey) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::Remove, self.engine.remove(key)).await
+    }
+
+    async fn forget_pod(&self, pod: Uuid) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::ForgetPod, self.engine.forget_pod(pod)).await
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::RemoveVolume, self.engine.remove_volume(name)).await
+    }
+}
+
 /// Carries actions out, for one pod one after the other: a stop that overtook its start would
 /// find nothing to stop.
 pub(crate) struct Executor {
-    engine: Arc<dyn Engine>,
+    engine: Arc<Counted>,
     line: Arc<Line>,
     completion: Completion,
     told: mpsc::UnboundedSender<Told>,
@@ -50,11 +79,12 @@ impl Executor {
         engine: Arc<dyn Engine>,
         line: Arc<Line>,
         completion: Completion,
+        metrics: Metrics,
     ) -> (Self, mpsc::UnboundedReceiver<Told>) {
         let (told, news) = mpsc::unbounded_channel();
         (
             Self {
-                engine,
+                engine: Arc::new(Counted { engine, metrics }),
                 line,
                 completion,
                 told,
@@ -93,7 +123,7 @@ impl Executor {
                 Action::Start(wanted) => {
                     let key = wanted.spec.key;
                     let end = match completion.complete(*wanted).await {
-                        Ok(spec) => start(&*engine, spec, &open).await,
+                        Ok(spec) => start(&engine, spec, &open).await,
                         Err(why) => Some(Exit::CannotRun(why)),
                     };
                     if let Some(exit) = end {
@@ -105,15 +135,15 @@ impl Executor {
                     }
                 }
                 Action::Stop(key, grace_ms) => {
-                    stop(&*engine, key, grace_ms, &open).await;
+                    stop(&engine, key, grace_ms, &open).await;
                 }
-                Action::Remove(key) => remove(&*engine, key).await,
+                Action::Remove(key) => remove(&engine, key).await,
                 Action::Forget(pod) => {
                     if let Err(error) = engine.forget_pod(pod).await {
                         tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
                     }
                 }
-                Action::RemoveVolume(name) => remove_volume(&*engine, &name, &open, &told).await,
+                Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
             }
         });
         self.last.insert(pod, task);
@@ -131,7 +161,7 @@ impl Executor {
 type Gate = Arc<RwLock<bool>>;
 
 /// Starts a run; answers how it ended if it could not be started.
-async fn start(engine: &dyn Engine, spec: RunSpec, open: &Gate) -> Option<Exit> {
+async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     let key = spec.key;
     let error = {
         let open = open.read().await;
@@ -156,7 +186,7 @@ async fn start(engine: &dyn Engine, spec: RunSpec, open: &Gate) -> Option<Exit> 
 
 /// A run that is not stopped holds its GPUs for ever: this does not give up. Returns whether it was
 /// stopped; if not, this executor is retired.
-async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> bool {
+async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool {
     let mut wait_ms = 250;
     loop {
         // Not held meanwhile: stopping may be done twice, and may take long.
@@ -172,7 +202,7 @@ async fn stop(engine: &dyn Engine, key: RunKey, grace_ms: u64, open: &Gate) -> b
 
 /// Deletes a volume, however long it takes. Whoever follows a retired executor goes on.
 async fn remove_volume(
-    engine: &dyn Engine,
+    engine: &Counted,
     name: &str,
     open: &Gate,
     told: &mpsc::UnboundedSender<Told>,
@@ -202,7 +232,7 @@ async fn remove_volume(
     }
 }
 
-async fn remove(engine: &dyn Engine, key: RunKey) {
+async fn remove(engine: &Counted, key: RunKey) {
     for wait_ms in [50, 200, 1000, 5000] {
         match engine.remove(key).await {
             // Its end was reported a moment before the last of it was gone.

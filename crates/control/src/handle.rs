@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::command::{Command, Record};
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
+use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
 use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) look: ArcSwap<meter::Look>,
     pub(crate) traffic: ArcSwap<meter::Traffic>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) metrics: Metrics,
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) store: store::Store,
@@ -112,6 +114,18 @@ impl Handle {
     #[must_use]
     pub fn cluster(&self) -> &ClusterInfo {
         &self.shared.cluster
+    }
+
+    /// What the dispatcher counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// How many requests wait for the dispatcher.
+    #[must_use]
+    pub fn requests_waiting(&self) -> usize {
+        self.requests.max_capacity() - self.requests.capacity()
     }
 
     /// What the engine can do.

@@ -29,6 +29,7 @@ mod lifecycle;
 mod limits;
 mod looking;
 mod meter;
+mod metrics;
 mod node_access;
 mod objects;
 mod observe;
@@ -69,6 +70,7 @@ pub use handle::Handle;
 pub use health::Trouble;
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
+pub use metrics::Metrics;
 pub use model::{
     Effect, MigProfile, MigRequest, Operator, PRIORITY_CLASSES, Requirement, Term, Toleration,
     is_host,

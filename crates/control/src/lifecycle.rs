@@ -280,10 +280,11 @@ impl State {
     }
 
     /// Remembers why a workload was last stopped, moved or resized.
-    pub(crate) fn evicted(&mut self, id: Uuid, code: &str, message: String) {
+    pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
         let at = self.now;
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.last_eviction = Some(ReasonView { code: code.to_owned(), message, at });
+            self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }
     }

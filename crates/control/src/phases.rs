@@ -81,6 +81,7 @@ impl State {
             return;
         }
         let span_ms = now.since_ms(workload.phase_since);
+        let before = workload.phase;
         match workload.phase {
             Phase::Pending | Phase::Resuming | Phase::Initializing => workload.waited_ms += span_ms,
             Phase::Running | Phase::Degraded | Phase::Updating => workload.ran_ms += span_ms,
@@ -89,6 +90,7 @@ impl State {
         workload.phase = phase;
         workload.phase_since = now;
         workload.note_holding(now);
+        self.outbox.tally.note_phase(workload, before);
         self.touch(id);
     }
 }

@@ -10,6 +10,7 @@ use store::{Change, Desired};
 use units::{Kind, Resources};
 use uuid::Uuid;
 
+use crate::metrics::Tally;
 use crate::persist;
 use crate::pools::Pool;
 use crate::state::{
@@ -32,6 +33,8 @@ pub(crate) struct Batch {
     pub(crate) deleted: BTreeMap<Uuid, Arc<WorkloadView>>,
     pub(crate) events: Vec<Arc<Event>>,
     pub(crate) actions: Vec<Action>,
+    /// Counted once the batch is on disk.
+    pub(crate) tally: Tally,
 }
 
 impl State {
@@ -59,7 +62,7 @@ impl State {
         let deleted = deleted.map(last_view).collect();
         let changes = self.changes(&outbox);
         let events = outbox.events.into_iter().map(|(event, _)| event).collect();
-        Batch { changes, view, deleted, events, actions: outbox.actions }
+        Batch { changes, view, deleted, events, actions: outbox.actions, tally: outbox.tally }
     }
 
     /// Computes every account anew, for tests; too slow for large clusters.

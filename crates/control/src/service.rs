@@ -11,6 +11,7 @@ use crate::dispatcher::{Dispatcher, Inbox};
 use crate::handle::Shared;
 use crate::health::{Troubles, Watch};
 use crate::meter::{IdleSince, Look, Meter, Traffic};
+use crate::metrics::Metrics;
 use crate::time::Line;
 use crate::view::View;
 use crate::{ClusterInfo, Error, Handle, Options};
@@ -55,6 +56,7 @@ impl Service {
             look: ArcSwap::from_pointee(Look::default()),
             traffic: ArcSwap::from_pointee(Traffic::default()),
             events,
+            metrics: Metrics::default(),
             cluster,
             engine: options.engine.clone(),
             store: options.store.clone(),
@@ -67,7 +69,8 @@ impl Service {
         let (troubles, gpus) = watch::channel(Troubles::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
         let (line, nodes) = (Arc::new(Line::new(options.clock.clone())), options.nodes.clone());
-        let mut watch = Watch::new(options.engine.clone(), line.clone(), &nodes, troubles);
+        let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
+        let mut watch = Watch::new(engine, line.clone(), &nodes, troubles, metrics);
         // Before anything is placed.
         watch.look().await;
         let kept = options.kept;

@@ -14,6 +14,7 @@ use crate::command::{ShareChange, WorkloadSpec};
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
+use crate::metrics::Tally;
 use crate::objects::Object;
 use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
@@ -223,6 +224,8 @@ pub(crate) struct Outbox {
     pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
     /// What to ask of the engine, in order.
     pub(crate) actions: Vec<Action>,
+    /// What happened to workloads, for the counters.
+    pub(crate) tally: Tally,
 }
 
 impl Outbox {

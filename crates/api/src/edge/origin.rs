@@ -3,14 +3,12 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Request};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 use control::AuditDetail;
-use uuid::Uuid;
 
-/// Header with the id of a request, by which its row of the audit log is found.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+use crate::monitoring::RequestId;
 
 /// Where a request comes from and what it was.
 #[derive(Debug, Clone, Default)]
@@ -40,18 +38,14 @@ impl Origin {
 /// Notes where a request comes from. Headers that name another address are not believed.
 pub(crate) async fn note_origin(mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let request_id = Uuid::new_v4().to_string();
+    let request_id = request.extensions().get::<RequestId>();
     let origin = Origin {
         address: peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default(),
         method: request.method().to_string(),
         // Without the query, which may hold what is nobody's business.
         path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),
-        request_id: request_id.clone(),
+        request_id: request_id.map(|id| id.0.to_string()).unwrap_or_default(),
     };
     request.extensions_mut().insert(origin);
-    let mut response = next.run(request).await;
-    if let Ok(id) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
-    response
+    next.run(request).await
 }

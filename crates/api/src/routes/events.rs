@@ -23,6 +23,7 @@ use utoipa::openapi::schema::Type;
 use super::Shared;
 use crate::convert;
 use crate::edge::{Caller, Fault, parameters};
+use crate::monitoring::Watcher;
 use crate::openapi::{Description, Input};
 
 /// How often a silent stream says that it is there.
@@ -40,6 +41,8 @@ struct Reader {
     ready: VecDeque<Event>,
     /// Whether the log may have more than what is ready.
     behind: bool,
+    /// It is counted while it reads.
+    _watcher: Watcher,
 }
 
 pub(super) async fn stream(
@@ -52,7 +55,9 @@ pub(super) async fn stream(
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
     let revoked = state.clone().until_revoked(caller.clone());
-    let reader = Reader { state, caller, live, cursor, ready: VecDeque::new(), behind: true };
+    let _watcher = state.monitor.http.watcher();
+    let ready = VecDeque::new();
+    let reader = Reader { state, caller, live, cursor, ready, behind: true, _watcher };
     let events = stream::unfold(reader, |mut reader| async move {
         let event = reader.next_seen().await?;
         Some((Ok(frame(&event)), reader))

@@ -46,6 +46,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{Access, Where, authorise};
 use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
+use crate::monitoring::{Routes, trace};
 use crate::openapi::{self, Route, delete as del, get, post, put};
 use crate::{Server, State, gateway, urls};
 
@@ -54,8 +55,10 @@ type Shared = Arc<Server>;
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
     let state = Arc::new(Server::from(state));
+    let table = table();
+    let traced = (Arc::clone(&state), Arc::new(Routes::new(&table)));
     let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
-    for route in table() {
+    for route in table {
         let (group, serve) = match (route.access, route.patient) {
             (Access::Open, _) => (&mut open, route.serve),
             (access, in_time) => {
@@ -84,6 +87,7 @@ pub fn router(state: State) -> Router {
         .layer(from_fn_with_state(Arc::clone(&state), urls::divert))
         .layer(from_fn(note_origin))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(traced, trace))
         .with_state(state)
 }
 

@@ -41,6 +41,11 @@ pub(super) fn whose(host: &str, domain: &str) -> Whose {
     }
 }
 
+/// Whether a host, without its port, is below the domain of workloads, and so none of the server.
+pub(crate) fn is_of_a_workload(host: &str, domain: &str) -> bool {
+    whose(host, domain) != Whose::Server
+}
+
 /// The label of a port; why there can be none, by the field.
 fn label(project: &str, name: &str, port: u16) -> Result<String, Fault> {
     for (field, of) in [("name", name), ("projectId", project)] {

@@ -9,7 +9,7 @@ mod page;
 mod passes;
 mod ticket;
 
-pub(crate) use address::{Origins, addresses, check};
+pub(crate) use address::{Origins, addresses, check, is_of_a_workload};
 pub(crate) use front::divert;
 pub(crate) use passes::Passes;
 pub(crate) use ticket::ticket;

@@ -28,10 +28,11 @@ async fn a_failed_gpu_is_a_condition_of_its_node_until_it_is_healed() {
     assert_eq!((&told["gpu"], &told["name"]), (&json!(1), &json!("GpuLost")));
     let ready = "/api/v1/nodes/telemetry?telemetryType=READY_GPUS&groupBy=Node";
     assert_eq!(server.get(ready).await["values"][0]["value"], "3");
-    let lost = "elastane_node_gpus_out_of_service{node=\"node-1\",reason=\"lost\"}";
-    assert!(gauges(&server).await.contains(&format!("{lost} 1\n")));
+    let lost =
+        "elastane_node_gpus_out_of_service{node=\"node-1\",node_pool=\"default\",reason=\"lost\"}";
+    assert!(gauges(&server).await.contains(&format!("{lost} 1.0\n")));
     let (_, node) = server.raw("DELETE", FAILURE, "").await;
-    assert!(gauges(&server).await.contains(&format!("{lost} 0\n")));
+    assert!(gauges(&server).await.contains(&format!("{lost} 0.0\n")));
     assert_eq!(node["conditions"].as_array().map(Vec::len), Some(1), "{node}");
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use units::Instant;
 
 use super::{Trouble, Troubles};
+use crate::metrics::{Metrics, Verb};
 use crate::options::NodeSpec;
 use crate::time::Line;
 
@@ -30,6 +31,7 @@ pub(crate) struct Watch {
     told: watch::Sender<Troubles>,
     /// When it looks next.
     next: Instant,
+    metrics: Metrics,
 }
 
 impl Watch {
@@ -38,6 +40,7 @@ impl Watch {
         line: Arc<Line>,
         nodes: &[NodeSpec],
         told: watch::Sender<Troubles>,
+        metrics: Metrics,
     ) -> Self {
         let real = nodes.iter().filter(|node| !node.simulated).flat_map(|node| &node.gpus);
         let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
@@ -50,7 +53,7 @@ impl Watch {
         // Also where the driver says no more.
         told.send_replace(Arc::new(lost.clone()));
         let next = line.now();
-        Self { engine, line, uuids, lost, judge: Judge::default(), told, next }
+        Self { engine, line, uuids, lost, judge: Judge::default(), told, next, metrics }
     }
 
     /// One look. What was known stays as it is where the driver does not answer.
@@ -60,7 +63,9 @@ impl Watch {
             return;
         }
         let look = self.engine.gpu_health(self.uuids.clone());
+        let look = self.metrics.engine(Verb::GpuHealth, look);
         let Some(seen) = self.line.within(ANSWER_WAIT_MS, look).await else {
+            self.metrics.engine_failed(Verb::GpuHealth);
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
             return;
         };

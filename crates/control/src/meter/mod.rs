@@ -24,6 +24,7 @@ pub use traffic::{Requests, Traffic};
 
 use crate::handle::Shared;
 use crate::health::ANSWER_WAIT_MS;
+use crate::metrics::{Purpose, Verb};
 use crate::options::NodeSpec;
 use crate::past;
 use crate::retention::{Kept, Retention};
@@ -127,7 +128,9 @@ impl Meter {
     }
 
     async fn look(&mut self, now: Instant) -> Result<(), store::Error> {
-        let measured = self.line.within(ANSWER_WAIT_MS, self.shared.engine.measure()).await;
+        let metrics = &self.shared.metrics;
+        let measuring = metrics.engine(Verb::Measure, self.shared.engine.measure());
+        let measured = self.line.within(ANSWER_WAIT_MS, measuring).await;
         let measured = match measured {
             Some(Ok(measured)) => measured,
             Some(Err(error)) => {
@@ -135,6 +138,7 @@ impl Meter {
                 None
             }
             None => {
+                metrics.engine_failed(Verb::Measure);
                 tracing::warn!(
                     "what is used is not known: the engine or the driver does not answer"
                 );
@@ -162,7 +166,9 @@ impl Meter {
     }
 
     async fn keep(&mut self, rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
-        write(&self.shared.store, rows).await?;
+        for some in rows.chunks(WRITTEN_AT_ONCE) {
+            self.shared.metrics.apply(Purpose::Samples, &self.shared.store, some).await?;
+        }
         let forgets = now >= self.forgets_from;
         if forgets && used::hour(now) != self.forgot_at {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));

@@ -14,6 +14,7 @@ mod ledger;
 mod life;
 mod limits;
 mod meter;
+mod metrics;
 mod objects;
 mod org;
 mod past;

@@ -1,0 +1,125 @@
+//! Nodes and their GPUs. Owns: what is told of each; what is not measured is left out.
+
+use std::fmt;
+
+use control::view::{NodeView, View};
+use control::{Look, Subject, Trouble, of};
+use prometheus_client::registry::Unit;
+use units::{GPU_MILLIS, Resources};
+
+use super::{Gauges, number, whole};
+
+pub(super) fn nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
+    of_nodes(view, look, to)?;
+    of_gpus(view, look, to)
+}
+
+fn labels(node: &NodeView) -> [(&'static str, &str); 2] {
+    [("node", &node.name), ("node_pool", &node.pool)]
+}
+
+fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
+    let nodes = || view.nodes.iter().map(|node| &**node);
+    let with_model = |node| {
+        let [name, pool] = labels(node);
+        [name, pool, ("model", &*node.gpu_type)]
+    };
+    let about = "GPUs of a node, those out of service included.";
+    let gpus = |node: &NodeView| number(node.gpu_memory_bytes.len() as u64);
+    to.family(("node_gpus", None), about, nodes().map(|node| (with_model(node), gpus(node))))?;
+    let about = "GPUs of a node that workloads hold, parts included.";
+    let held = |node: &NodeView| whole(node.gpu_used_millis.iter().sum());
+    let held = nodes().map(|node| (with_model(node), held(node)));
+    to.family(("node_gpus_allocated", None), about, held)?;
+    let out = nodes().flat_map(|node| {
+        let [name, pool] = labels(node);
+        ["lost", "taken"].map(|reason| {
+            let count = node.troubles.values().filter(|trouble| word(trouble) == reason).count();
+            ([name, pool, ("reason", reason)], number(count as u64))
+        })
+    });
+    let about = "GPUs of a node that do not work, or that processes of no workload use.";
+    to.family(("node_gpus_out_of_service", None), about, out)?;
+
+    let own = |of: fn(&NodeView) -> Resources, value: fn(Resources) -> f64| {
+        nodes().map(move |node| (labels(node), value(of(node)))).collect::<Vec<_>>()
+    };
+    let (all, held) = (|node: &NodeView| node.capacity, |node: &NodeView| node.used);
+    let cpus = |of: Resources| whole(of.cpu_millis);
+    let memory = |of: Resources| number(of.memory_bytes);
+    let seen = |name, value: fn(u64) -> f64| {
+        let seen = move |node: &NodeView| look.value(&Subject::Node(node.name.clone()), name);
+        nodes().filter_map(move |node| Some((labels(node), value(seen(node)?)))).collect::<Vec<_>>()
+    };
+    let bytes = || Some(Unit::Bytes);
+    to.family(("node_cpus", None), "Cores of a node.", own(all, cpus))?;
+    let about = "Cores of a node that workloads hold.";
+    to.family(("node_cpus_allocated", None), about, own(held, cpus))?;
+    let about = "Cores of a node that workloads keep busy.";
+    to.family(("node_cpus_used", None), about, seen(of::CPU, whole))?;
+    to.family(("node_memory", bytes()), "Main memory of a node.", own(all, memory))?;
+    let about = "Main memory of a node that workloads hold.";
+    to.family(("node_memory_allocated", bytes()), about, own(held, memory))?;
+    let about = "Main memory of a node that workloads use.";
+    to.family(("node_memory_used", bytes()), about, seen(of::MEMORY, number))
+}
+
+/// The word of a label for what is the matter with a GPU.
+const fn word(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Lost(_) => "lost",
+        Trouble::Taken(_) => "taken",
+    }
+}
+
+/// A GPU: its node, its number there, and its labels.
+struct Gpu<'a> {
+    node: &'a NodeView,
+    index: u32,
+    number: String,
+}
+
+impl Gpu<'_> {
+    fn labels(&self) -> [(&'static str, &str); 3] {
+        let [node, pool] = labels(self.node);
+        [node, pool, ("gpu", &self.number)]
+    }
+
+    /// What was last measured of it.
+    fn seen(&self, look: &Look, name: &str) -> Option<u64> {
+        look.value(&Subject::Node(self.node.name.clone()), &of::gpu(name, self.index))
+    }
+}
+
+fn of_gpus(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
+    let gpus: Vec<Gpu<'_>> = view
+        .nodes
+        .iter()
+        .flat_map(|node| {
+            let indices = (0..).zip(&node.gpu_memory_bytes);
+            indices.map(|(index, _): (u32, _)| Gpu { node, index, number: index.to_string() })
+        })
+        .collect();
+    let own = |of: fn(&NodeView) -> &Vec<u64>, value: fn(u64) -> f64| {
+        let value = move |gpu: &Gpu<'_>| Some(value(*of(gpu.node).get(gpu.index as usize)?));
+        let samples = gpus.iter().filter_map(move |gpu| Some((gpu.labels(), value(gpu)?)));
+        samples.collect::<Vec<_>>()
+    };
+    let seen = |name: &'static str, value: fn(u64) -> f64| {
+        let value = move |gpu: &Gpu<'_>| Some(value(gpu.seen(look, name)?));
+        let samples = gpus.iter().filter_map(move |gpu| Some((gpu.labels(), value(gpu)?)));
+        samples.collect::<Vec<_>>()
+    };
+    let part = |millis| number(millis) / number(GPU_MILLIS);
+    let bytes = || Some(Unit::Bytes);
+    let about = "Part of a GPU that workloads hold, from 0 to 1.";
+    to.family(("gpu_allocated_ratio", None), about, own(|node| &node.gpu_used_millis, part))?;
+    let about = "Part of the time in which a GPU computed, from 0 to 1.";
+    to.family(("gpu_utilization_ratio", None), about, seen(of::BUSY, part))?;
+    let about = "Memory of a GPU.";
+    to.family(("gpu_memory", bytes()), about, own(|node| &node.gpu_memory_bytes, number))?;
+    let about = "Memory of a GPU that is in use.";
+    to.family(("gpu_memory_used", bytes()), about, seen(of::GPU_MEMORY, number))?;
+    let about = "For how long a GPU has not computed.";
+    to.family(("gpu_idle", Some(Unit::Seconds)), about, seen(of::IDLE_MS, whole))
+}
