@@ -60,7 +60,7 @@ pub struct PodStates {
     pub reserved: u32,
     /// Placed, starting.
     pub starting: u32,
-    /// Of those starting: the process has ended, and starts again in its place after a delay.
+    /// Of those pending or starting: the process has ended, and is started again after a delay.
     pub crash_looping: u32,
     /// Run.
     pub running: u32,

@@ -10,6 +10,10 @@ use crate::reasons::{LIMIT_NOT_KEPT, OUT_OF_MEMORY};
 use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 
+/// How a run ended that the machine ended, not its command.
+pub(crate) const LOST: &str =
+    "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)";
+
 impl State {
     /// Takes in what the engine saw.
     pub(crate) fn observe(&mut self, seen: &Observation) {
@@ -67,8 +71,13 @@ impl State {
             return;
         }
         pod.started_at = Some(started_at.min(now));
+        let model = pod.model;
         self.assembling.insert(id);
         self.touch(id);
+        // A start that crossed with the request to stop: the events already tell of its end.
+        if model.is_some_and(|model| self.cluster.pods()[model].occupancy.releasing) {
+            return;
+        }
         self.say(id, News::new("Started", "its process runs").pod(number));
         self.say_limits(id, number);
     }
@@ -274,9 +283,6 @@ fn in_words(exit: &Exit, limits: Limits) -> String {
                 most.unwrap_or_default()
             )
         }
-        Exit::Lost => {
-            "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)"
-                .to_owned()
-        }
+        Exit::Lost => LOST.to_owned(),
     }
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use model::QueueId;
 use store::{Change, Desired};
-use units::{Kind, Resources};
+use units::{Instant, Kind, Resources};
 use uuid::Uuid;
 
 use crate::metrics::Tally;
+use crate::observe::LOST;
 use crate::persist;
 use crate::pools::Pool;
 use crate::state::{
@@ -20,6 +21,9 @@ use crate::view::{
     Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
     Standing, View, WorkloadView,
 };
+
+/// Code of the reason of those that failed and wait before the next try.
+const BACKING_OFF: &str = "P302";
 
 /// Departments and projects, by id.
 type OrgViews = (BTreeMap<u64, Arc<OrgUnit>>, BTreeMap<u64, Arc<ProjectView>>);
@@ -413,6 +417,13 @@ impl State {
         Some(self.cluster.pool_name(node.pool).to_owned())
     }
 
+    /// When a pod is started again that gave up its place after a failure.
+    fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
+        let waits = workload.pending.iter().any(|reason| reason.code == BACKING_OFF);
+        let failed = pod.last_exit.as_deref().is_some_and(|exit| exit != LOST);
+        workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
+    }
+
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
         let occupancy = self.occupancy(pod);
         let state = match (&occupancy.current, &occupancy.next) {
@@ -432,6 +443,10 @@ impl State {
                 None => PodState::Pending,
             },
         };
+        let restart_at = match state {
+            PodState::Pending => Self::backs_off_until(workload, pod),
+            _ => pod.restart_at,
+        };
         let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
         PodView {
@@ -450,7 +465,7 @@ impl State {
             held_since: pod.held_since,
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
-            restart_at: pod.restart_at,
+            restart_at,
         }
     }
 }

@@ -493,7 +493,8 @@ pub struct PodView {
     pub started_at: Option<Instant>,
     /// How its last run ended.
     pub last_exit: Option<String>,
-    /// When its process, which has ended, is started again in the place that it keeps.
+    /// When its process, which has ended, is started again: in the place that it keeps, or, if it
+    /// failed and gave its place up, at the earliest.
     pub restart_at: Option<Instant>,
 }
 

@@ -62,15 +62,25 @@ fn summary(view: &WorkloadView, now: Instant) -> String {
     };
     let nodes = || nodes(view).join(", ");
     match (view.phase, view.pending.first()) {
-        (Phase::Pending | Phase::Resuming, Some(why)) => {
-            format!("{name} waits: {} ({})", why.message, why.code)
-        }
+        (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
+            None => format!("{name} waits: {} ({})", why.message, why.code),
+            Some((at, pod)) => format!(
+                "{name} has failed ({}) and is started again in {} s at the earliest \
+                 (retry {} of {}): {} ({})",
+                last_exit(pod),
+                at.since_ms(now).div_ceil(1000),
+                view.restarts,
+                view.spec.backoff_limit,
+                why.message,
+                why.code
+            ),
+        },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
         (Phase::Initializing, _) => match next_start(view) {
             None => format!("{name} is being started on {}", nodes()),
             Some((at, pod)) => format!(
                 "{name} has ended ({}) and keeps its place on {}, where it starts again in {} s",
-                pod.last_exit.as_deref().unwrap_or("no trace"),
+                last_exit(pod),
                 nodes(),
                 at.since_ms(now).div_ceil(1000)
             ),
@@ -99,18 +109,23 @@ fn summary(view: &WorkloadView, now: Instant) -> String {
         (Phase::Deleting, _) => format!("{name} is being deleted"),
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => {
-            let restarts = match view.restarts {
+            let after = match view.restarts {
                 0 => String::new(),
                 1 => " after 1 restart".to_owned(),
                 many => format!(" after {many} restarts"),
             };
             let why = view.failure.as_deref().unwrap_or("no trace");
-            format!("{name} has failed{restarts}: {why}")
+            format!("{name} has failed{after}: {why}")
         }
     }
 }
 
-/// The pod that is the next to start again in its place, and when.
+/// How a pod ended last.
+fn last_exit(pod: &PodView) -> &str {
+    pod.last_exit.as_deref().unwrap_or("no trace")
+}
+
+/// The pod that is the next to start again, and when.
 fn next_start(view: &WorkloadView) -> Option<(Instant, &PodView)> {
     let again = view.pods.iter().filter_map(|pod| Some((pod.restart_at?, pod)));
     again.min_by_key(|(at, _)| *at)

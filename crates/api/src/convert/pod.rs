@@ -37,7 +37,7 @@ impl PodRow {
 
 const fn state_name(pod: &PodView) -> &'static str {
     match pod.state {
-        PodState::Starting if pod.restart_at.is_some() => "CrashLoopBackOff",
+        PodState::Starting | PodState::Pending if pod.restart_at.is_some() => "CrashLoopBackOff",
         PodState::Pending | PodState::Later => "Pending",
         PodState::Reserved => "Reserved",
         PodState::Starting => "Starting",

@@ -155,6 +155,25 @@ async fn a_failure_restarts_all_on_other_ports() {
 }
 
 #[tokio::test]
+async fn a_start_that_crosses_with_the_failure_of_the_gang_is_no_event_after_it() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.engine.deaf(true);
+    let spec = WorkloadSpec { backoff_limit: 0, ..distributed("d", 2) };
+    let id = w.submit(1, spec).await.id;
+    let begun = |view: &View| view.workloads[&id].pods.iter().all(|pod| pod.generation == 1);
+    let pods = w.until("all begin", begun).await.workloads[&id].pods.clone();
+    let key = |pod: usize| RunKey { pod: pods[pod].id, generation: 1 };
+    let at = Instant(1_000_000);
+    w.engine.report(key(1), RunState::Exited { exit: Exit::Code(1), at });
+    w.engine.report(key(2), RunState::Running { pid: None, started_at: at });
+    w.phase("d", Phase::Failed).await;
+    w.engine.report(key(0), RunState::Running { pid: None, started_at: at });
+    w.submit(1, training("next", 0)).await;
+    let story = w.story(id).await;
+    assert_eq!(story.last().map(String::as_str), Some("Failed"), "{story:?}");
+}
+
+#[tokio::test]
 async fn a_pod_that_may_restarts_alone_where_it_is() {
     let w = World::new(nodes(1, 3), &[3]).await;
     w.submit(1, restart(distributed("d", 2), Restart::OnFailure)).await;

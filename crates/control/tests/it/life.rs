@@ -67,6 +67,8 @@ async fn a_failed_training_is_retried_with_growing_delays() {
         w.engine.end(w.engine.run_of("t").key, Exit::Code(3));
         let waits = w.phase("t", Phase::Pending).await;
         assert_eq!((waits.restarts, waits.pending[0].code.as_str()), (retry, "P302"));
+        let again_ms = waits.pods[0].restart_at.map(|at| at.since_ms(waits.phase_since));
+        assert_eq!(again_ms, Some(delay_ms), "shown as a crash loop");
         w.clock.advance_ms(delay_ms - 1);
         // A delete of something else makes the dispatcher decide once more.
         w.submit(1, training("other", 0)).await;
@@ -136,7 +138,8 @@ async fn a_lost_run_uses_up_no_retry() {
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
     w.phase("t", Phase::Running).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Lost);
-    w.phase("t", Phase::Pending).await;
+    let waits = w.phase("t", Phase::Pending).await;
+    assert_eq!((waits.restarts, waits.pods[0].restart_at), (0, None), "no crash loop");
     w.clock.advance_ms(1000);
     assert_eq!(w.phase("t", Phase::Running).await.restarts, 0);
 }
