@@ -16,6 +16,7 @@ use control::view::WorkloadKind;
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
+use crate::convert::Class;
 use crate::edge::{Fault, read_part};
 
 /// Kinds of training operators: where their replicas are, and by whose rules they work together.
@@ -46,6 +47,7 @@ pub(crate) fn creation(
         let why = "cannot be true from the start; submit it, then suspend it";
         return Err(Fault::field("manifest.spec.suspend", why));
     }
+    check_kind(manifest)?;
     let head: Manifest = read_part("manifest", manifest.clone())?;
     let (kind, spec, master) = told(&head, asked.category.as_deref())?;
     let meta = head.metadata;
@@ -108,17 +110,40 @@ fn told(
             let (spec, master) = distributed(kind, spec)?;
             Ok((WorkloadKind::Distributed, spec, master))
         }
-        _ => {
-            let operators: Vec<_> = OPERATORS.iter().map(|(kind, ..)| *kind).collect();
-            let why = format!(
-                "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, and of kubeflow.org {} are",
-                units::shown(&head.kind),
-                units::shown(&head.api_version),
-                operators.join(", ")
-            );
-            Err(Fault::field("manifest.kind", why))
-        }
+        _ => Err(unknown_kind(&head.kind, &head.api_version)),
     }
+}
+
+/// Refuses what is no workload by its kind, before anything else of it: it has fields of its own.
+fn check_kind(manifest: &Value) -> Result<(), Fault> {
+    let text = |field: &str| manifest.get(field).and_then(Value::as_str);
+    let (Some(kind), Some(version)) = (text("kind"), text("apiVersion")) else { return Ok(()) };
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let is_operator = || OPERATORS.iter().any(|(known, ..)| *known == kind);
+    match (group, kind) {
+        ("", "Pod") | ("batch", "Job") => Ok(()),
+        ("kubeflow.org", _) if is_operator() => Ok(()),
+        _ => Err(unknown_kind(kind, version)),
+    }
+}
+
+fn unknown_kind(kind: &str, version: &str) -> Fault {
+    let classes: Vec<_> = Class::all().map(|class| class.name).collect();
+    let operators: Vec<_> = OPERATORS.iter().map(|(kind, ..)| *kind).collect();
+    let why = match kind {
+        "PriorityClass" => format!(
+            "a PriorityClass is not submitted: the classes are fixed, and are {}; name one of \
+             them with `--priority` or as `priorityClassName` of the pod",
+            classes.join(", ")
+        ),
+        _ => format!(
+            "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, and of kubeflow.org {} are",
+            units::shown(kind),
+            units::shown(version),
+            operators.join(", ")
+        ),
+    };
+    Fault::field("manifest.kind", why)
 }
 
 /// The workers of a training operator, and the one that leads them.

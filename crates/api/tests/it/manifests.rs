@@ -129,6 +129,17 @@ async fn what_means_nothing_here_is_refused_by_name() {
             with("/kind", json!("CronJob")),
             "manifest.kind: `CronJob` of `batch/v1` is not known; Pod",
         ),
+        (
+            json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": {"name": "urgent"}, "value": 1000, "globalDefault": false
+            }),
+            "manifest.kind: a PriorityClass is not submitted: the classes are fixed, and are very-low",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}),
+            "manifest.kind: `ConfigMap` of `v1` is not known; Pod",
+        ),
         (with("/spec", json!({})), "manifest.spec: missing field `template`"),
         (with("/spec/backoffLimit", json!("x")), "manifest.spec.backoffLimit"),
         (
