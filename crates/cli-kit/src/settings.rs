@@ -96,8 +96,8 @@ impl Settings {
         let url_of_environment = url.is_some();
         let url = url.or_else(|| text_at(&config, &["control_plane", "url"]).map(str::to_owned));
         let show_request = match env("RUNAI_GPU_ALLOC").as_deref() {
-            None | Some("" | "allocated") => false,
-            Some("request") => true,
+            None | Some("" | "request") => true,
+            Some("allocated") => false,
             Some(value) => {
                 let (what, allowed) = ("RUNAI_GPU_ALLOC", "`allocated` and `request`");
                 return Err(Error::Value { what, value: value.to_owned(), allowed });

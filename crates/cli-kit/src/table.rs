@@ -29,6 +29,9 @@ pub fn wrapped(line: &str) -> String {
 /// Columns are at least this far apart.
 const GAP: usize = 2;
 
+/// No cell is cut shorter than this.
+const CELL_CHARS_MIN: usize = 8;
+
 /// A last column that can only be narrower than this is not broken.
 const LAST_CHARS_MIN: usize = 20;
 
@@ -37,6 +40,8 @@ const LAST_CHARS_MIN: usize = 20;
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Row>,
+    /// The titles are not printed.
+    headless: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +97,72 @@ impl Table {
     /// An empty table with these columns.
     #[must_use]
     pub fn new(header: &[&str]) -> Self {
-        Self { header: header.iter().map(ToString::to_string).collect(), rows: Vec::new() }
+        let header = header.iter().map(ToString::to_string).collect();
+        Self { header, rows: Vec::new(), headless: false }
+    }
+
+    /// Adds a column behind the others, with a cell for each row.
+    pub fn column_of(&mut self, title: &str, cells: impl Iterator<Item = String>) {
+        self.header.push(title.to_owned());
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.cells.push(one_line(cell));
+        }
+    }
+
+    /// The titles of its columns.
+    #[must_use]
+    pub fn titles(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The cells of a column.
+    pub fn column(&self, column: usize) -> impl Iterator<Item = String> {
+        self.rows.iter().map(move |row| row.cells.get(column).cloned().unwrap_or_default())
+    }
+
+    /// The same without titles.
+    #[must_use]
+    pub fn headless(mut self) -> Self {
+        self.headless = true;
+        self
+    }
+
+    /// The same in lines of at most so many characters: without columns that it can do without,
+    /// those named first dropped first, and then with the widest cells cut short. As it is where no
+    /// width is given.
+    #[must_use]
+    pub fn fitted(mut self, columns: Option<usize>, drop_first: &[&str]) -> Self {
+        let Some(most) = columns else { return self };
+        let mut titles = drop_first.iter();
+        while self.line_chars() > most
+            && let Some(title) = titles.next()
+        {
+            if let Some(column) = self.header.iter().position(|known| known == title) {
+                self.header.remove(column);
+                let with = self.rows.iter_mut().filter(|row| row.cells.len() > column);
+                with.for_each(|row| drop(row.cells.remove(column)));
+            }
+        }
+        while self.line_chars() > most {
+            let widths = self.widths();
+            let Some((column, widest)) = widths.iter().enumerate().max_by_key(|(_, width)| **width)
+            else {
+                return self;
+            };
+            let room = widest.saturating_sub(self.line_chars() - most).max(CELL_CHARS_MIN);
+            if room >= *widest {
+                return self;
+            }
+            let cells = self.rows.iter_mut().filter_map(|row| row.cells.get_mut(column));
+            cells.chain(self.header.get_mut(column)).for_each(|cell| cut_short(cell, room));
+        }
+        self
+    }
+
+    /// How wide its lines are.
+    fn line_chars(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
     /// Adds a row; missing cells are empty.
@@ -122,9 +192,7 @@ impl Table {
     /// v2: header, a rule of `─` as wide as the widest line, rows.
     #[must_use]
     pub fn ruled(&self) -> String {
-        let widths = self.widths();
-        let gaps = GAP * widths.len().saturating_sub(1);
-        self.render(Some(widths.iter().sum::<usize>() + gaps))
+        self.render(Some(self.line_chars()))
     }
 
     /// The same in lines of at most so many characters, its last column broken where it is too wide.
@@ -141,7 +209,8 @@ impl Table {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.header.iter().map(|cell| width(cell)).collect();
+        let title = |cell: &String| if self.headless { 0 } else { width(cell) };
+        let mut widths: Vec<usize> = self.header.iter().map(title).collect();
         for row in &self.rows {
             for (column, cell) in row.cells.iter().enumerate().take(widths.len()) {
                 widths[column] = widths[column].max(width(cell));
@@ -153,8 +222,10 @@ impl Table {
     fn render(&self, rule: Option<usize>) -> String {
         let widths = self.widths();
         let mut out = String::new();
-        push_line(&mut out, &self.header, &widths);
-        if let Some(rule) = rule {
+        if !self.headless {
+            push_line(&mut out, &self.header, &widths);
+        }
+        if let Some(rule) = rule.filter(|_| !self.headless) {
             out.push_str(&"─".repeat(rule));
             out.push('\n');
         }
@@ -184,7 +255,7 @@ impl Grouped {
             above[0] = (*name).to_owned();
             above
         });
-        let mut table = Self(Table { header: joined(above), rows: Vec::new() });
+        let mut table = Self(Table { header: joined(above), rows: Vec::new(), headless: false });
         table.row(groups.iter().map(|(_, columns)| own(columns)));
         let rule = |title: &&str| "─".repeat(width(title));
         table.row(groups.iter().map(|(_, columns)| columns.iter().map(rule).collect()));
@@ -201,6 +272,45 @@ impl Grouped {
     pub fn plain(&self) -> String {
         self.0.plain()
     }
+
+    /// The same in lines of at most so many characters: without its last groups, and without
+    /// columns of the first group that are named here, the first of them dropped first.
+    #[must_use]
+    pub fn fitted(mut self, columns: Option<usize>, drop_first: &[&str]) -> Self {
+        let Some(most) = columns else { return self };
+        let mut titles = drop_first.iter();
+        while self.0.line_chars() > most {
+            let named = titles
+                .next()
+                .and_then(|title| self.0.rows.first()?.cells.iter().position(|cell| cell == title));
+            let end = match named {
+                Some(column) => column..column + 1,
+                None => match self.0.header.iter().rposition(|cell| cell == "│") {
+                    Some(group) => group..self.0.header.len(),
+                    None => return self,
+                },
+            };
+            self.0.header.drain(end.clone());
+            for row in &mut self.0.rows {
+                row.cells.drain(end.start.min(row.cells.len())..end.end.min(row.cells.len()));
+            }
+        }
+        self
+    }
+
+    /// The same without titles.
+    #[must_use]
+    pub fn headless(mut self) -> Self {
+        // The titles of the columns and the rules are rows.
+        self.0.rows.drain(..2.min(self.0.rows.len()));
+        Self(self.0.headless())
+    }
+
+    /// How wide its lines are.
+    #[must_use]
+    pub fn line_chars(&self) -> usize {
+        self.0.line_chars()
+    }
 }
 
 fn joined(groups: impl Iterator<Item = Vec<String>>) -> Vec<String> {
@@ -215,6 +325,13 @@ fn push_line(out: &mut String, cells: &[String], widths: &[usize]) {
     }
     out.push_str(line.trim_end());
     out.push('\n');
+}
+
+/// Cuts a cell to so many characters, the last of which says so.
+fn cut_short(cell: &mut String, room: usize) {
+    if width(cell) > room {
+        *cell = cell.chars().take(room.saturating_sub(1)).chain(['…']).collect();
+    }
 }
 
 fn width(cell: &str) -> usize {
@@ -237,6 +354,21 @@ pub fn age(elapsed_ms: u64) -> String {
         86_400..31_536_000 => format!("{}d", seconds / 86_400),
         _ => format!("{}y", seconds / 31_536_000),
     }
+}
+
+/// A moment as people say it: `5 min ago`.
+#[must_use]
+pub fn ago(elapsed_ms: u64) -> String {
+    let seconds = elapsed_ms / 1000;
+    let (count, unit) = match seconds {
+        0 => return "just now".to_owned(),
+        1..60 => (seconds, "s"),
+        60..3600 => (seconds / 60, "min"),
+        3600..86_400 => (seconds / 3600, "h"),
+        86_400..172_800 => (1, "day"),
+        _ => (seconds / 86_400, "days"),
+    };
+    format!("{count} {unit} ago")
 }
 
 /// GPUs with two decimals, as v2 prints them: `0.50`, `2.00`.
@@ -303,6 +435,40 @@ mod tests {
     }
 
     #[test]
+    fn a_table_fits_by_dropping_columns_and_then_by_cutting_cells() {
+        let mut table = Table::new(&["NAME", "IMAGE", "STATUS", "USER"]);
+        let row = ["training-with-a-long-name", "gcr.io/run-ai-demo/quickstart", "Running", "ann"];
+        table.row(row.map(str::to_owned));
+        let lines = |most| table.clone().fitted(most, &["IMAGE", "USER", "NONE"]).plain();
+        assert!(lines(Some(80)).contains("quickstart"), "it fits");
+        assert_eq!(
+            lines(Some(45)),
+            "NAME                       STATUS   USER\ntraining-with-a-long-name  Running  ann\n"
+        );
+        assert_eq!(lines(Some(22)), "NAME           STATUS\ntraining-wit…  Running\n");
+        assert_eq!(
+            lines(Some(3)),
+            "NAME      STATUS\ntrainin…  Running\n",
+            "readable all the same"
+        );
+        assert_eq!(lines(None), table.plain());
+        assert_eq!(table.headless().ruled().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_grouped_table_fits_by_dropping_columns_and_its_last_groups() {
+        let mut table =
+            Grouped::new(&[("", &["NAME", "USER"]), ("GPU", &["USED"]), ("CPU", &["USED"])]);
+        table.row([["job", "ann"].map(str::to_owned).to_vec(), vec!["1".into()], vec!["2".into()]]);
+        let last = |table: Grouped| table.plain().lines().last().map(str::to_owned);
+        assert_eq!(table.line_chars(), 28);
+        let table = table.fitted(Some(27), &["USER"]);
+        assert_eq!(table.line_chars(), 22);
+        let table = table.fitted(Some(21), &["USER"]);
+        assert_eq!(last(table).as_deref(), Some("job   │  1"));
+    }
+
+    #[test]
     fn notes_stand_under_their_row_and_never_run_over_a_line() {
         let mut table = Table::new(&["Step", "Where"]);
         table.row(["1".into(), "n1".into()]);
@@ -342,6 +508,13 @@ mod tests {
         ] {
             assert_eq!(age(elapsed_ms), text);
         }
+    }
+
+    #[test]
+    fn moments_are_told_in_the_largest_unit() {
+        let ms = [999, 59_999, 300_000, 7_200_000, 100_000_000, 172_800_000];
+        let told = ["just now", "59 s ago", "5 min ago", "2 h ago", "1 day ago", "2 days ago"];
+        assert_eq!(ms.map(ago), told);
     }
 
     #[test]

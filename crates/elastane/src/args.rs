@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::people::args as people;
+use cli_kit::output::{Format, One};
 use runai::key_value;
 
 /// Runs a GPU scheduler on this machine.
@@ -27,7 +28,7 @@ pub(crate) enum Command {
     /// Stop all workloads, then the server; the next `up` runs them again
     Down,
     /// Show whether the server runs, and what it has
-    Status,
+    Status(One),
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
@@ -246,11 +247,14 @@ pub(crate) enum Project {
     },
     /// List the projects
     #[command(visible_alias = "ls")]
-    List,
+    List(Format),
     /// Show everything about a project
     Describe {
         /// Name
         name: String,
+        /// How to print.
+        #[command(flatten)]
+        one: One,
     },
     /// Change a project; what is not given stays as it is
     Update {
@@ -291,6 +295,9 @@ pub(crate) enum ConfigMap {
         /// Project
         #[arg(short, long)]
         project: String,
+        /// How to print.
+        #[command(flatten)]
+        format: Format,
     },
     /// Show what is in a config map
     Show {
@@ -318,7 +325,7 @@ impl ConfigMap {
     pub(crate) fn project(&self) -> &str {
         match self {
             Self::Set { project, .. }
-            | Self::List { project }
+            | Self::List { project, .. }
             | Self::Show { project, .. }
             | Self::Delete { project, .. } => project,
         }

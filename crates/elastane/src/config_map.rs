@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use api_types::ConfigMap;
+use api_types::{ConfigMap, ConfigMapSummary};
 
 use super::args;
 use cli_kit::exit::Error;
+use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
 use cli_kit::table::Table;
 
@@ -22,13 +23,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
             let keys = made.summary.keys.join(", ");
             writeln!(out, "config map {name} of project {project} has {keys}")?;
         }
-        args::ConfigMap::List { .. } => {
-            let mut table = Table::new(&["Config Map", "Keys", "Bytes", "Changed", "Changed By"]);
-            for one in client.config_maps(&id).await? {
-                let (keys, bytes) = (one.keys.join(", "), one.bytes.to_string());
-                table.row([one.name, keys, bytes, one.updated_at.to_string(), one.updated_by]);
-            }
-            write!(out, "{}", table.ruled())?;
+        args::ConfigMap::List { format, .. } => {
+            let how = How::from(format);
+            let name = |one: &ConfigMapSummary| format!("config-map/{}", one.name);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.config_maps(&id).await?, name, table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         args::ConfigMap::Show { name, key, .. } => {
             let found = client.config_map(&id, &name).await?;
@@ -46,6 +47,20 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
 }
 
 /// What the flags say is in a config map.
+fn table(all: &[ConfigMapSummary]) -> Table {
+    let mut table = Table::new(&["Config Map", "Keys", "Bytes", "Changed", "Changed By"]);
+    for one in all {
+        table.row([
+            one.name.clone(),
+            one.keys.join(", "),
+            one.bytes.to_string(),
+            one.updated_at.to_string(),
+            one.updated_by.clone(),
+        ]);
+    }
+    table
+}
+
 fn data(
     files: &[(Option<String>, PathBuf)],
     literals: Vec<(String, String)>,

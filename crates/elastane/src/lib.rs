@@ -76,7 +76,7 @@ fn run(cli: Cli) -> Result<(), Error> {
             let doing = "Stopping workloads; each has its grace period to end";
             with_client(patiently(doing, down::run(state_dir(dir)?)))
         }
-        Command::Status => with_client(status::run(state_dir(dir)?)),
+        Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),

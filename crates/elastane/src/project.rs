@@ -1,6 +1,6 @@
 //! `elastane project …`: what an administrator does with projects.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 
 use api_types::{
@@ -11,7 +11,9 @@ use serde_json::Number;
 
 use super::args::{self, Limit, Share};
 use cli_kit::exit::Error;
+use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::suggest;
 use runai::projects_table;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), Error> {
@@ -24,13 +26,25 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
             warn(&project)?;
         }
-        args::Project::List => {
-            let mut projects = client.projects().await?;
-            projects.sort_by(|a, b| a.name.cmp(&b.name));
-            write!(out, "{}", projects_table(&projects).ruled())?;
+        args::Project::List(format) => {
+            let how = How::from(format);
+            let look = async |out: &mut dyn Write| {
+                let mut projects = client.projects().await?;
+                projects.sort_by(|a, b| a.name.cmp(&b.name));
+                list(&how, projects, named, projects_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
-        args::Project::Describe { name } => {
-            write!(out, "{}", description(&existing(&client, &name).await?))?;
+        args::Project::Describe { name, one } => {
+            let how = How::from(one);
+            let look = async |out: &mut dyn Write| {
+                let project = existing(&client, &name).await?;
+                match how.shown.is_text() {
+                    true => Ok(write!(out, "{}", description(&project))?),
+                    false => how.data(&project, &[named(&project)], out),
+                }
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         args::Project::Update { name, share } => {
             let project = existing(&client, &name).await?;
@@ -47,12 +61,20 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
     Ok(())
 }
 
+fn named(project: &Project) -> String {
+    format!("project/{}", project.name)
+}
+
 pub(super) async fn existing(client: &client::Client, name: &str) -> Result<Project, Error> {
-    client.project(name).await?.ok_or_else(|| {
-        Error::NotFound(format!(
-            "project {name} was not found; run `elastane project list` to see those there are"
-        ))
-    })
+    if let Some(project) = client.project(name).await? {
+        return Ok(project);
+    }
+    let projects = client.projects().await?;
+    let near = suggest::hint(name, projects.iter().map(|project| project.name.as_str()));
+    Err(Error::NotFound(format!(
+        "project {} was not found{near}; run `elastane project list` to see those there are",
+        units::shown(name)
+    )))
 }
 
 fn quota(project: &Project) -> String {

@@ -1,18 +1,30 @@
 //! `elastane status`, `elastane snapshot` and `elastane token`.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use api_types::Status;
+
 use cli_kit::exit::Error;
-use cli_kit::plain::Plain;
+use cli_kit::output::{How, One, show};
 use cli_kit::table::Table;
 
-pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
+pub(super) async fn run(state_dir: PathBuf, one: One) -> Result<(), Error> {
     let found = client::find(None, None, Some(&state_dir), None)?;
-    let status = found.client.status().await?;
-    let mut out = Plain(std::io::stdout());
+    let how = How::from(one);
+    let look = async |out: &mut dyn Write| {
+        let status = found.client.status().await?;
+        match how.shown.is_text() {
+            true => text(&status, found.client.url(), &state_dir, out),
+            false => how.data(&status, &[format!("server/{}", found.client.url())], out),
+        }
+    };
+    show(&how, &mut std::io::stdout(), look).await
+}
+
+fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let simulated = if status.simulated { "  *** SIMULATED ***" } else { "" };
-    writeln!(out, "elastane {} is running at {}", status.version, found.client.url())?;
+    writeln!(out, "elastane {} is running at {}", status.version, url)?;
     writeln!(out, "  State      {}", state_dir.display())?;
     writeln!(out, "  Runtime    {}", status.runtime)?;
     if let Some(why) = &status.limits.why {

@@ -6,12 +6,13 @@ use api_types::Time;
 use serde_json::json;
 use units::Instant;
 
-use super::context::{Context, unknown_project};
+use super::context::Context;
 use super::intent::Shown;
-use super::list::data;
 use super::session::claims;
 use cli_kit::exit::Error;
+use cli_kit::output::data;
 use cli_kit::settings::{Settings, TableStyle};
+use cli_kit::suggest;
 
 pub(super) async fn set_project(
     name: &str,
@@ -20,7 +21,7 @@ pub(super) async fn set_project(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     if context.client.project(name).await?.is_none() {
-        return Err(unknown_project(name));
+        return Err(context.no_project(name).await?);
     }
     context.settings.set_project(name)?;
     // `project set` is the old form in v1 and the current one in v2.
@@ -39,7 +40,9 @@ pub(super) async fn set_cluster(
 ) -> Result<(), Error> {
     let clusters = context.client.clusters().await?;
     let Some(cluster) = clusters.iter().find(|one| one.name == name || one.uuid == name) else {
-        return Err(Error::NotFound(format!("Cluster {name} does not exist")));
+        let near = suggest::hint(name, clusters.iter().map(|one| one.name.as_str()));
+        let name = units::shown(name);
+        return Err(Error::NotFound(format!("Cluster {name} does not exist{near}")));
     };
     context.settings.set_cluster(&cluster.uuid)?;
     writeln!(out, "Set current cluster to {}", cluster.name)?;
@@ -81,7 +84,7 @@ pub(super) async fn token(
         Shown::Text => Ok(writeln!(out, "{token}")?),
         _ => {
             let ends = expiry(token).map(|end| end.to_string());
-            data(&json!({ "accessToken": token, "expiresAt": ends }), shown, out)
+            data(&json!({ "accessToken": token, "expiresAt": ends }), &shown, &[], out)
         }
     }
 }

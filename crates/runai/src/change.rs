@@ -1,22 +1,26 @@
 //! Deleting, suspending and resuming workloads by name. Names that do not exist are told one by
-//! one and are no failure in v1 (reference A.1).
+//! one, and the others are changed. Owns: that everything of a project is deleted only after a
+//! question, where a person can answer it.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
 use api_types::{BatchAction, Workload, WorkloadBatch};
 
-use super::context::{Context, unknown_project};
-use super::intent::{Change, Dialect, Noun, Verb};
+use super::context::{Context, capitalised};
+use super::intent::{Change, Verb};
 use super::rows;
 use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
 use cli_kit::exit::{self, Error};
-use cli_kit::plain::patiently;
+use cli_kit::plain::{patiently, tell_all};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
 const COUNTED_AT_A_GLANCE: usize = 10;
 
 /// Most workloads in one request.
 const BATCH_MAX: usize = 32;
+
+/// Most names that a question lists.
+const LISTED_MAX: usize = 20;
 
 /// How far a change of several workloads came.
 #[derive(Debug, Default)]
@@ -61,11 +65,52 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
         let project = context.project()?;
         writeln!(out, "There is nothing to {} in project {project}", word(change.verb))?;
     }
+    if change.verb == Verb::Delete && !change.yes && !there.is_empty() && can_ask() {
+        tell_all(&question(change, context.project()?, &there));
+        if !is_yes(&answer()?) {
+            return Err(Error::Failed("nothing was deleted".to_owned()));
+        }
+    }
     let mut outcome = Outcome::default();
     for some in there.chunks(BATCH_MAX * AT_ONCE_MAX) {
         act(change, some, context, out, &mut outcome).await?;
     }
     Ok(outcome)
+}
+
+/// Whether a person is there to answer.
+fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// What is deleted, and whether it should be.
+fn question(change: &Change, project: &str, there: &[Workload]) -> String {
+    let plural = if there.len() == 1 { "" } else { "s" };
+    let mut text = format!(
+        "This deletes {} {}{plural} of project {project}:",
+        there.len(),
+        change.noun.word()
+    );
+    for one in there.iter().take(LISTED_MAX) {
+        text.push_str(&format!("\n  {} ({})", one.name, rows::status_v2(one)));
+    }
+    if there.len() > LISTED_MAX {
+        text.push_str(&format!("\n  … and {} more", there.len() - LISTED_MAX));
+    }
+    text.push_str("\nDelete them? [y/N] (--yes deletes without this question)");
+    text
+}
+
+/// A line that is typed; nothing at the end of the input.
+fn answer() -> Result<String, Error> {
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    read.map_err(|error| Error::Failed(format!("failed to read the answer: {error}")))?;
+    Ok(line)
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// Changes the named ones; each is looked up by itself, however many others there are.
@@ -81,21 +126,20 @@ async fn named(
         async move { client.workload_named(&project, &name).await }
     };
     let mut outcome = Outcome::default();
-    let mut project_is_known = false;
+    let mut checked = false;
     for some in names.chunks(AT_ONCE_MAX) {
         let mut there = Vec::new();
         for (name, found) in some.iter().zip(at_once(some.iter().map(look)).await?) {
             match found?.filter(|workload| rows::is_a(workload, change.noun)) {
                 Some(workload) => there.push(workload),
                 None => {
-                    if !project_is_known && context.client.project(project).await?.is_none() {
-                        return Err(unknown_project(project));
+                    if !std::mem::replace(&mut checked, true) {
+                        context.known_project().await?;
                     }
-                    project_is_known = true;
-                    not_found(change, name, project, out)?;
-                    if change.noun != Noun::Job {
-                        outcome.worst = outcome.worst.or(Some(exit::NOT_FOUND));
-                    }
+                    out.flush()?;
+                    let error = context.no_such(change.noun, name).await?;
+                    writeln!(std::io::stderr(), "error: {error}")?;
+                    outcome.worst = outcome.worst.or(Some(exit::NOT_FOUND));
                 }
             }
         }
@@ -143,7 +187,7 @@ fn say(
 ) -> Result<(), Error> {
     match answer {
         Ok(()) => {
-            let (what, name) = (subject(change), &workload.name);
+            let (what, name) = (capitalised(change.noun.word()), &workload.name);
             writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?;
             outcome.done.push(workload.clone());
         }
@@ -173,15 +217,6 @@ pub(super) const fn word(verb: Verb) -> &'static str {
     }
 }
 
-/// The noun at the beginning of a sentence.
-fn subject(change: &Change) -> String {
-    let mut word = change.noun.word().to_owned();
-    if let Some(first) = word.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    word
-}
-
 pub(super) const fn participle(verb: Verb) -> &'static str {
     match verb {
         Verb::Delete => "deleted",
@@ -190,20 +225,27 @@ pub(super) const fn participle(verb: Verb) -> &'static str {
     }
 }
 
-fn not_found(change: &Change, name: &str, project: &str, out: &mut dyn Write) -> Result<(), Error> {
-    let (what, name, project) = (subject(change), units::shown(name), units::shown(project));
-    match (change.noun.dialect(), change.verb) {
-        (Dialect::V1, Verb::Suspend | Verb::Resume) => writeln!(out, "Job {name} not found")?,
-        (Dialect::V1, Verb::Delete) => writeln!(
-            out,
-            "Job {name} does not exist in project {project}. If the job exists in a different \
-             project, use -p <project-name>."
-        )?,
-        (Dialect::V2, _) => writeln!(
-            std::io::stderr(),
-            "error: {what} {name} does not exist in project {project}. If it exists in a \
-             different project, use -p <project-name>."
-        )?,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intent::Noun;
+    use crate::tests::samples::workload;
+
+    #[test]
+    fn the_question_lists_what_would_be_deleted_and_only_yes_is_yes() {
+        let change = Change { verb: Verb::Delete, noun: Noun::Job, names: None, yes: false };
+        let there = ["a1 Training Running p", "a2 Training Pending p"].map(workload);
+        assert_eq!(
+            question(&change, "p", &there),
+            "This deletes 2 jobs of project p:\n  a1 (Running)\n  a2 (Pending)\n\
+             Delete them? [y/N] (--yes deletes without this question)"
+        );
+        let many: Vec<_> = (0..23).map(|n| workload(&format!("a{n} Training Running p"))).collect();
+        assert!(question(&change, "p", &many).contains("\n  a19 (Running)\n  … and 3 more\n"));
+        for (typed, yes) in
+            [("y\n", true), (" YES\n", true), ("\n", false), ("", false), ("n\n", false)]
+        {
+            assert_eq!(is_yes(typed), yes, "{typed:?}");
+        }
     }
-    Ok(())
 }

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::context::Context;
 use super::intent::Shown;
-use super::list::data;
 use cli_kit::exit::Error;
+use cli_kit::output::data;
 use cli_kit::plain::tell;
 use cli_kit::settings;
 
@@ -75,8 +75,8 @@ impl<'c> Told<'c> {
 /// Shows the settings and where each is from.
 pub(super) fn describe(shown: Shown, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     let told = Told::of(context);
-    if shown != Shown::Text {
-        return data(&told, shown, out);
+    if !shown.is_text() {
+        return data(&told, &shown, &[], out);
     }
     told.rows().into_iter().try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {value}")?))
 }
@@ -94,7 +94,7 @@ pub(super) async fn generate(
         settings["cluster"] = json!({ "uuid": cluster.uuid });
     }
     match file {
-        None => data(&settings, Shown::Json, out)?,
+        None => data(&settings, &Shown::Json, &[], out)?,
         Some(file) => {
             write_file(file, &format!("{settings:#}\n"))?;
             let file = file.display();

@@ -8,11 +8,12 @@ use api_types::{Project, Workload};
 use client::Client;
 
 use super::args::Global;
-use super::intent::Target;
+use super::intent::{Noun, Target};
 use super::{rows, session};
 use cli_kit::exit::Error;
 use cli_kit::plain::tell_all;
 use cli_kit::settings::{Env, Session, Settings};
+use cli_kit::suggest;
 
 /// What every command needs.
 pub(super) struct Context {
@@ -86,7 +87,10 @@ impl Context {
     /// The same project as the server knows it.
     pub(super) async fn known_project(&self) -> Result<Project, Error> {
         let name = self.chosen_project().await?;
-        self.client.project(name).await?.ok_or_else(|| unknown_project(name))
+        match self.client.project(name).await? {
+            Some(project) => Ok(project),
+            None => Err(self.no_project(name).await?),
+        }
     }
 
     /// The living workloads of the chosen project.
@@ -94,7 +98,7 @@ impl Context {
         let project = self.chosen_project().await?;
         let workloads = self.client.workloads(Some(project)).await?;
         if workloads.is_empty() && self.client.project(project).await?.is_none() {
-            return Err(unknown_project(project));
+            return Err(self.no_project(project).await?);
         }
         Ok(workloads)
     }
@@ -104,7 +108,7 @@ impl Context {
         let project = self.chosen_project().await?;
         let found = self.client.workload_named(project, &target.name).await?;
         if found.is_none() && self.client.project(project).await?.is_none() {
-            return Err(unknown_project(project));
+            return Err(self.no_project(project).await?);
         }
         Ok(found.filter(|workload| rows::is_a(workload, target.noun)))
     }
@@ -113,18 +117,61 @@ impl Context {
     pub(super) async fn existing(&self, target: &Target) -> Result<Workload, Error> {
         match self.workload(target).await? {
             Some(workload) => Ok(workload),
-            None => Err(self.no_such(target)?),
+            None => Err(self.no_such(target.noun, &target.name).await?),
         }
     }
 
-    fn no_such(&self, target: &Target) -> Result<Error, Error> {
-        let (name, project) = (units::shown(&target.name), units::shown(self.project()?));
-        let what = target.noun.word();
+    /// The error about a name that no workload has: one text for every command of both dialects.
+    pub(super) async fn no_such(&self, noun: Noun, name: &str) -> Result<Error, Error> {
+        let project = self.project()?;
+        let there = self.client.workloads(Some(project)).await?;
+        Ok(Error::NotFound(missing(noun, name, project, &there)))
+    }
+
+    /// The error about a project that is not there.
+    pub(super) async fn no_project(&self, name: &str) -> Result<Error, Error> {
+        let projects = self.client.projects().await?;
+        let near = suggest::hint(name, projects.iter().map(|project| project.name.as_str()));
         Ok(Error::NotFound(format!(
-            "The {what} {name} does not exist in project {project}. If the {what} exists in a \
-             different project, use -p <project name>."
+            "project {} was not found{near}; run `runai list projects` to see those there are",
+            units::shown(name)
         )))
     }
+}
+
+/// What is said of a name that none of these workloads has, or one of another type.
+fn missing(noun: Noun, name: &str, project: &str, there: &[Workload]) -> String {
+    let what = noun.word();
+    let hint = match there.iter().find(|workload| workload.name == name) {
+        Some(other) => format!("; there is a {} of this name", type_word(other)),
+        None => {
+            let of_noun = there.iter().filter(|workload| rows::is_a(workload, noun));
+            suggest::hint(name, of_noun.map(|workload| workload.name.as_str()))
+        }
+    };
+    let end = if hint.ends_with('?') { "" } else { "." };
+    let (name, project) = (units::shown(name), units::shown(project));
+    format!(
+        "{} {name} does not exist in project {project}{hint}{end} If the {what} exists in a \
+         different project, use -p <project-name>.",
+        capitalised(what)
+    )
+}
+
+fn type_word(workload: &Workload) -> String {
+    match workload.kind.as_str() {
+        "Distributed" => "distributed training".to_owned(),
+        other => other.to_lowercase(),
+    }
+}
+
+/// A word at the beginning of a sentence.
+pub(super) fn capitalised(word: &str) -> String {
+    let mut word = word.to_owned();
+    if let Some(first) = word.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    word
 }
 
 fn tell_request(sent: &client::Sent<'_>) {
@@ -138,15 +185,46 @@ pub(super) fn settings(global: &Global, env: Env<'_>) -> Result<Settings, Error>
     Ok(Settings::load(dir, file, env)?)
 }
 
-pub(super) fn unknown_project(name: &str) -> Error {
-    Error::NotFound(format!(
-        "project {} was not found; run `runai list projects` to see those there are",
-        units::shown(name)
-    ))
-}
-
 /// This machine's clock, for ages.
 pub(super) fn now_ms() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::samples::workload;
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_the_nearest() {
+        let there = ["train1 Training Running team-a", "shell Workspace Running team-a"];
+        let there = there.map(workload);
+        let rest = "exists in a different project, use -p <project-name>.";
+        for (noun, name, said) in [
+            (
+                Noun::Job,
+                "nope",
+                format!("Job nope does not exist in project team-a. If the job {rest}"),
+            ),
+            (
+                Noun::Training,
+                "trian1",
+                format!(
+                    "Training trian1 does not exist in project team-a; did you mean `train1`? \
+                     If the training {rest}"
+                ),
+            ),
+            (
+                Noun::Training,
+                "shell",
+                format!(
+                    "Training shell does not exist in project team-a; there is a workspace of this \
+                     name. If the training {rest}"
+                ),
+            ),
+        ] {
+            assert_eq!(missing(noun, name, "team-a", &there), said);
+        }
+    }
 }

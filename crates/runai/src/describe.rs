@@ -3,22 +3,24 @@
 mod sheet;
 mod storage;
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 
-use api_types::{Event2, Pod1, Workload};
+use api_types::{Event2, Pod1, Time, Workload};
 use client::WorkloadKind;
 use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
-use super::intent::{Describe, Dialect, Section, Shown};
-use super::list::{conditions, data, gpus_in_service, named_nodes, trouble};
-use super::{rows, terminal};
+use super::intent::{Describe, Dialect, How, Section};
+use super::last_output::{self, LastOutput};
+use super::list::{conditions, gpus_in_service, named_nodes, node_names, trouble};
+use super::rows;
 use cli_kit::exit::Error;
-use cli_kit::table::{Table, age};
+use cli_kit::output::columns;
+use cli_kit::table::{Table, age, ago};
 pub(super) use sheet::Sheet;
 
 pub(super) async fn workload(
-    describe: Describe,
+    describe: &Describe,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -26,10 +28,12 @@ pub(super) async fn workload(
     let (client, id) = (&context.client, &workload.id);
     let pods = client.pods(id).await?;
     let dialect = describe.of.noun.dialect();
-    match (dialect, describe.shown) {
-        (_, Shown::Text) => {}
-        (Dialect::V1, shown) => return data(&object_v1(&workload, &pods, now_ms()), shown, out),
-        (Dialect::V2, shown) => return data(&workload, shown, out),
+    let how = &describe.how;
+    let name = [format!("{}/{}", workload.kind.to_lowercase(), workload.name)];
+    match dialect {
+        _ if how.shown.is_text() => {}
+        Dialect::V1 => return how.data(&object_v1(&workload, &pods, now_ms()), &name, out),
+        Dialect::V2 => return how.data(&workload, &name, out),
     }
     let parts = &describe.parts;
     let events = match describe.events_max {
@@ -38,7 +42,11 @@ pub(super) async fn workload(
         max => client.events(id, max).await?,
     };
     let (workload, pods, events) = (&workload, &*pods, &*events);
-    let page = Page { workload, pods, events, now_ms: now_ms(), columns: columns() };
+    let output = last_output::of(workload, pods, client).await?;
+    let output = output.as_ref();
+    let exact = how.is_wide();
+    let columns = columns().filter(|_| !exact);
+    let page = Page { workload, pods, events, output, now_ms: now_ms(), exact, columns };
     let text = match dialect {
         Dialect::V1 => page.v1(),
         Dialect::V2 => {
@@ -59,18 +67,16 @@ fn kind(workload: &Workload) -> WorkloadKind {
     }
 }
 
-/// How wide a line may be; anything where no terminal shows it.
-fn columns() -> Option<usize> {
-    let size = std::io::stdout().is_terminal().then(terminal::size)??;
-    Some(size.columns.into())
-}
-
 /// What a description is made of.
 pub(super) struct Page<'a> {
     pub(super) workload: &'a Workload,
     pub(super) pods: &'a [Pod1],
     pub(super) events: &'a [Event2],
+    /// What the run wrote that failed last, if that is where the workload stands.
+    pub(super) output: Option<&'a LastOutput>,
     pub(super) now_ms: u64,
+    /// Whether moments are dates, not how long ago they were.
+    pub(super) exact: bool,
     /// How wide its lines may be, if that matters.
     pub(super) columns: Option<usize>,
 }
@@ -88,8 +94,11 @@ impl Page<'_> {
             text.push_str(&reasons.within(self.columns).plain());
         }
         text.push_str("\nPods:\n");
-        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE"]);
+        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "RESTARTS", "NODE"]);
         text.push_str(&pods.within(self.columns).plain());
+        if let Some(output) = self.output {
+            text.push_str(&format!("\n{}:\n{}", output.title(), output.indented()));
+        }
         text.push_str("\nEvents: \n");
         text.push_str(&self.events_v1());
         text
@@ -126,6 +135,7 @@ impl Page<'_> {
             ("COMPLETIONS", count(pods.completions)),
             ("SUCCEEDED PODS", extras.pods.succeeded.to_string()),
             ("FAILED PODS", extras.pods.failed.to_string()),
+            ("RESTARTS", extras.restarts.to_string()),
             ("IS DISTRIBUTED WORKLOAD", (workload.kind == "Distributed").to_string()),
             ("CREATED BY CLI", (workload.source == "CLI").to_string()),
             ("SERVICE URL(S)", workload.urls.join(",")),
@@ -145,7 +155,7 @@ impl Page<'_> {
         any.then_some(table)
     }
 
-    fn pods_table(&self, columns: [&str; 5]) -> Table {
+    fn pods_table(&self, columns: [&str; 6]) -> Table {
         let mut table = Table::new(&columns);
         for pod in self.pods {
             table.row([
@@ -153,6 +163,7 @@ impl Page<'_> {
                 pod_status(pod).to_uppercase(),
                 rows::type_v1(self.workload).to_uppercase(),
                 self.age(pod.created_at.0.0),
+                pod_restarts(pod).to_string(),
                 pod_place(pod),
             ]);
         }
@@ -179,6 +190,11 @@ impl Page<'_> {
         table.within(self.columns).plain()
     }
 
+    /// When something was.
+    fn moment(&self, at: Time) -> String {
+        if self.exact { at.to_string() } else { ago(self.now_ms.saturating_sub(at.0.0)) }
+    }
+
     fn age(&self, at_ms: u64) -> String {
         age(self.now_ms.saturating_sub(at_ms))
     }
@@ -196,6 +212,11 @@ pub(super) fn pod_status(pod: &Pod1) -> &str {
         "Reserved" => "Pending",
         state => state,
     }
+}
+
+/// How often its command was started again, after whatever ended it.
+pub(super) fn pod_restarts(pod: &Pod1) -> u32 {
+    pod.generation.saturating_sub(1)
 }
 
 /// Node and the GPUs on it: `node1 (GPU 0, 0.5 of GPU 1)`.
@@ -239,10 +260,15 @@ fn object_v1(workload: &Workload, pods: &[Pod1], now_ms: u64) -> Value {
 
 pub(super) async fn nodes(
     names: &[String],
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    for node in named_nodes(names, context, out).await? {
+    let nodes = named_nodes(names, context, out).await?;
+    if !how.shown.is_text() {
+        return how.data(&nodes, &node_names(&nodes), out);
+    }
+    for node in nodes {
         writeln!(out, "NAME: {}", node.name)?;
         writeln!(out, "STATUS: {}", conditions(&node))?;
         writeln!(out, "ROLE: <none>")?;

@@ -11,9 +11,9 @@ use super::account::expiry;
 use super::config::{Told, write_file};
 use super::context::{Context, now_ms};
 use super::intent::Shown;
-use super::list::data;
 use super::session;
 use cli_kit::exit::Error;
+use cli_kit::output::data;
 use cli_kit::plain::plain;
 
 /// Variables that change what this program does. Only that they are set is told.
@@ -74,12 +74,12 @@ pub(super) async fn run(
 
 /// Lines for people; as data an object with a field for each line.
 fn told(rows: &[Row], shown: Shown, out: &mut dyn Write) -> Result<(), Error> {
-    if shown == Shown::Text {
+    if shown.is_text() {
         let mut rows = rows.iter();
         return rows.try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {}", plain(value))?));
     }
     let field = |(title, value): &Row| (camel_case(title), Value::from(value.as_str()));
-    data(&rows.iter().map(field).collect::<Map<_, _>>(), shown, out)
+    data(&rows.iter().map(field).collect::<Map<_, _>>(), &shown, &[], out)
 }
 
 /// `Server version` as a field: `serverVersion`.

@@ -5,24 +5,36 @@ use std::io::Write;
 use api_types::{Explanation, StartEstimate};
 
 use super::context::Context;
-use super::intent::{Shown, Target};
-use super::list::data;
+use super::intent::{How, Target};
+use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::table::wrapped;
 
+/// Code of the reason of those that failed and wait before the next try.
+const BACKING_OFF: &str = "P302";
+
 pub(super) async fn run(
     of: &Target,
-    shown: Shown,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
     let explanation = context.client.explain(&workload.id).await?;
-    if shown != Shown::Text {
-        return data(&explanation, shown, out);
+    if !how.shown.is_text() {
+        let name = format!("{}/{}", workload.kind.to_lowercase(), workload.name);
+        return how.data(&explanation, &[name], out);
     }
     for line in lines(&explanation) {
         writeln!(out, "{}", wrapped(&line))?;
+    }
+    if !last_output::is_due(&workload) {
+        return Ok(());
+    }
+    let pods = context.client.pods(&workload.id).await?;
+    if let Some(output) = last_output::of(&workload, &pods, &context.client).await? {
+        writeln!(out, "{}:", output.title())?;
+        write!(out, "{}", output.indented())?;
     }
     Ok(())
 }
@@ -32,7 +44,9 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let Explanation { project_name, summary, pending_reasons, last_eviction, diagnosis, .. } =
         explanation;
     let mut lines = Vec::new();
-    if pending_reasons.is_empty() {
+    // The summary says of what it failed, which a reason does not.
+    let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
+    if pending_reasons.is_empty() || backs_off {
         lines.push(summary.clone());
     } else {
         lines.push(format!("{} waits:", explanation.workload_name));

@@ -17,6 +17,7 @@ mod explain;
 mod forward;
 mod inherit;
 mod intent;
+mod last_output;
 mod list;
 mod live;
 mod login;
@@ -52,6 +53,7 @@ use args::older::Older;
 pub use args::tree as command_line;
 pub use args::values::key_value;
 use cli_kit::exit::{self, Error};
+use cli_kit::output::show;
 use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
@@ -168,29 +170,64 @@ async fn run_alone(
     }
 }
 
+/// Prints what a list or a description says, and again where that is asked for.
+async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result<(), Error> {
+    match intent {
+        Intent::ListWorkloads(list) => {
+            show(&list.how, raw, async |out| list::workloads(list, context, out).await).await
+        }
+        Intent::ListProjects(dialect, page, how) => {
+            let list = async |out: &mut dyn Write| {
+                list::projects(*dialect, *page, how, context, out).await
+            };
+            show(how, raw, list).await
+        }
+        Intent::ListNodes(dialect, names, page, how) => {
+            let list = async |out: &mut dyn Write| {
+                list::nodes(*dialect, names, *page, how, context, out).await
+            };
+            show(how, raw, list).await
+        }
+        Intent::ListClusters(dialect, page, how) => {
+            let list = async |out: &mut dyn Write| {
+                list::clusters(*dialect, *page, how, context, out).await
+            };
+            show(how, raw, list).await
+        }
+        Intent::ListObjects(list) => {
+            show(&list.how, raw, async |out| objects::list(list, context, out).await).await
+        }
+        Intent::DescribeObject(of, name, how) => {
+            show(how, raw, async |out| objects::describe(*of, name, how, context, out).await).await
+        }
+        Intent::Describe(one) => {
+            show(&one.how, raw, async |out| describe::workload(one, context, out).await).await
+        }
+        Intent::Explain(of, how) => {
+            show(how, raw, async |out| explain::run(of, how, context, out).await).await
+        }
+        Intent::DescribeNodes(names, how) => {
+            show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
+        }
+        _ => Ok(()),
+    }
+}
+
 async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Result<(), Error> {
     let out: &mut dyn Write = &mut Plain(&mut *raw);
     match intent {
         Intent::Submit(submit) => submit::run(*submit, context, raw).await,
         Intent::SubmitManifest(submit) => manifest::run(*submit, context, out).await,
         Intent::Update(update) => submit::update(*update, context, out).await,
-        Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
-        Intent::ListProjects(dialect, page, shown) => {
-            list::projects(dialect, page, shown, context, out).await
-        }
-        Intent::ListNodes(dialect, names, page, shown) => {
-            list::nodes(dialect, &names, page, shown, context, out).await
-        }
-        Intent::ListClusters(dialect, page, shown) => {
-            list::clusters(dialect, page, shown, context, out).await
-        }
-        Intent::ListObjects(list) => objects::list(list, context, out).await,
-        Intent::DescribeObject(of, name, shown) => {
-            objects::describe(of, &name, shown, context, out).await
-        }
-        Intent::Describe(describe) => describe::workload(describe, context, out).await,
-        Intent::Explain(of, shown) => explain::run(&of, shown, context, out).await,
-        Intent::DescribeNodes(names) => describe::nodes(&names, context, out).await,
+        Intent::ListWorkloads(_)
+        | Intent::ListProjects(..)
+        | Intent::ListNodes(..)
+        | Intent::ListClusters(..)
+        | Intent::ListObjects(_)
+        | Intent::DescribeObject(..)
+        | Intent::Describe(_)
+        | Intent::Explain(..)
+        | Intent::DescribeNodes(..) => look(&intent, context, raw).await,
         Intent::Top => live::run(context).await,
         Intent::TopNodes { names, details } => top::nodes(&names, details, context, out).await,
         Intent::TopJobs { all_projects } => top::jobs(all_projects, context, out).await,

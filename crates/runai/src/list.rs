@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use api_types::{GpuTrouble, NodeStatus, Project, ProjectEffective};
-use serde::Serialize;
+use api_types::{DisplayedCluster, GpuTrouble, NodeStatus, Project, ProjectEffective, Workload};
 
 use super::context::{Context, now_ms};
-use super::intent::{Dialect, ListWorkloads, Page, Shown};
+use super::intent::{Dialect, How, ListWorkloads, Page};
 use super::rows;
 use cli_kit::exit::Error;
+use cli_kit::output::{Style, columns};
 use cli_kit::plain::tell;
 use cli_kit::settings::TableStyle;
 use cli_kit::table::{Grouped, Table, two_decimals};
-use cli_kit::yaml;
 
 pub(super) async fn workloads(
-    list: ListWorkloads,
+    list: &ListWorkloads,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
+    let how = &list.how;
     let mut found = if list.all_projects {
         context.client.workloads(None).await?
     } else {
@@ -35,26 +35,26 @@ pub(super) async fn workloads(
         TableStyle::V1 => rows::sort_v1(&mut found),
         TableStyle::V2 => rows::sort_v2(&mut found),
     }
+    let (now_ms, show_request) = (now_ms(), context.settings.show_request());
+    let table = |workloads: &[Workload], wide: bool| match style {
+        TableStyle::V1 => rows::table_v1(workloads, now_ms, wide),
+        TableStyle::V2 => rows::table_v2(workloads, show_request, now_ms, wide),
+    };
+    let found = how.order(found, |all| table(all, true))?;
     let (page, rest) = list.page.of(found);
-    if list.shown != Shown::Text {
-        return data(&page, list.shown, out);
+    if !how.shown.is_text() {
+        let name = |one: &Workload| format!("{}/{}", one.kind.to_lowercase(), one.name);
+        return how.data(&page, &page.iter().map(name).collect::<Vec<_>>(), out);
     }
+    let shown = table(&page, how.is_wide());
     let text = match style {
         TableStyle::V1 => {
-            if !list.all_projects {
+            if !list.all_projects && !how.no_headers {
                 writeln!(out, "Showing jobs for project {}", context.project()?)?;
             }
-            let now_ms = now_ms();
-            let mut table = Table::new(&rows::V1_COLUMNS);
-            page.iter().for_each(|workload| table.row(rows::v1_row(workload, now_ms)));
-            table.plain()
+            how.text(shown, Style::Plain, &rows::V1_DROPPED_FIRST)
         }
-        TableStyle::V2 => {
-            let show_request = context.settings.show_request();
-            let mut table = Table::new(&rows::V2_COLUMNS);
-            page.iter().for_each(|workload| table.row(rows::v2_row(workload, show_request)));
-            table.ruled()
-        }
+        TableStyle::V2 => how.text(shown, Style::Ruled, &rows::V2_DROPPED_FIRST),
     };
     out.write_all(text.as_bytes())?;
     tell_rest(list.page, page.len(), rest);
@@ -72,19 +72,26 @@ pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
 pub(super) async fn projects(
     dialect: Dialect,
     page: Page,
-    shown: Shown,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut projects = context.client.projects().await?;
     projects.sort_by(|a, b| a.name.cmp(&b.name));
-    let (projects, rest) = page.of(projects);
-    if shown != Shown::Text {
-        return data(&projects, shown, out);
+    let default = context.settings.project();
+    let table = |projects: &[Project]| match dialect {
+        Dialect::V1 => projects_v1(projects, default),
+        Dialect::V2 => projects_v2(projects),
+    };
+    let (projects, rest) = page.of(how.order(projects, table)?);
+    if !how.shown.is_text() {
+        let name = |one: &Project| format!("project/{}", one.name);
+        return how.data(&projects, &projects.iter().map(name).collect::<Vec<_>>(), out);
     }
+    let drop_first = ["TRAIN AFFINITY", "INT AFFINITY", "INT LIMIT", "DEPARTMENT"];
     let text = match dialect {
-        Dialect::V1 => projects_v1(&projects, context.settings.project()).plain(),
-        Dialect::V2 => projects_v2(&projects).ruled(),
+        Dialect::V1 => how.text(table(&projects), Style::Plain, &drop_first),
+        Dialect::V2 => how.text(table(&projects), Style::Ruled, &["GPU Allocation Ratio"]),
     };
     out.write_all(text.as_bytes())?;
     tell_rest(page, projects.len(), rest);
@@ -153,32 +160,41 @@ fn percent(part: u64, whole: u64) -> String {
 pub(super) async fn clusters(
     dialect: Dialect,
     page: Page,
-    shown: Shown,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let (clusters, rest) = page.of(context.client.clusters().await?);
-    if shown != Shown::Text {
-        return data(&clusters, shown, out);
-    }
+    let project = context.settings.project().unwrap_or("-");
     // There is one cluster, so it is the current one.
+    let table = |clusters: &[DisplayedCluster]| {
+        let mut table = match dialect {
+            Dialect::V1 => Table::new(&["CLUSTER", "CURRENT PROJECT"]),
+            Dialect::V2 => Table::new(&["Name", "ID", "Status"]),
+        };
+        for cluster in clusters {
+            let name = format!("{} (current)", cluster.name);
+            match dialect {
+                Dialect::V1 => table.row([name, project.to_owned()]),
+                Dialect::V2 => {
+                    table.row([name, cluster.uuid.clone(), cluster.status.state.clone()])
+                }
+            }
+        }
+        table
+    };
+    let (clusters, rest) = page.of(how.order(context.client.clusters().await?, table)?);
+    if !how.shown.is_text() {
+        let name = |one: &DisplayedCluster| format!("cluster/{}", one.name);
+        return how.data(&clusters, &clusters.iter().map(name).collect::<Vec<_>>(), out);
+    }
     match dialect {
         Dialect::V1 => {
-            let mut table = Table::new(&["CLUSTER", "CURRENT PROJECT"]);
-            let project = context.settings.project().unwrap_or("-");
-            for cluster in &clusters {
-                table.row([format!("{} (current)", cluster.name), project.to_owned()]);
+            if !how.no_headers {
+                writeln!(out, "Configured clusters on this computer are:")?;
             }
-            write!(out, "Configured clusters on this computer are:\n{}", table.plain())?;
+            write!(out, "{}", how.text(table(&clusters), Style::Plain, &[]))?;
         }
-        Dialect::V2 => {
-            let mut table = Table::new(&["Name", "ID", "Status"]);
-            for cluster in &clusters {
-                let name = format!("{} (current)", cluster.name);
-                table.row([name, cluster.uuid.clone(), cluster.status.state.clone()]);
-            }
-            write!(out, "{}", table.ruled())?;
-        }
+        Dialect::V2 => write!(out, "{}", how.text(table(&clusters), Style::Ruled, &[]))?,
     }
     tell_rest(page, clusters.len(), rest);
     Ok(())
@@ -188,21 +204,33 @@ pub(super) async fn nodes(
     dialect: Dialect,
     names: &[String],
     page: Page,
-    shown: Shown,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let (nodes, rest) = page.of(named_nodes(names, context, out).await?);
-    if shown != Shown::Text {
-        return data(&nodes, shown, out);
+    let nodes = how.order(named_nodes(names, context, out).await?, nodes_table)?;
+    let (nodes, rest) = page.of(nodes);
+    if !how.shown.is_text() {
+        return how.data(&nodes, &node_names(&nodes), out);
     }
+    let grouped = nodes_v1(&nodes);
+    let fits = how.is_wide() || columns().is_none_or(|columns| grouped.line_chars() <= columns);
     let text = match dialect {
-        Dialect::V1 => nodes_v1(&nodes),
-        Dialect::V2 => nodes_v2(&nodes),
+        Dialect::V1 if fits && how.no_headers => grouped.headless().plain(),
+        Dialect::V1 if fits => grouped.plain(),
+        Dialect::V1 => how.text(nodes_table(&nodes), Style::Plain, &NODES_DROPPED_FIRST),
+        Dialect::V2 => how.text(nodes_table(&nodes), Style::Ruled, &NODES_DROPPED_FIRST),
     };
     out.write_all(text.as_bytes())?;
     tell_rest(page, nodes.len(), rest);
     Ok(())
+}
+
+/// Columns of the short list of nodes that it can do without.
+const NODES_DROPPED_FIRST: [&str; 3] = ["Node Pool", "GPU Type", "GPUs"];
+
+pub(super) fn node_names(nodes: &[NodeStatus]) -> Vec<String> {
+    nodes.iter().map(|node| format!("node/{}", node.name)).collect()
 }
 
 /// The nodes asked for; says which there are when some are not.
@@ -263,7 +291,7 @@ fn gpu_type(node: &NodeStatus) -> String {
     if node.gpu_used.is_empty() { "<none>".to_owned() } else { node.gpu_type.clone() }
 }
 
-pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
+pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> Grouped {
     let mut table = Grouped::new(&[
         ("", &["NAME", "STATUS", "IP Address", "ROLE"]),
         ("CPU", &["ALLOCATABLE", "ALLOCATED"]),
@@ -286,10 +314,10 @@ pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> String {
             ],
         ]);
     }
-    table.plain()
+    table
 }
 
-pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
+pub(super) fn nodes_table(nodes: &[NodeStatus]) -> Table {
     let mut table =
         Table::new(&["Name", "Node Pool", "GPU Type", "GPUs", "Allocated", "Free", "Status"]);
     for node in nodes {
@@ -303,22 +331,7 @@ pub(super) fn nodes_v2(nodes: &[NodeStatus]) -> String {
             conditions(node),
         ]);
     }
-    table.ruled()
-}
-
-/// Prints objects as the server gave them.
-pub(super) fn data<T: Serialize>(
-    value: &T,
-    shown: Shown,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let value = serde_json::to_value(value)
-        .map_err(|error| Error::Failed(format!("failed to print the answer: {error}")))?;
-    match shown {
-        Shown::Yaml => out.write_all(yaml::document(&value).as_bytes())?,
-        Shown::Json | Shown::Text => writeln!(out, "{value:#}")?,
-    }
-    Ok(())
+    table
 }
 
 #[cfg(test)]

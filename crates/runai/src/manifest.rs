@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::intent::{Manifest, Name};
 use super::settle::settle_own;
-use super::submit::create_named;
+use super::submit::{create_named, warn_unless_preemptible};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
 use cli_kit::plain::is_quiet;
@@ -62,6 +62,9 @@ pub(super) async fn run(
         writeln!(out, "To track the workload's status, run 'runai workload list'")?;
     }
     out.flush()?;
+    if submit.preemptible.is_none() {
+        warn_unless_preemptible(&made.id, context).await?;
+    }
     settle_own(&made.id, context).await
 }
 

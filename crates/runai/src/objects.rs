@@ -10,9 +10,11 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::inherit;
-use super::intent::{Dialect, ListObjects, Objects, Shown};
-use super::list::{data, tell_rest};
+use super::intent::{Dialect, How, ListObjects, Objects};
+use super::list::tell_rest;
 use cli_kit::exit::Error;
+use cli_kit::output::{Style, names as names_in};
+use cli_kit::suggest;
 use cli_kit::table::Table;
 use cli_kit::yaml;
 
@@ -165,7 +167,7 @@ pub(super) const fn kind(of: Objects) -> &'static Kind {
 
 /// Lists objects.
 pub(super) async fn list(
-    list: ListObjects,
+    list: &ListObjects,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -174,11 +176,19 @@ pub(super) async fn list(
     if kind.scoped && !list.all_projects {
         keep_usable(&mut found, &context.known_project().await?);
     }
+    let how = &list.how;
+    let found = how.order(found, |found| table(kind, list.dialect, found))?;
     let (found, rest) = list.page.of(found);
-    if list.shown != Shown::Text {
-        return data(&found, list.shown, out);
+    if !how.shown.is_text() {
+        return how.data(&found, &names_of(kind, &found), out);
     }
-    write!(out, "{}", text(kind, list.dialect, &found))?;
+    let style = match list.dialect {
+        Dialect::V1 => Style::Plain,
+        Dialect::V2 => Style::Ruled,
+    };
+    // The last columns matter least.
+    let titles: Vec<&str> = kind.columns.iter().skip(1).rev().map(|(title, _)| *title).collect();
+    write!(out, "{}", how.text(table(kind, list.dialect, &found), style, &titles))?;
     tell_rest(list.page, found.len(), rest);
     Ok(())
 }
@@ -188,7 +198,7 @@ pub(super) async fn list(
 pub(super) async fn describe(
     of: Objects,
     name: &str,
-    shown: Shown,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -197,22 +207,29 @@ pub(super) async fn describe(
     if kind.scoped && context.project().is_ok() {
         keep_usable(&mut found, &context.known_project().await?);
     }
-    found.retain(|one| at(one, kind.columns[0].1).as_str() == Some(name));
-    if found.is_empty() {
+    let name_of = |one: &Value| at(one, kind.columns[0].1).as_str().map(str::to_owned);
+    if found.iter().all(|one| name_of(one).as_deref() != Some(name)) {
+        let names: Vec<String> = found.iter().filter_map(name_of).collect();
+        let near = suggest::hint(name, names.iter().map(String::as_str));
         let (word, name) = (kind.word, units::shown(name));
         return Err(Error::NotFound(format!(
-            "there is no {word} {name} here; `runai {word} list -A` shows those there are"
+            "there is no {word} {name} here{near}; `runai {word} list -A` shows those there are"
         )));
     }
-    match (shown, found.as_slice()) {
-        (Shown::Text, many) => {
+    found.retain(|one| name_of(one).as_deref() == Some(name));
+    match found.as_slice() {
+        many if how.shown.is_text() => {
             let pages: Vec<String> = many.iter().map(|one| page(kind, one)).collect();
             write!(out, "{}", pages.join("\n"))?;
             Ok(())
         }
-        (_, [one]) => data(one, shown, out),
-        (_, many) => data(&many, shown, out),
+        [one] => how.data(one, &names_of(kind, &found), out),
+        many => how.data(&many, &names_of(kind, &found), out),
     }
+}
+
+fn names_of(kind: &Kind, found: &[Value]) -> Vec<String> {
+    names_in(kind.word, found, |one| at(one, kind.columns[0].1).as_str())
 }
 
 /// Names of those that workloads of the project can use, each once.
@@ -265,7 +282,7 @@ fn keep_usable(found: &mut Vec<Value>, project: &Project) {
 }
 
 /// Objects as a table.
-pub(super) fn text(kind: &Kind, dialect: Dialect, found: &[Value]) -> String {
+pub(super) fn table(kind: &Kind, dialect: Dialect, found: &[Value]) -> Table {
     let columns = match dialect {
         Dialect::V1 => COLUMNS_V1,
         Dialect::V2 => kind.columns,
@@ -273,10 +290,7 @@ pub(super) fn text(kind: &Kind, dialect: Dialect, found: &[Value]) -> String {
     let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
     let mut table = Table::new(&titles);
     found.iter().for_each(|one| table.cells(columns.iter().map(|(_, place)| cell(at(one, place)))));
-    match dialect {
-        Dialect::V1 => table.plain(),
-        Dialect::V2 => table.ruled(),
-    }
+    table
 }
 
 /// An object at length: its columns, then its specification.

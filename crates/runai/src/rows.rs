@@ -3,7 +3,7 @@
 use api_types::{GpuRequestType, Workload, WorkloadExtras};
 
 use super::intent::{Framework, Noun};
-use cli_kit::table::{age, two_decimals};
+use cli_kit::table::{Table, age, two_decimals};
 
 /// Columns of the wide table (2020‑08 to 2.x).
 pub(super) const V1_COLUMNS: [&str; 11] = [
@@ -22,6 +22,46 @@ pub(super) const V1_COLUMNS: [&str; 11] = [
 /// Columns of the short table.
 pub(super) const V2_COLUMNS: [&str; 6] =
     ["Workload", "Type", "Status", "Project", "Running/Req. Pods", "GPU Alloc."];
+
+/// Columns that the wide table can do without, the least important first.
+pub(super) const V1_DROPPED_FIRST: [&str; 8] =
+    ["IMAGE", "SERVICE URL(S)", "USER", "TYPE", "NODE", "PROJECT", "PODs Running (Pending)", "AGE"];
+/// Columns that the short table can do without, the least important first.
+pub(super) const V2_DROPPED_FIRST: [&str; 3] = ["Type", "Running/Req. Pods", "Project"];
+
+/// The wide table; with `more` how often each was restarted.
+pub(super) fn table_v1(workloads: &[Workload], now_ms: u64, more: bool) -> Table {
+    let mut table = Table::new(&V1_COLUMNS);
+    workloads.iter().for_each(|workload| table.row(v1_row(workload, now_ms)));
+    if more {
+        table.column_of("RESTARTS", workloads.iter().map(restarts));
+    }
+    table
+}
+
+/// The short table; with `more` what the wide one has beside it.
+pub(super) fn table_v2(
+    workloads: &[Workload],
+    show_request: bool,
+    now_ms: u64,
+    more: bool,
+) -> Table {
+    let mut table = Table::new(&V2_COLUMNS);
+    workloads.iter().for_each(|workload| table.row(v2_row(workload, show_request && !more)));
+    if more {
+        let age = |one: &Workload| age(now_ms.saturating_sub(one.created_at.0.0));
+        table.column_of("GPU Request", workloads.iter().map(gpus_requested));
+        table.column_of("Restarts", workloads.iter().map(restarts));
+        table.column_of("Age", workloads.iter().map(age));
+        table.column_of("Node", workloads.iter().map(node));
+        table.column_of("User", workloads.iter().map(|one| one.submitted_by.clone()));
+    }
+    table
+}
+
+fn restarts(workload: &Workload) -> String {
+    workload.additional_fields.restarts.to_string()
+}
 
 /// A row of the wide table.
 pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
@@ -52,7 +92,7 @@ pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     [
         workload.name.clone(),
         workload.kind.clone(),
-        workload.phase.clone(),
+        status_v2(workload).to_owned(),
         workload.project_name.clone(),
         format!("{}/{}", workload.running_pods, workload.requested_pods.number),
         two_decimals(gpu_millis),
@@ -79,6 +119,7 @@ pub(super) fn sort_v2(workloads: &mut [Workload]) {
 }
 
 const PENDING: u8 = 2;
+const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// Code of the reason of those that have run for as long as they may.
 const TIME_LIMIT: &str = "E203";
 
@@ -92,13 +133,24 @@ fn rank(workload: &Workload) -> u8 {
     }
 }
 
+/// Whether its command has ended badly and is started again after a delay.
+pub(super) fn crash_loops(workload: &Workload) -> bool {
+    let waits = matches!(workload.phase.as_str(), "Pending" | "Initializing");
+    waits && workload.additional_fields.pods.crash_looping > 0
+}
+
+/// The phase, or what Kubernetes calls it when the command ends badly again and again.
+pub(super) fn status_v2(workload: &Workload) -> &str {
+    if crash_loops(workload) { CRASH_LOOP } else { &workload.phase }
+}
+
 /// The phase in the words of v1.
 pub(super) fn status_v1(workload: &Workload) -> &str {
-    let WorkloadExtras { pods, last_eviction, .. } = &workload.additional_fields;
+    let WorkloadExtras { last_eviction, .. } = &workload.additional_fields;
     let timed_out = last_eviction.as_ref().is_some_and(|last| last.code == TIME_LIMIT);
     match workload.phase.as_str() {
         "Creating" | "Resuming" => "Pending",
-        "Initializing" if pods.crash_looping > 0 => "CrashLoopBackOff",
+        _ if crash_loops(workload) => CRASH_LOOP,
         "Initializing" => "ContainerCreating",
         "Stopping" | "Deleting" => "Terminating",
         "Stopped" if timed_out => "TimedOut",
@@ -193,6 +245,10 @@ mod tests {
         let pods = &mut loops.additional_fields.pods;
         (pods.starting, pods.crash_looping) = (1, 1);
         assert_eq!((status_v1(&loops), pending_pods(&loops)), ("CrashLoopBackOff", 1));
+        loops.phase = "Pending".to_owned();
+        assert_eq!((status_v1(&loops), status_v2(&loops)), (CRASH_LOOP, CRASH_LOOP));
+        loops.phase = "Stopping".to_owned();
+        assert_eq!((status_v1(&loops), status_v2(&loops)), ("Terminating", "Stopping"));
 
         let mut stopped = workload("w Workspace Stopped team-a asked=1");
         assert_eq!(status_v1(&stopped), "Suspended");

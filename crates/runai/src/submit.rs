@@ -13,7 +13,7 @@ use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
 use super::{inherit, request, terminal, visit, what_if};
 use cli_kit::exit::{self, Error};
-use cli_kit::plain::{Plain, is_quiet, tell};
+use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
 
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
@@ -73,6 +73,10 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
+    let may_follow = submit.spec.priority.is_some() || submit.inherits.template.is_some();
+    if may_follow && submit.spec.preemptible.is_none() {
+        warn_unless_preemptible(&id, context).await?;
+    }
     match (submit.deed, entrance) {
         (Deed::Attach { within_s }, _) => {
             visit::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
@@ -80,6 +84,28 @@ pub(super) async fn run(
         (_, Some(entrance)) => entrance.enter(&id, context, out).await,
         (_, None) => settle_own(&id, context).await,
     }
+}
+
+/// Says of a training that its priority makes it non-preemptible, if so: that follows from a high
+/// one where nothing else is asked for, and then quota is a limit.
+pub(super) async fn warn_unless_preemptible(id: &str, context: &Context) -> Result<(), Error> {
+    let workload = context.client.workload(id).await?;
+    if let Some(warning) = not_preemptible(&workload) {
+        tell_all(&warning);
+    }
+    Ok(())
+}
+
+fn not_preemptible(workload: &wire::Workload) -> Option<String> {
+    let is_training = matches!(workload.kind.as_str(), "Training" | "Distributed");
+    (is_training && !workload.preemptible).then(|| {
+        format!(
+            "Warning: with priority {} this training is not preemptible: it can only use GPUs within \
+             the quota of project {}. Add `--preemptibility preemptible` to let it use more and be \
+             preempted",
+            workload.priority_class_name, workload.project_name
+        )
+    })
 }
 
 /// Gives an inference new values.
@@ -216,5 +242,26 @@ fn taken(error: client::Error, name: &str, project: &str) -> Error {
             Error::Failed(message.replace(&short, &format!("`runai delete {name} -p {project}`")))
         }
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::samples::workload;
+
+    #[test]
+    fn a_training_that_its_priority_makes_non_preemptible_is_told_of() {
+        let mut training = workload("t Training Pending team-a");
+        assert_eq!(not_preemptible(&training), None);
+        (training.preemptible, training.priority_class_name) = (false, "high".to_owned());
+        let warning = not_preemptible(&training).unwrap();
+        assert!(
+            warning.contains("priority high") && warning.contains("project team-a"),
+            "{warning}"
+        );
+        let mut workspace = workload("w Workspace Pending team-a");
+        workspace.preemptible = false;
+        assert_eq!(not_preemptible(&workspace), None, "none is");
     }
 }

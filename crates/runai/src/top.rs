@@ -12,6 +12,7 @@ use super::context::{Context, now_ms};
 use super::list::{conditions, named_nodes};
 use super::rows;
 use cli_kit::exit::Error;
+use cli_kit::output::columns;
 use cli_kit::table::{Grouped, Table, age};
 
 /// The time that a value is the mean of.
@@ -81,9 +82,15 @@ pub(super) async fn nodes(
         let used = of_node(&node.name, &context.client).await?;
         all.push((node, used));
     }
-    write!(out, "{}", nodes_table(&all, details, names.is_empty()).plain())?;
+    let table = nodes_table(&all, details, names.is_empty());
+    write!(out, "{}", table.fitted(columns(), &[]).plain())?;
     for (node, used) in all.iter().filter(|(node, _)| details && !node.gpu_used.is_empty()) {
-        write!(out, "\nGPUs of {}:\n{}", node.name, gpus_table(node, used).plain())?;
+        write!(
+            out,
+            "\nGPUs of {}:\n{}",
+            node.name,
+            gpus_table(node, used).fitted(columns(), &[]).plain()
+        )?;
     }
     Ok(())
 }
@@ -252,7 +259,9 @@ pub(super) async fn jobs(
         let used = measured(&path, &OF_JOBS, &context.client).await?;
         all.push((workload, used));
     }
-    Ok(write!(out, "{}", jobs_table(&all).plain())?)
+    // The last columns matter least, those of GPUs most.
+    let drop_first = ["NODE", "TYPE", "USER"];
+    Ok(write!(out, "{}", jobs_table(&all).fitted(columns(), &drop_first).plain())?)
 }
 
 pub(super) fn jobs_table(all: &[(Workload, Used)]) -> Grouped {

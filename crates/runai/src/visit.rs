@@ -11,12 +11,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::context::Context;
-use super::intent::{ATTACH_WAIT_S, Dialect, Target, Tie};
+use super::intent::{ATTACH_WAIT_S, Target, Tie};
 use super::logs::refuse_resting;
 use super::terminal::{self, Page, Raw};
 use super::wait;
 use cli_kit::exit::Error;
 use cli_kit::plain::{tell, tell_all};
+use cli_kit::suggest;
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -38,10 +39,7 @@ pub(super) async fn exec(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let workload = match context.workload(of).await? {
-        Some(workload) => workload,
-        None => return Err(not_found(of)),
-    };
+    let workload = context.existing(of).await?;
     refuse_unless_running(&workload)?;
     let tie = as_far_as_here(tie);
     let kind = std::env::var("TERM").unwrap_or_else(|_| "xterm".to_owned());
@@ -117,7 +115,8 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
         let pods = context.client.pods(id).await?;
         let is_it = |one: &&api_types::Pod1| pod.is_none_or(|name| name == one.name);
         if let (Some(pod), None) = (pod, pods.iter().find(is_it)) {
-            return Err(Error::NotFound(format!("pod {} was not found", units::shown(pod))));
+            let near = suggest::hint(pod, pods.iter().map(|one| one.name.as_str()));
+            return Err(Error::NotFound(format!("pod {} was not found{near}", units::shown(pod))));
         }
         if let Some(runs) = pods.iter().filter(is_it).find(|one| one.k8s_phase == "Running") {
             return Ok(runs.name.clone());
@@ -309,14 +308,6 @@ impl Orders {
         };
         u8::try_from(BY_SIGNAL + kind.as_raw_value()).unwrap_or(1)
     }
-}
-
-fn not_found(of: &Target) -> Error {
-    let name = units::shown(&of.name);
-    Error::NotFound(match of.noun.dialect() {
-        Dialect::V1 => format!("The job: '{name}' is not found"),
-        Dialect::V2 => format!("The workload: '{name}' is not found"),
-    })
 }
 
 fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {

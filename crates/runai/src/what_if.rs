@@ -6,9 +6,9 @@ use api_types::{PodFate, WouldDo, WouldHappen};
 
 use super::context::Context;
 use super::intent::Shown;
-use super::list::data;
 use super::submit::Asked;
 use cli_kit::exit::Error;
+use cli_kit::output::data;
 use cli_kit::table::wrapped;
 
 /// Most decisions about others that are told.
@@ -21,7 +21,7 @@ pub(super) async fn dry_run(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let (request, _) = asked.foretold(context).await?;
-    data(&request, Shown::Yaml, out)?;
+    data(&request, &Shown::Yaml, &[], out)?;
     writeln!(std::io::stderr(), "Checked and not submitted; --what-if says what would happen")?;
     Ok(())
 }

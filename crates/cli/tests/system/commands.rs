@@ -84,6 +84,83 @@ fn what_is_kept_beside_workloads_is_listed_as_far_as_the_project_can_use_it() {
 }
 
 #[test]
+fn every_list_and_description_is_printed_in_every_form() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 2x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    for name in ["b1", "a1"] {
+        let job = format!("runai submit {name} -i ubuntu -g 0.5 --command -- sleep 1000");
+        printed(&sandbox, &job);
+    }
+    printed(&sandbox, "runai wait a1 b1 --for running");
+    let lists = [
+        ("runai list jobs", "training/a1"),
+        ("runai list projects", "project/team-a"),
+        ("runai list clusters", "cluster/"),
+        ("runai workload list", "training/a1"),
+        ("runai training list", "training/a1"),
+        ("runai project list", "project/team-a"),
+        ("runai department list", "department/default"),
+        ("runai nodepool list", "nodepool/default"),
+        ("runai workload-type list", "workload-type/"),
+        ("elastane project list", "project/team-a"),
+        ("elastane user list", ""),
+        ("elastane application list", ""),
+        ("elastane access-key list", ""),
+        ("elastane access-rule list", ""),
+        ("elastane access-rule roles", "role/"),
+        ("elastane config-map list -p team-a", ""),
+    ];
+    for (line, name) in lists {
+        assert!(printed(&sandbox, &format!("{line} -o name")).contains(name), "{line}");
+        let [json, path] = ["json", "jsonpath={.items}"]
+            .map(|form| printed(&sandbox, &format!("{line} -o '{form}'")));
+        let count = |text: &str| match serde_json::from_str(text) {
+            Ok(serde_json::Value::Array(items)) => items.len(),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(count(&json), count(&path), "{line}");
+        printed(&sandbox, &format!("{line} -o yaml"));
+        let wide = printed(&sandbox, &format!("{line} -o wide"));
+        let bare = printed(&sandbox, &format!("{line} -o wide --no-headers"));
+        assert!(wide.lines().count() > bare.lines().count(), "{line}\n{wide}\n{bare}");
+    }
+    for (line, text) in [
+        ("runai workload list -o wide --no-headers --sort name", "a1        "),
+        ("runai list jobs --sort name:desc --no-headers", "b1  Running"),
+        (
+            "runai list -o jsonpath='{range .items[*]}{.name}:{.phase} {end}' --sort name",
+            "a1:Running b1:Running \n",
+        ),
+        ("runai list nodes -o jsonpath='{[0].gpuUsed[0]}'", "1\n"),
+        ("runai describe job a1 -o jsonpath={.status}", "Running\n"),
+        ("runai training describe a1 -o name", "training/a1\n"),
+        ("runai explain a1 -o jsonpath={.phase}", "Running\n"),
+        ("runai describe node -o jsonpath={[0].pool}", "default\n"),
+        ("runai project list -o name", "project/team-a\n"),
+        ("elastane project describe team-a -o jsonpath={.name}", "team-a\n"),
+        ("elastane status -o jsonpath={.gpus}", "2\n"),
+    ] {
+        let output = printed(&sandbox, line);
+        assert!(output.starts_with(text), "{line}\n{output}");
+    }
+    let wide = printed(&sandbox, "runai workload list -o wide");
+    for title in ["GPU Request", "Restarts", "Age", "Node", "User"] {
+        assert!(wide.contains(title), "{wide}");
+    }
+    let wrong = sandbox.shell("runai list --sort agee");
+    assert_eq!(wrong.code, Some(2), "{}", wrong.text);
+    assert!(wrong.text.contains("did you mean `age`?"), "{}", wrong.text);
+    let watched = sandbox.begin("timeout --signal=INT 4 runai workload list --watch");
+    std::thread::sleep(Duration::from_secs(1));
+    printed(&sandbox, "runai suspend a1");
+    let watched = finish(watched).text;
+    let seen = watched.lines().filter(|line| line.starts_with("a1")).collect::<Vec<_>>();
+    assert!(seen.len() >= 2 && watched.matches("Workload").count() == 1, "{watched}");
+    assert!(seen.last().expect("two").contains("Stop"), "{watched}");
+}
+
+#[test]
 fn diagnostics_tell_what_is_wrong_and_no_secret() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x1GiB");

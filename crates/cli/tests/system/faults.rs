@@ -87,6 +87,7 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("elastane project create team-a --gpu-quota 2", 1, "already exists"),
         ("elastane project create Bad", 1, "name `Bad` is not allowed"),
         ("elastane project delete nope", 4, "project nope was not found"),
+        ("elastane project delete taem-a", 4, "was not found; did you mean `team-a`?"),
         ("runai config project nope", 4, "project nope was not found"),
         ("runai config project team-a", 0, "has been set as default project"),
         ("runai submit j", 1, "-i, --image must be set"),
@@ -95,7 +96,7 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai submit j -i ubuntu --command -- sleep 1000", 0, "submitted successfully"),
         ("runai submit j -i ubuntu", 1, "runai delete j -p team-a`"),
         ("runai submit k -i ubuntu -g 100000000000000000000", 2, "is too large"),
-        ("runai describe job \"$(printf 'a\\nb')\"", 4, r"The job a\nb does not exist"),
+        ("runai describe job \"$(printf 'a\\nb')\"", 4, r"Job a\nb does not exist"),
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
         ("elastane project delete team-a", 1, "delete them first"),
         ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
@@ -104,18 +105,69 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai port-forward no --port 1:1", 1, "no is Failed, and no pod of it runs"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
         ("runai describe job big", 0, "P101"),
-        ("runai logs nope", 4, "The job nope does not exist in project team-a."),
-        ("runai bash nope", 4, "The job: 'nope' is not found"),
         ("runai bash big", 1, "a pod that is not running"),
-        ("runai delete nope", 0, "Job nope does not exist in project team-a."),
-        ("runai training delete nope", 4, "Training nope does not exist"),
-        ("runai suspend nope", 0, "Job nope not found"),
         ("runai list | head -1", 0, "Showing jobs for project team-a"),
         ("RUNAI_TOKEN=wrong runai list", 5, "RUNAI_TOKEN"),
         ("runai exec j -- sh -c 'exit 7'", 7, ""),
     ] {
         refused(&sandbox, line, code, part);
     }
+}
+
+#[test]
+fn a_name_that_is_not_there_gets_one_answer_from_every_command() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    refused(&sandbox, "elastane project create team-a && runai config project team-a", 0, "team-a");
+    refused(&sandbox, "runai submit train1 -i ubuntu --command -- sleep 1000", 0, "submitted");
+    let verbs = [
+        "describe",
+        "explain",
+        "wait",
+        "logs",
+        "delete",
+        "suspend",
+        "resume",
+        "bash",
+        "attach",
+        "open",
+        "port-forward --port 1:1",
+        "exec",
+    ];
+    for noun in ["", "training ", "workload "] {
+        let what = if noun.is_empty() { "Job" } else { noun.trim() };
+        let what = format!("{}{}", what[..1].to_uppercase(), &what[1..]);
+        let said = format!(
+            "error: {what} trian1 does not exist in project team-a; did you mean `train1`?"
+        );
+        for verb in verbs {
+            let rest = if verb == "exec" { " -- true" } else { "" };
+            refused(&sandbox, &format!("runai {noun}{verb} trian1{rest}"), 4, &said);
+        }
+    }
+    for (line, said) in [
+        ("inference update train1 --max-replicas 2", "there is a training of this name."),
+        ("delete trian1 train1", "Job train1 deleted successfully."),
+        ("list -p taem-a", "project taem-a was not found; did you mean `team-a`?"),
+    ] {
+        refused(&sandbox, &format!("runai {line}"), 4, said);
+    }
+}
+
+#[test]
+fn a_high_priority_is_said_to_make_a_training_non_preemptible() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    refused(&sandbox, "elastane project create team-a && runai config project team-a", 0, "team-a");
+    let submit = |name: &str, rest: &str| {
+        let line = format!("runai training submit {name} -i ubuntu {rest} -- sleep 1000");
+        let output = sandbox.shell(&line);
+        assert_eq!(output.code, Some(0), "{}", output.text);
+        output.text.contains("Warning: with priority high this training is not preemptible")
+    };
+    assert!(submit("a", "--priority high"));
+    assert!(!submit("b", "--priority high --preemptibility preemptible"));
+    assert!(!submit("c", "--priority low"));
 }
 
 #[test]

@@ -102,6 +102,18 @@ impl Terminal {
         self.seen = rest.to_owned();
     }
 
+    /// Waits for a line `end`, before which no line is longer than this.
+    fn sees_lines_within(&mut self, columns: usize) {
+        while !self.seen.contains("end\r\n") {
+            let more = self.shown.recv_timeout(PATIENCE).expect("it ends");
+            self.seen.push_str(&String::from_utf8_lossy(&more));
+        }
+        for line in self.seen.lines() {
+            assert!(line.chars().count() <= columns, "{line}");
+        }
+        assert!(self.seen.lines().count() >= 3, "{}", self.seen);
+    }
+
     /// Gives it another size.
     pub(crate) fn resize(&mut self, size: (u16, u16)) {
         self.size = size;
@@ -139,6 +151,48 @@ impl Terminal {
 fn resize(master: &OwnedFd, (rows, columns): (u16, u16)) {
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(master, size).expect("a terminal");
+}
+
+#[test]
+fn everything_is_deleted_at_a_terminal_only_after_a_yes() {
+    let sandbox = started();
+    for name in ["a1", "a2"] {
+        running(&sandbox, &format!("runai submit {name} -i ubuntu --command -- sleep 1000"), name);
+    }
+    for (line, typed) in [("runai delete --all", "n\n"), ("runai training delete -A", "\u{4}")] {
+        let mut person = Terminal::with(&sandbox, line, (24, 80));
+        person.sees("a1 (Running)\r\n  a2 (Running)\r\nDelete them? [y/N]");
+        person.types(typed);
+        person.sees("error: nothing was deleted");
+        assert_eq!(person.exit_code(), Some(1), "{line}");
+    }
+    assert_eq!(sandbox.shell("runai list -o name").text, "training/a1\ntraining/a2\n");
+    let mut person = Terminal::with(&sandbox, "runai delete --all", (24, 80));
+    person.sees("Delete them?");
+    person.types("y\n");
+    person.sees("2 jobs deleted.");
+    assert_eq!(person.exit_code(), Some(0));
+    running(&sandbox, "runai submit a3 -i ubuntu --command -- sleep 1000", "a3");
+    let mut person = Terminal::with(&sandbox, "runai delete --all -y", (24, 80));
+    person.sees("1 job deleted.");
+    running(&sandbox, "runai submit a4 -i ubuntu --command -- sleep 1000", "a4");
+    assert_eq!(sandbox.shell("runai delete --all").code, Some(0), "nobody is there to ask");
+}
+
+#[test]
+fn a_list_is_as_wide_as_the_terminal_and_has_colours_there() {
+    let sandbox = started();
+    running(&sandbox, "runai submit a1 -i ubuntu --command -- sleep 1000", "a1");
+    let mut person = Terminal::with(&sandbox, "runai list; echo end", (24, 80));
+    person.sees("NAME");
+    person.sees("\u{1b}[32mRunning\u{1b}[0m");
+    let lists =
+        ["list", "list -A", "list nodes", "list projects", "top node", "top job", "workload list"];
+    for list in lists {
+        let line = format!("NO_COLOR=1 runai {list}; echo end");
+        let mut person = Terminal::with(&sandbox, &line, (24, 60));
+        person.sees_lines_within(60);
+    }
 }
 
 #[test]
@@ -276,10 +330,10 @@ fn commands_are_pipes_where_nobody_is_at_a_terminal() {
     }
     for (line, code, text) in [
         ("runai exec build1 -- no-such-program", 127, "`no-such-program`: command not found"),
-        ("runai bash nobody", 4, "The job: 'nobody' is not found"),
+        ("runai bash nobody", 4, "Job nobody does not exist"),
         ("runai exec build1 --pod nobody -- true", 4, "pod nobody was not found"),
-        ("runai attach nobody", 4, "The job nobody does not exist"),
-        ("runai port-forward nobody --port 1:1", 4, "The job nobody does not exist"),
+        ("runai attach nobody", 4, "Job nobody does not exist"),
+        ("runai port-forward nobody --port 1:1", 4, "Job nobody does not exist"),
         ("runai port-forward build1 --port x:1", 2, "write LOCAL:REMOTE"),
         ("runai exec build1 -- 'a", 2, ""),
     ] {

@@ -56,9 +56,29 @@ fn an_interactive_job_that_falls_over_again_and_again_is_told_so_with_its_reason
     says(&sandbox, loops, 0, &["submitted"]);
     comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
     comes_to_say(&sandbox, "runai describe job loops", &["STATUS: CRASHLOOPBACKOFF"]);
-    comes_to_say(&sandbox, "runai workspace describe loops", &["Initializing", "CrashLoopBackOff"]);
+    comes_to_say(&sandbox, "runai workspace describe loops", &["Status:       CrashLoopBackOff"]);
+    comes_to_say(&sandbox, "runai workspace list", &["CrashLoopBackOff"]);
     let why = ["loops has ended (exit code 3) and keeps its place on", "starts again"];
     comes_to_say(&sandbox, "runai explain loops", &why);
+}
+
+#[test]
+fn a_training_that_fails_again_and_again_is_shown_so_with_its_restarts_and_last_output() {
+    let sandbox = with_server();
+    let loops = "runai submit loops -i x -g 1 --backoff-limit 4 --command -- \
+                 sh -c 'echo trying; echo no such file: data.csv >&2; exit 3'";
+    says(&sandbox, loops, 0, &["submitted"]);
+    comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
+    comes_to_say(&sandbox, "runai workload list", &["CrashLoopBackOff"]);
+    let told = ["STATUS: CRASHLOOPBACKOFF", "Last output of loops-0-", ":\n  trying\n"];
+    comes_to_say(&sandbox, "runai describe job loops", &told);
+    let told = ["has failed (exit code 3) and is started again in", "  no such file: data.csv"];
+    comes_to_say(&sandbox, "runai explain loops", &told);
+    let failed = ["Status:       Failed", "Restarts:     4", "  no such file: data.csv"];
+    comes_to_say(&sandbox, "runai training describe loops", &failed);
+    let events = sandbox.shell("runai describe job loops").text;
+    let last = events.lines().filter(|line| line.contains('[')).next_back().expect("events");
+    assert!(last.contains("[Failed] failed for good: exit code 3"), "{events}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use cli_kit::output::Format;
+
 /// `user …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
@@ -15,7 +17,7 @@ pub(crate) enum User {
     },
     /// List the users
     #[command(visible_alias = "ls")]
-    List,
+    List(Format),
     /// Delete a user with roles and access keys; workloads go on
     Delete {
         /// E-mail address
@@ -38,7 +40,7 @@ pub(crate) enum Application {
     },
     /// List the service accounts
     #[command(visible_alias = "ls")]
-    List,
+    List(Format),
     /// Delete a service account with its roles
     Delete {
         /// Name
@@ -56,7 +58,7 @@ pub(crate) enum Application {
 pub(crate) enum AccessKey {
     /// List everybody's access keys
     #[command(visible_alias = "ls")]
-    List,
+    List(Format),
     /// Delete an access key of anybody
     Delete {
         /// Client id
@@ -69,7 +71,7 @@ pub(crate) enum AccessKey {
 pub(crate) enum AccessRule {
     /// Give somebody a role in a project, a department or everywhere
     Create {
-        /// Name or number of the role; `access-rule roles` lists them
+        /// Role, such as l1-researcher or editor; `access-rule roles` lists them
         #[arg(long)]
         role: String,
         /// Who gets it
@@ -81,9 +83,9 @@ pub(crate) enum AccessRule {
     },
     /// List the access rules
     #[command(visible_alias = "ls")]
-    List,
+    List(Format),
     /// List the roles
-    Roles,
+    Roles(Format),
     /// Take a role away
     Delete {
         /// Number of the rule

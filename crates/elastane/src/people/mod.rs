@@ -5,15 +5,18 @@ pub(super) mod args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use api_types as wire;
 use api_types::{
-    AccessRuleCreationFields, RoleV1, ScopeType, ServiceAccount, ServiceAccountCreationRequest,
-    SubjectType, TENANT_ID, Time, User2, UserCreationRequest1,
+    AccessKey1, AccessRuleCreationFields, RoleV1, ScopeType, ServiceAccount,
+    ServiceAccountCreationRequest, SubjectType, TENANT_ID, Time, User2, UserCreationRequest1,
 };
 use client::Client;
 
 use self::args::{AccessKey, AccessRule, Application, Scope, Subject, User};
 use cli_kit::exit::Error;
+use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::suggest;
 use cli_kit::table::Table;
 
 fn connect(state_dir: &Path) -> Result<Client, Error> {
@@ -31,15 +34,13 @@ pub(super) async fn user(state_dir: PathBuf, verb: User) -> Result<(), Error> {
             writeln!(out, "user {} created; the password is shown once:", made.username)?;
             writeln!(out, "{}", made.temp_password)?;
         }
-        User::List => {
-            let mut table = Table::new(&["User", "Kind", "Groups", "Last Login", "Created By"]);
-            for user in client.users().await? {
-                let kind = if user.is_local { "password" } else { "login provider" };
-                let groups = user.groups.join(", ");
-                let last = time(user.last_login);
-                table.row([user.username, kind.to_owned(), groups, last, user.created_by]);
-            }
-            write!(out, "{}", table.ruled())?;
+        User::List(format) => {
+            let how = How::from(format);
+            let name = |user: &User2| format!("user/{}", user.username);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.users().await?, name, users_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         User::Delete { email } => {
             client.delete_user(&existing_user(&client, &email).await?.id).await?;
@@ -65,15 +66,13 @@ pub(super) async fn application(state_dir: PathBuf, verb: Application) -> Result
             writeln!(out, "application {} created; the secret is shown once:", made.name)?;
             writeln!(out, "client id  {}\nsecret     {}", made.client_id, made.client_secret)?;
         }
-        Application::List => {
-            let mut table =
-                Table::new(&["Application", "Client Id", "Enabled", "Last Login", "Created By"]);
-            for one in client.service_accounts().await? {
-                let enabled = if one.enabled { "yes" } else { "no" }.to_owned();
-                let last = time(one.last_login);
-                table.row([one.name, one.client_id, enabled, last, one.created_by]);
-            }
-            write!(out, "{}", table.ruled())?;
+        Application::List(format) => {
+            let how = How::from(format);
+            let name = |one: &ServiceAccount| format!("application/{}", one.name);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.service_accounts().await?, name, accounts_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         Application::Delete { name } => {
             client.delete_service_account(&existing(&client, &name).await?.id).await?;
@@ -93,12 +92,13 @@ pub(super) async fn access_key(state_dir: PathBuf, verb: AccessKey) -> Result<()
     let client = connect(&state_dir)?;
     let mut out = Plain(std::io::stdout());
     match verb {
-        AccessKey::List => {
-            let mut table = Table::new(&["User", "Name", "Client Id", "Last Login"]);
-            for key in client.all_access_keys().await? {
-                table.row([key.created_by, key.name, key.client_id, time(key.last_login)]);
-            }
-            write!(out, "{}", table.ruled())?;
+        AccessKey::List(format) => {
+            let how = How::from(format);
+            let name = |key: &AccessKey1| format!("access-key/{}", key.client_id);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.all_access_keys().await?, name, keys_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         AccessKey::Delete { client_id } => {
             client.delete_any_access_key(&client_id).await?;
@@ -129,26 +129,23 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
             let made = client.create_access_rule(&request).await?;
             writeln!(out, "access rule {} created: {} in {}", made.id, role.name, made.scope_name)?;
         }
-        AccessRule::List => {
-            let (rules, accounts) =
-                (client.access_rules().await?, client.service_accounts().await?);
-            let mut table = Table::new(&["Rule", "Subject", "Kind", "Role", "Scope"]);
-            for rule in rules {
-                // Programs are named by their ids in rules.
-                let account = accounts.iter().find(|one| one.id == rule.subject_id);
-                let subject = account.map_or(rule.subject_id, |one| one.name.clone());
-                let (kind, scope) = words(rule.subject_type, rule.scope_type);
-                let place = format!("{scope}{}", rule.scope_name);
-                table.row([rule.id.to_string(), subject, kind.to_owned(), rule.role_name, place]);
-            }
-            write!(out, "{}", table.ruled())?;
+        AccessRule::List(format) => {
+            let how = How::from(format);
+            let name = |rule: &wire::AccessRule| format!("access-rule/{}", rule.id);
+            let look = async |out: &mut dyn Write| {
+                let (rules, accounts) =
+                    (client.access_rules().await?, client.service_accounts().await?);
+                list(&how, rules, name, |rules| rules_table(rules, &accounts), out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
-        AccessRule::Roles => {
-            let mut table = Table::new(&["Role", "Name", "Description"]);
-            for role in client.roles().await? {
-                table.row([role.id.to_string(), role.name, role.description]);
-            }
-            write!(out, "{}", table.ruled())?;
+        AccessRule::Roles(format) => {
+            let how = How::from(format);
+            let name = |role: &RoleV1| format!("role/{}", short_name(&role.name));
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.roles().await?, name, roles_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
         }
         AccessRule::Delete { id } => {
             client.delete_access_rule(id).await?;
@@ -156,6 +153,69 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
         }
     }
     Ok(())
+}
+
+fn users_table(users: &[User2]) -> Table {
+    let mut table = Table::new(&["User", "Kind", "Groups", "Last Login", "Created By"]);
+    for user in users {
+        let kind = if user.is_local { "password" } else { "login provider" };
+        table.row([
+            user.username.clone(),
+            kind.to_owned(),
+            user.groups.join(", "),
+            time(user.last_login),
+            user.created_by.clone(),
+        ]);
+    }
+    table
+}
+
+fn accounts_table(accounts: &[ServiceAccount]) -> Table {
+    let mut table =
+        Table::new(&["Application", "Client Id", "Enabled", "Last Login", "Created By"]);
+    for one in accounts {
+        let enabled = if one.enabled { "yes" } else { "no" };
+        table.row([
+            one.name.clone(),
+            one.client_id.clone(),
+            enabled.to_owned(),
+            time(one.last_login),
+            one.created_by.clone(),
+        ]);
+    }
+    table
+}
+
+fn keys_table(keys: &[AccessKey1]) -> Table {
+    let mut table = Table::new(&["User", "Name", "Client Id", "Last Login"]);
+    for key in keys {
+        let (user, name) = (key.created_by.clone(), key.name.clone());
+        table.row([user, name, key.client_id.clone(), time(key.last_login)]);
+    }
+    table
+}
+
+fn rules_table(rules: &[wire::AccessRule], accounts: &[ServiceAccount]) -> Table {
+    let mut table = Table::new(&["Rule", "Subject", "Kind", "Role", "Scope"]);
+    for rule in rules {
+        // Service accounts are named by their ids in rules.
+        let account = accounts.iter().find(|one| one.id == rule.subject_id);
+        let subject = account.map_or(&rule.subject_id, |one| &one.name).clone();
+        let (kind, scope) = words(rule.subject_type, rule.scope_type);
+        let place = format!("{scope}{}", rule.scope_name);
+        let role = rule.role_name.clone();
+        table.row([rule.id.to_string(), subject, kind.to_owned(), role, place]);
+    }
+    table
+}
+
+fn roles_table(roles: &[RoleV1]) -> Table {
+    let mut table = Table::new(&["Role", "Short Name", "Name", "Description"]);
+    for role in roles {
+        let short = short_name(&role.name);
+        table.row([role.id.to_string(), short, role.name.clone(), role.description.clone()]);
+    }
+    table
 }
 
 fn time(at: Option<Time>) -> String {
@@ -179,14 +239,32 @@ async fn existing(client: &Client, name: &str) -> Result<ServiceAccount, Error> 
 }
 
 fn named_role<'a>(roles: &'a [RoleV1], name: &str) -> Result<&'a RoleV1, Error> {
-    let same = |role: &&RoleV1| {
-        role.name.eq_ignore_ascii_case(name) || name.parse().is_ok_and(|id: u64| id == role.id)
-    };
-    roles.iter().find(same).ok_or_else(|| {
-        let known: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
-        let known = known.join(", ");
-        Error::NotFound(format!("role {name} was not found; there are {known}"))
-    })
+    let asked = short_name(name);
+    let same =
+        |role: &&RoleV1| short_name(&role.name) == asked || role.id.to_string() == name.trim();
+    if let Some(role) = roles.iter().find(same) {
+        return Ok(role);
+    }
+    // A part of the name is enough where only one has it.
+    let has = |role: &&RoleV1| short_name(&role.name).split('-').any(|word| word == asked);
+    let mut having = roles.iter().filter(has);
+    if let (Some(role), None) = (having.next(), having.next()) {
+        return Ok(role);
+    }
+    let known: Vec<String> = roles.iter().map(|role| short_name(&role.name)).collect();
+    let near = suggest::hint(&asked, known.iter().map(String::as_str));
+    let (name, known) = (units::shown(name), known.join(", "));
+    Err(Error::NotFound(format!("role {name} was not found{near}; there are {known}")))
+}
+
+/// The name of a role as one word: `l1-researcher`, `template-admin`.
+fn short_name(name: &str) -> String {
+    let words = name.split([' ', '-', '_']).filter(|word| !word.is_empty());
+    let words = words.map(|word| match word.to_lowercase().as_str() {
+        "administrator" => "admin".to_owned(),
+        word => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join("-")
 }
 
 async fn named_subject(client: &Client, subject: Subject) -> Result<(SubjectType, String), Error> {
@@ -231,4 +309,42 @@ const fn words(subject: SubjectType, scope: ScopeType) -> (&'static str, &'stati
         ScopeType::Project => "project ",
     };
     (subject, scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_role_is_known_by_its_number_its_name_and_what_is_short_for_it() {
+        let names = ["System administrator", "Template administrator", "L1 researcher", "Viewer"];
+        let role = |(id, name): (u64, &str)| {
+            let at = "2026-01-01T00:00:00Z";
+            serde_json::from_value::<RoleV1>(json!({
+                "id": id, "name": name, "description": "", "createdAt": at, "updatedAt": at,
+                "createdBy": "", "custom": false, "enabled": true, "effectiveEnabled": true,
+                "permissions": []
+            }))
+        };
+        let roles: Vec<RoleV1> = (1..).zip(names).map(|one| role(one).expect("a role")).collect();
+        for (asked, id) in [
+            ("2", 2),
+            ("system administrator", 1),
+            ("system-admin", 1),
+            ("template", 2),
+            ("researcher", 3),
+            ("L1_Researcher", 3),
+            ("viewer", 4),
+        ] {
+            assert_eq!(named_role(&roles, asked).map(|role| role.id).ok(), Some(id), "{asked}");
+        }
+        let said = |asked| named_role(&roles, asked).unwrap_err().to_string();
+        assert!(
+            said("admin")
+                .ends_with("there are system-admin, template-admin, l1-researcher, viewer")
+        );
+        assert!(said("veiwer").contains("did you mean `viewer`?"));
+    }
 }

@@ -111,7 +111,7 @@ pub(crate) enum Command {
     /// Print what a job wrote
     Logs(Logs),
     /// Delete jobs: `delete NAME…` or `delete job NAME…`
-    Delete(Names),
+    Delete(Deletion),
     /// Stop jobs and free their GPUs; `resume` queues them again
     Suspend(Names),
     /// Queue suspended jobs again
@@ -231,6 +231,17 @@ pub(crate) struct Names {
     /// All of the project
     #[arg(short = 'A', long, conflicts_with = "names")]
     pub(crate) all: bool,
+}
+
+/// `delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Deletion {
+    /// Which.
+    #[command(flatten)]
+    pub(crate) of: Names,
+    /// Do not ask before --all, as is done at a terminal
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 /// `wait`.
@@ -419,20 +430,7 @@ pub(crate) struct Place {
 /// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
 pub(crate) type Pools = Vec<String>;
 
-/// How a list is printed.
-#[derive(Debug, Clone, Copy, Default, Args)]
-#[group(multiple = false)]
-pub(crate) struct Format {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print YAML
-    #[arg(long)]
-    pub(crate) yaml: bool,
-    /// Print a table (the default)
-    #[arg(long)]
-    pub(crate) table: bool,
-}
+pub(crate) use cli_kit::output::{Format, One};
 
 /// All commands and their flags.
 #[must_use]

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::Paging;
-use super::{Format, v1};
+use super::{Format, One};
 use crate::complete::named_objects;
 
 /// The nouns.
@@ -74,7 +74,7 @@ pub(crate) struct Describe {
     /// Name
     #[arg(add = Known::new(named_objects))]
     pub(crate) name: String,
-    /// Print json or yaml in place of text; a list where several have the name
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) output: Option<v1::Output>,
+    /// How to print; a list where several have the name.
+    #[command(flatten)]
+    pub(crate) one: One,
 }

@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Asking, Console, Format, Place, around};
+use super::{Asking, Console, Format, One, Place, around};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -224,9 +224,9 @@ pub(crate) struct Describe {
     /// `job NAME`, `node [NODE…]`, `template NAME`, or just the name of a job
     #[arg(required = true, value_name = "job|node|template|NAME", add = Known::new(workloads))]
     pub(crate) words: Vec<String>,
-    /// Print json or yaml in place of text
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) output: Option<Output>,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) one: One,
     /// Show events (they are always shown)
     #[arg(short, long, hide = true)]
     pub(crate) events: Option<bool>,
@@ -264,9 +264,9 @@ pub(crate) struct Explain {
     /// `NAME` or `job NAME`
     #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
     pub(crate) words: Vec<String>,
-    /// Print json or yaml in place of text
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) output: Option<Output>,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) one: One,
 }
 
 /// How a description is printed.

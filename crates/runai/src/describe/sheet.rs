@@ -3,7 +3,7 @@
 
 use api_types::{NameValue, WorkloadSpec};
 
-use super::{Page, pod_place, pod_status, storage};
+use super::{Page, pod_place, pod_restarts, pod_status, storage};
 use crate::intent::{Parts, Section};
 use crate::rows;
 use cli_kit::table::{Table, two_decimals};
@@ -24,6 +24,7 @@ impl Sheet<'_> {
             self.shown(Section::Compute, || self.compute()),
             self.shown(Section::General, || self.reasons()),
             self.shown(Section::Pods, || self.pods()),
+            self.shown(Section::General, || self.output()),
             self.shown(Section::Containers, || self.containers()),
             self.shown(Section::Networks, || self.network()),
             self.shown(Section::Storage, || self.storage()),
@@ -44,6 +45,10 @@ impl Sheet<'_> {
     fn general(&self) -> Option<String> {
         let workload = self.page.workload;
         let workers = self.asked.num_workers.map(|workers| workers.to_string());
+        let restarts = match workload.additional_fields.restarts {
+            0 => String::new(),
+            restarts => restarts.to_string(),
+        };
         fields(
             "General",
             &[
@@ -51,9 +56,10 @@ impl Sheet<'_> {
                 ("Type", &workload.kind),
                 ("Framework", workload.distributed_framework.as_deref().unwrap_or_default()),
                 ("Workers", workers.as_deref().unwrap_or_default()),
-                ("Status", &workload.phase),
+                ("Status", rows::status_v2(workload)),
+                ("Restarts", &restarts),
                 ("Project", &workload.project_name),
-                ("Created", &workload.created_at.to_string()),
+                ("Created", &self.page.moment(workload.created_at)),
                 ("Submitted by", &workload.submitted_by),
                 ("Priority", &workload.priority_class_name),
                 ("Preemptible", yes(workload.preemptible)),
@@ -87,9 +93,10 @@ impl Sheet<'_> {
     fn pods(&self) -> Option<String> {
         let all = self.page.pods;
         let max = self.parts.pods_max.unwrap_or(usize::MAX);
-        let mut pods = Table::new(&["Pod", "Status", "Node"]);
+        let mut pods = Table::new(&["Pod", "Status", "Restarts", "Node"]);
         for pod in all.iter().take(max) {
-            pods.row([pod.name.clone(), pod_status(pod).to_owned(), pod_place(pod)]);
+            let (status, restarts) = (pod_status(pod).to_owned(), pod_restarts(pod));
+            pods.row([pod.name.clone(), status, restarts.to_string(), pod_place(pod)]);
         }
         let mut text = self.table("Pods", pods);
         let more = all.len().saturating_sub(max);
@@ -97,6 +104,11 @@ impl Sheet<'_> {
             text.push_str(&format!("and {more} more; --pod-limit {} shows all\n", all.len()));
         }
         Some(text)
+    }
+
+    fn output(&self) -> Option<String> {
+        let output = self.page.output?;
+        Some(format!("{}\n{}", output.title(), output.indented()))
     }
 
     fn containers(&self) -> Option<String> {
@@ -126,7 +138,7 @@ impl Sheet<'_> {
     }
 
     fn events(&self) -> Option<String> {
-        let mut table = Table::new(&["Created at", "Kind/Name", "Message"]);
+        let mut table = Table::new(&["Created", "Kind/Name", "Message"]);
         let mut events: Vec<_> = self.page.events.iter().collect();
         if self.parts.newest_first {
             events.reverse();
@@ -134,7 +146,7 @@ impl Sheet<'_> {
         for event in &events {
             let object = &event.involved_object;
             table.row([
-                event.created_at.to_string(),
+                self.page.moment(event.created_at),
                 format!("{}/{}", object.kind, object.name),
                 format!("[{}] {}", event.reason, event.message),
             ]);

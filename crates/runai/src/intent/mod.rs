@@ -10,6 +10,7 @@ pub(crate) use submit::{
 
 use std::path::PathBuf;
 
+pub(crate) use cli_kit::output::{How, Shown};
 use cli_kit::settings::TableStyle;
 
 /// Which of the two languages was spoken; decides messages, never effects.
@@ -164,21 +165,21 @@ pub(crate) enum Intent {
     /// List workloads.
     ListWorkloads(ListWorkloads),
     /// List projects.
-    ListProjects(Dialect, Page, Shown),
+    ListProjects(Dialect, Page, How),
     /// List nodes, all or those named.
-    ListNodes(Dialect, Vec<String>, Page, Shown),
+    ListNodes(Dialect, Vec<String>, Page, How),
     /// List clusters.
-    ListClusters(Dialect, Page, Shown),
+    ListClusters(Dialect, Page, How),
     /// List what is kept beside workloads.
     ListObjects(ListObjects),
     /// Describe one of these.
-    DescribeObject(Objects, String, Shown),
+    DescribeObject(Objects, String, How),
     /// Describe a workload.
     Describe(Describe),
     /// Explain why a workload is where it is.
-    Explain(Target, Shown),
+    Explain(Target, How),
     /// Describe nodes, all or those named.
-    DescribeNodes(Vec<String>),
+    DescribeNodes(Vec<String>, How),
     /// Show GPUs, queues and workloads as they change.
     Top,
     /// What nodes use, all or those named, and with details what each of their GPUs does.
@@ -346,18 +347,6 @@ pub(crate) enum Until {
     Deleted,
 }
 
-/// How an answer is printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// For people.
-    #[default]
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-}
-
 /// Workloads to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ListWorkloads {
@@ -372,7 +361,7 @@ pub(crate) struct ListWorkloads {
     /// The table this list is printed as unless the settings say otherwise.
     pub(crate) table: Option<TableStyle>,
     /// How to print.
-    pub(crate) shown: Shown,
+    pub(crate) how: How,
 }
 
 /// Which rows of a list are printed.
@@ -432,7 +421,7 @@ pub(crate) struct ListObjects {
     /// Which rows.
     pub(crate) page: Page,
     /// How to print.
-    pub(crate) shown: Shown,
+    pub(crate) how: How,
 }
 
 /// A workload to describe.
@@ -441,7 +430,7 @@ pub(crate) struct Describe {
     /// Which.
     pub(crate) of: Target,
     /// How to print.
-    pub(crate) shown: Shown,
+    pub(crate) how: How,
     /// Most events.
     pub(crate) events_max: usize,
     /// Which parts of it.
@@ -498,4 +487,6 @@ pub(crate) struct Change {
     pub(crate) noun: Noun,
     /// Which; none means all of the project.
     pub(crate) names: Option<Vec<String>>,
+    /// Whether it is done without a question.
+    pub(crate) yes: bool,
 }

@@ -27,7 +27,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::timeout;
 
 use super::change::{action, participle};
-use super::context::{Context, now_ms, unknown_project};
+use super::context::{Context, now_ms};
 use super::describe::{pod_place, pod_status};
 use super::explain;
 use super::logs::is_away;
@@ -85,7 +85,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Error> {
     if let Some(name) = &project
         && context.client.project(name).await?.is_none()
     {
-        return Err(unknown_project(name));
+        return Err(context.no_project(name).await?);
     }
     let (to, news) = channel(NEWS_MAX);
     let watch = Watch::open(context, to.clone()).await?;

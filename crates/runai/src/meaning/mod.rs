@@ -11,8 +11,9 @@ use super::args::login::Way;
 use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
-    Alone, Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads,
-    Login, Noun, Objects, Page, Parts, Section, Shell, Shown, Submit, Target, Tie, Verb, Wait,
+    Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
+    ListWorkloads, Login, Noun, Objects, Page, Parts, Section, Shell, Shown, Submit, Target, Tie,
+    Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
 
@@ -36,7 +37,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Wait(wait) => wait_for(Noun::Job, wait),
         Command::Top { what } => top(what),
         Command::Logs(logs) => logs_of(Noun::Job, logs),
-        Command::Delete(names) => change(Verb::Delete, Noun::Job, names),
+        Command::Delete(typed) => delete(Noun::Job, typed),
         Command::Suspend(names) => change(Verb::Suspend, Noun::Job, names),
         Command::Resume(names) => change(Verb::Resume, Noun::Job, names),
         Command::Bash(named) => bash(Noun::Job, named),
@@ -60,17 +61,17 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Workload(verb) => workload(verb)?,
         Command::Objects(of) => objects::verb(of),
         Command::Project(v2::ProjectVerb::List(list)) => {
-            Intent::ListProjects(Dialect::V2, page(&list.paging), shown(list.format))
+            Intent::ListProjects(Dialect::V2, page(&list.paging), list.format.into())
         }
         Command::Project(v2::ProjectVerb::Set { name }) => {
             Intent::SetProject { name, by_noun: true }
         }
         Command::Cluster(v2::ClusterVerb::List(list)) => {
-            Intent::ListClusters(Dialect::V2, page(&list.paging), shown(list.format))
+            Intent::ListClusters(Dialect::V2, page(&list.paging), list.format.into())
         }
         Command::Cluster(v2::ClusterVerb::Set(cluster)) => Intent::SetCluster(cluster.word()),
         Command::Node(v2::NodeVerb::List(list)) => {
-            Intent::ListNodes(Dialect::V2, Vec::new(), page(&list.paging), shown(list.format))
+            Intent::ListNodes(Dialect::V2, Vec::new(), page(&list.paging), list.format.into())
         }
         Command::MyCredential(_) => own::refused(own::NO_OWN_CREDENTIAL),
         Command::Config(verb) => own::config(verb),
@@ -117,7 +118,7 @@ fn login(way: Option<Way>) -> Login {
 }
 
 fn list_v1(list: v1::List) -> Result<Intent, String> {
-    let shown = shown(list.format);
+    let how: How = list.format.into();
     let listed = list.listed.unwrap_or(v1::Listed::Jobs);
     // The published page of the newest quickstart shows the short table under `list -A`.
     let short = list.all_projects && list.listed.is_none();
@@ -128,18 +129,18 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
         v1::Listed::Jobs => Intent::ListWorkloads(ListWorkloads {
             all_projects: list.all_projects,
             table: Some(if short { TableStyle::V2 } else { TableStyle::V1 }),
-            shown,
+            how,
             ..ListWorkloads::default()
         }),
-        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, Page::default(), shown),
-        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, Page::default(), shown),
-        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, Page::default(), shown),
+        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, Page::default(), how),
+        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, Page::default(), how),
+        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, Page::default(), how),
         v1::Listed::Templates => Intent::ListObjects(ListObjects {
             of: Objects::Template,
             dialect: Dialect::V1,
             all_projects: list.all_projects,
             page: Page::default(),
-            shown,
+            how,
         }),
     })
 }
@@ -151,7 +152,7 @@ fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
         phases: list.status,
         page: page(&list.paging),
         table: Some(TableStyle::V2),
-        shown: shown(list.format),
+        how: list.format.into(),
     }))
 }
 
@@ -200,7 +201,7 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
     let nodes = matches!(words.first().map(String::as_str), Some("node" | "nodes"));
     if nodes {
         words.remove(0);
-        return Ok(Intent::DescribeNodes(words));
+        return Ok(Intent::DescribeNodes(words, describe.one.into()));
     }
     let template = words.len() > 1 && matches!(&*words[0], "template" | "templates");
     if template {
@@ -211,12 +212,11 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
         return Err("describe takes one name: `runai describe job NAME`".to_owned());
     };
     if template {
-        let shown = output(describe.output);
-        return Ok(Intent::DescribeObject(Objects::Template, name, shown));
+        return Ok(Intent::DescribeObject(Objects::Template, name, describe.one.into()));
     }
     let of = Target { noun: Noun::Job, name, pod: None };
-    let (shown, events_max) = (output(describe.output), EVENTS_MAX);
-    Ok(Intent::Describe(Describe { of, shown, events_max, parts: Parts::default() }))
+    let (how, events_max) = (describe.one.into(), EVENTS_MAX);
+    Ok(Intent::Describe(Describe { of, how, events_max, parts: Parts::default() }))
 }
 
 fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
@@ -224,7 +224,7 @@ fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
     let (Some(name), None) = (names.next(), names.next()) else {
         return Err("explain takes one name: `runai explain NAME`".to_owned());
     };
-    Ok(Intent::Explain(Target { noun, name, pod: None }, output(explain.output)))
+    Ok(Intent::Explain(Target { noun, name, pod: None }, explain.one.into()))
 }
 
 fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
@@ -248,8 +248,8 @@ fn describe_v2(noun: Noun, describe: v2::Describe) -> Result<Intent, String> {
         pods_max: Some(describe.pod_limit),
         newest_first: describe.sort_events == v2::Order::Desc,
     };
-    let (shown, events_max) = (output(describe.output), describe.event_limit);
-    Ok(Intent::Describe(Describe { of, shown, events_max, parts }))
+    let (how, events_max) = (describe.one.into(), describe.event_limit);
+    Ok(Intent::Describe(Describe { of, how, events_max, parts }))
 }
 
 fn training(verb: v2::OfTraining, line: &[String]) -> Result<Intent, String> {
@@ -335,7 +335,7 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.only)?, typed.of)?,
         v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.only)?, typed.of),
         v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Delete(typed) => change(Verb::Delete, narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::Delete(typed) => delete(narrowed(noun, &typed.only)?, typed.of),
         v2::AnyVerb::Bash(typed) => bash(narrowed(noun, &typed.only)?, typed.of),
         v2::AnyVerb::Exec(typed) => exec_in(narrowed(noun, &typed.only)?, typed.of),
         v2::AnyVerb::Attach(typed) => attach(narrowed(noun, &typed.only)?, typed.of),
@@ -364,7 +364,12 @@ fn wait_for(noun: Noun, wait: args::Wait) -> Intent {
 
 fn change(verb: Verb, noun: Noun, names: args::Names) -> Intent {
     let names = (!names.all).then(|| without_kind(names.names));
-    Intent::Change(Change { verb, noun, names })
+    Intent::Change(Change { verb, noun, names, yes: false })
+}
+
+fn delete(noun: Noun, typed: args::Deletion) -> Intent {
+    let names = (!typed.of.all).then(|| without_kind(typed.of.names));
+    Intent::Change(Change { verb: Verb::Delete, noun, names, yes: typed.yes })
 }
 
 fn bash(noun: Noun, named: args::Named) -> Intent {
@@ -404,14 +409,6 @@ fn page(typed: &v2::Paging) -> Page {
     let rows = |count| usize::try_from(count).unwrap_or(usize::MAX);
     let limit = (!typed.no_pagination).then_some(rows(typed.limit));
     Page { offset: rows(typed.offset), limit }
-}
-
-fn shown(format: args::Format) -> Shown {
-    match (format.json, format.yaml) {
-        (true, _) => Shown::Json,
-        (_, true) => Shown::Yaml,
-        _ => Shown::Text,
-    }
 }
 
 fn output(output: Option<v1::Output>) -> Shown {

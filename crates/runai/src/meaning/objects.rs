@@ -1,6 +1,6 @@
 //! From the words about manifests and about what is kept beside workloads to what is meant. Pure.
 
-use super::{output, page, shown};
+use super::page;
 use crate::args::objects::{OfObjects, Verb};
 use crate::args::v2;
 use crate::intent::{Dialect, Intent, ListObjects, Manifest, Name, Objects};
@@ -35,10 +35,10 @@ pub(super) fn verb(of: OfObjects) -> Intent {
             dialect: Dialect::V2,
             all_projects: list.all,
             page: page(&list.paging),
-            shown: shown(list.format),
+            how: list.format.into(),
         }),
         Verb::Describe(describe) | Verb::Get(describe) => {
-            Intent::DescribeObject(of, describe.name, output(describe.output))
+            Intent::DescribeObject(of, describe.name, describe.one.into())
         }
     }
 }

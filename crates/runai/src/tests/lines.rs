@@ -27,7 +27,7 @@ pub(super) fn submit(line: &str) -> Submit {
 
 fn change(verb: Verb, names: &[&str]) -> Intent {
     let names = Some(names.iter().map(ToString::to_string).collect());
-    Intent::Change(Change { verb, noun: Noun::Job, names })
+    Intent::Change(Change { verb, noun: Noun::Job, names, yes: false })
 }
 
 fn target(name: &str) -> Target {
@@ -110,8 +110,9 @@ fn the_first_word_is_a_kind_only_if_another_follows() {
     ] {
         assert_eq!(meaning(line).unwrap(), intent, "{line}");
     }
-    let all = Change { verb: Verb::Delete, noun: Noun::Job, names: None };
-    assert_eq!(meaning("runai delete -A").unwrap(), Intent::Change(all));
+    let all = |yes| Change { verb: Verb::Delete, noun: Noun::Job, names: None, yes };
+    assert_eq!(meaning("runai delete -A").unwrap(), Intent::Change(all(false)));
+    assert_eq!(meaning("runai delete --all -y").unwrap(), Intent::Change(all(true)));
 }
 
 #[test]

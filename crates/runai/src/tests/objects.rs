@@ -4,9 +4,9 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::lines::meaning;
-use crate::intent::{Dialect, Intent, ListObjects, Manifest, Name, Objects, Page, Shown};
+use crate::intent::{Dialect, How, Intent, ListObjects, Manifest, Name, Objects, Page, Shown};
 use crate::manifest::{parse, take_namespace};
-use crate::objects::{kind, page, text};
+use crate::objects::{kind, page, table};
 
 #[test]
 fn every_noun_is_listed_and_described() {
@@ -24,21 +24,22 @@ fn every_noun_is_listed_and_described() {
         ("workload-type", Objects::WorkloadType),
     ] {
         let list = |all_projects, page, shown| {
+            let how = How::only(shown);
             let dialect = Dialect::V2;
-            Ok(Intent::ListObjects(ListObjects { of, dialect, all_projects, page, shown }))
+            Ok(Intent::ListObjects(ListObjects { of, dialect, all_projects, page, how }))
         };
         let first = Page { offset: 0, limit: Some(50) };
         assert_eq!(meaning(&format!("runai {word} list")), list(false, first, Shown::Text));
         let every = meaning(&format!("runai {word} list -A --yaml --no-pagination"));
         assert_eq!(every, list(true, Page::default(), Shown::Yaml));
-        let one = Ok(Intent::DescribeObject(of, "a".to_owned(), Shown::Json));
+        let one = Ok(Intent::DescribeObject(of, "a".to_owned(), How::only(Shown::Json)));
         assert_eq!(meaning(&format!("runai {word} describe a -o json")), one);
     }
 }
 
 #[test]
 fn templates_have_the_words_of_the_first_dialect_too() {
-    let one = Ok(Intent::DescribeObject(Objects::Template, "a".to_owned(), Shown::Text));
+    let one = Ok(Intent::DescribeObject(Objects::Template, "a".to_owned(), How::default()));
     for line in ["describe template a", "template get a", "template describe a"] {
         assert_eq!(meaning(&format!("runai {line}")), one, "{line}");
     }
@@ -63,12 +64,12 @@ fn objects_are_shown_by_the_table_of_their_kind() {
         ─────────────────────────────────────────────
         torch  Training  project  ubuntu  as we do it
     "#]]
-    .assert_eq(&text(templates, Dialect::V2, &[template()]));
+    .assert_eq(&table(templates, Dialect::V2, &[template()]).ruled());
     expect![[r#"
         NAME   DESCRIPTION
         torch  as we do it
     "#]]
-    .assert_eq(&text(templates, Dialect::V1, &[template()]));
+    .assert_eq(&table(templates, Dialect::V1, &[template()]).plain());
     expect![[r#"
         Name: torch
         Type: Training
@@ -90,7 +91,7 @@ fn objects_are_shown_by_the_table_of_their_kind() {
         ─────────────────────────────────────────────────
         default  2.5        -               team-a,team-b
     "#]]
-    .assert_eq(&text(kind(Objects::Department), Dialect::V2, &[department]));
+    .assert_eq(&table(kind(Objects::Department), Dialect::V2, &[department]).ruled());
 }
 
 #[test]

@@ -159,7 +159,15 @@ fn moved() -> Workload {
 #[test]
 fn a_job_is_described_in_the_published_order() {
     let (job, pods, events) = (moved(), pods(), events());
-    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
+    let page = Page {
+        workload: &job,
+        pods: &pods,
+        events: &events,
+        output: None,
+        exact: false,
+        now_ms: NOW_MS,
+        columns: None,
+    };
     expect![[r#"
         NAME: train1
         NAMESPACE: runai-team-a
@@ -176,6 +184,7 @@ fn a_job_is_described_in_the_published_order() {
         COMPLETIONS: 1
         SUCCEEDED PODS: 0
         FAILED PODS: 0
+        RESTARTS: 0
         IS DISTRIBUTED WORKLOAD: false
         CREATED BY CLI: true
         SERVICE URL(S):
@@ -186,8 +195,8 @@ fn a_job_is_described_in_the_published_order() {
         E001  1m   moved for a2 of team-b
 
         Pods:
-        POD         STATUS   TYPE   AGE  NODE
-        train1-0-1  RUNNING  TRAIN  1m   node1 (GPU 0, 0.5 of GPU 1)
+        POD         STATUS   TYPE   AGE  RESTARTS  NODE
+        train1-0-1  RUNNING  TRAIN  1m   0         node1 (GPU 0, 0.5 of GPU 1)
 
         Events: 
         SOURCE           TYPE    AGE  MESSAGE
@@ -203,14 +212,22 @@ fn a_job_is_described_in_the_published_order() {
 #[test]
 fn the_sections_of_the_second_dialect_tell_the_same() {
     let (job, pods, events) = (moved(), pods(), events());
-    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
+    let page = Page {
+        workload: &job,
+        pods: &pods,
+        events: &events,
+        output: None,
+        exact: false,
+        now_ms: NOW_MS,
+        columns: None,
+    };
     expect![[r#"
         General
           Name:         train1
           Type:         Training
           Status:       Running
           Project:      team-a
-          Created:      2023-11-14T22:13:20.000Z
+          Created:      1 min ago
           Submitted by: ann
           Priority:     low
           Preemptible:  Yes
@@ -227,18 +244,18 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
         E001  1m   moved for a2 of team-b
 
         Pods
-        Pod         Status   Node
-        ────────────────────────────────────────────────
-        train1-0-1  Running  node1 (GPU 0, 0.5 of GPU 1)
+        Pod         Status   Restarts  Node
+        ──────────────────────────────────────────────────────────
+        train1-0-1  Running  0         node1 (GPU 0, 0.5 of GPU 1)
 
         Containers
           Image:        gcr.io/run-ai-demo/quickstart
 
         Events
-        Created at                Kind/Name        Message
-        ──────────────────────────────────────────────────────────────────────
-        2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
-        2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
+        Created    Kind/Name        Message
+        ───────────────────────────────────────────────────────
+        1 min ago  Workload/train1  [Submitted] accepted
+        1 min ago  Pod/train1       [Scheduled] placed on node1
     "#]]
     .assert_eq(&Sheet { page, asked: &WorkloadSpec::default(), parts: &Parts::default() }.text());
 }
@@ -269,8 +286,15 @@ fn what_was_asked_for_is_described_where_there_is_any() {
     let left_out = [Section::Networks, Section::Containers].to_vec();
     let parts = Parts { left_out, pods_max: Some(1), newest_first: true };
     let events = events();
-    let page =
-        Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: Some(60) };
+    let page = Page {
+        workload: &job,
+        pods: &pods,
+        events: &events,
+        output: None,
+        exact: true,
+        now_ms: NOW_MS,
+        columns: Some(60),
+    };
     expect![[r#"
         General
           Name:         d
@@ -291,9 +315,9 @@ fn what_was_asked_for_is_described_where_there_is_any() {
           Elastic:      Yes (1 to 6 workers)
 
         Pods
-        Pod         Status   Node
-        ────────────────────────────────────────────────
-        train1-0-1  Running  node1 (GPU 0, 0.5 of GPU 1)
+        Pod         Status   Restarts  Node
+        ──────────────────────────────────────────────────────────
+        train1-0-1  Running  0         node1 (GPU 0, 0.5 of GPU 1)
         and 2 more; --pod-limit 3 shows all
 
         Storage
@@ -314,7 +338,7 @@ fn what_was_asked_for_is_described_where_there_is_any() {
           a-note-of-some-length=two lines
 
         Events
-        Created at                Kind/Name        Message
+        Created                   Kind/Name        Message
         ──────────────────────────────────────────────────────────────────────
         2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
         2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
@@ -328,7 +352,15 @@ fn who_leaves_every_section_out_is_shown_none() {
                 --events=false --storage=false --containers=false";
     let Ok(Intent::Describe(Describe { parts, .. })) = meaning(line) else { panic!("{line}") };
     let (job, pods, events) = (moved(), pods(), events());
-    let page = Page { workload: &job, pods: &pods, events: &events, now_ms: NOW_MS, columns: None };
+    let page = Page {
+        workload: &job,
+        pods: &pods,
+        events: &events,
+        output: None,
+        exact: false,
+        now_ms: NOW_MS,
+        columns: None,
+    };
     let asked = WorkloadSpec::default();
     assert_eq!(Sheet { page, asked: &asked, parts: &parts }.text(), "");
 }
@@ -336,7 +368,15 @@ fn who_leaves_every_section_out_is_shown_none() {
 #[test]
 fn without_pods_and_events_a_description_says_so() {
     let job = workload("train1 Training Pending team-a asked=1 age=100");
-    let page = Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS, columns: None };
+    let page = Page {
+        workload: &job,
+        pods: &[],
+        events: &[],
+        output: None,
+        exact: false,
+        now_ms: NOW_MS,
+        columns: None,
+    };
     let text = page.v1();
     assert!(text.contains("STATUS: PENDING\n") && !text.contains("Reasons:"), "{text}");
     assert!(text.ends_with("Events: \nNo events for resources\n"), "{text}");
@@ -351,9 +391,10 @@ fn a_gpu_out_of_service_is_a_condition_and_no_part_of_what_is_free() {
         "cpuMillis": 2000, "cpuUsedMillis": 100, "memoryBytes": 1, "memoryUsedBytes": 1
     }))
     .unwrap()];
-    let table = list::nodes_v2(&nodes);
+    let table = list::nodes_table(&nodes).ruled();
     assert!(table.contains("A100      2     1.00       0.50  Ready,GpuLost"), "{table}");
     let row: Vec<_> = list::nodes_v1(&nodes)
+        .plain()
         .lines()
         .last()
         .unwrap()
@@ -380,20 +421,29 @@ fn nodes_show_what_is_free() {
         NAME   STATUS  IP Address  ROLE    │  ALLOCATABLE  ALLOCATED  │  ALLOCATABLE  ALLOCATED  │  TYPE       ALLOCATABLE  FREE
         ────   ──────  ──────────  ────    │  ───────────  ─────────  │  ───────────  ─────────  │  ────       ───────────  ────
         node1  Ready   -           <none>  │  2            0.1        │  8GiB         100MiB     │  simulated  2            0.5
-    "#]].assert_eq(&list::nodes_v1(&nodes));
+    "#]].assert_eq(&list::nodes_v1(&nodes).plain());
     expect![[r#"
         Name   Node Pool  GPU Type   GPUs  Allocated  Free  Status
         ──────────────────────────────────────────────────────────
         node1  a100       simulated  2     1.50       0.50  Ready
     "#]]
-    .assert_eq(&list::nodes_v2(&nodes));
+    .assert_eq(&list::nodes_table(&nodes).ruled());
 }
 
 #[test]
 fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
     let describe = |line: &str| {
         let job = workload(line);
-        Page { workload: &job, pods: &[], events: &[], now_ms: NOW_MS, columns: None }.v1()
+        Page {
+            workload: &job,
+            pods: &[],
+            events: &[],
+            output: None,
+            exact: false,
+            now_ms: NOW_MS,
+            columns: None,
+        }
+        .v1()
     };
     let torch = describe("d Distributed Running team-a asked=3 framework=PyTorch");
     assert!(torch.contains("TYPE: Pytorch\n"), "{torch}");

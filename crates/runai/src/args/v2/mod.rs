@@ -22,7 +22,7 @@ pub(crate) use submit::{
 
 use super::own::Whatever;
 use super::values::count;
-use super::{Attach, Exec, Format, Logs, Named, Names, Open, PortForward, Wait, v1};
+use super::{Attach, Deletion, Exec, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1};
 use crate::complete::{priorities, projects, workloads};
 
 /// `training …`.
@@ -140,7 +140,7 @@ pub(crate) enum AnyVerb {
     /// Print what it wrote
     Logs(Narrowed<Logs>),
     /// Delete some
-    Delete(Narrowed<Names>),
+    Delete(Narrowed<Deletion>),
     /// Open a shell in a pod of one
     Bash(Narrowed<Named>),
     /// Run a command in a pod of one
@@ -324,9 +324,9 @@ pub(crate) struct Describe {
     /// Name
     #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
-    /// Print json or yaml in place of text
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub(crate) output: Option<v1::Output>,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) one: One,
     /// Most events to show
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) event_limit: usize,

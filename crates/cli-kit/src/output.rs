@@ -1,0 +1,494 @@
+//! How lists and descriptions are printed, alike for every verb of both programs: formats, order,
+//! width of the terminal, colours, and `--watch`. Owns the flags for it. Does not know what is
+//! printed.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, Write};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::exit::Error;
+use crate::jsonpath::JsonPath;
+use crate::plain::Plain;
+use crate::suggest;
+use crate::table::Table;
+use crate::yaml;
+
+/// Between two looks of `--watch`.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
+/// In which form an answer is printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// For people.
+    #[default]
+    Text,
+    /// For people, with every column and exact times.
+    Wide,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Type and name of each, a line each.
+    Name,
+    /// A template that is filled in.
+    Path(JsonPath),
+}
+
+impl Shown {
+    /// Whether it is text for people.
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text | Self::Wide)
+    }
+}
+
+impl FromStr for Shown {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "table" | "text" => Self::Text,
+            "wide" => Self::Wide,
+            "json" => Self::Json,
+            "yaml" => Self::Yaml,
+            "name" => Self::Name,
+            _ => match text.split_once('=') {
+                Some(("jsonpath", template)) => Self::Path(template.parse()?),
+                _ => {
+                    let formats = "table, wide, json, yaml, name, jsonpath=TEMPLATE";
+                    return Err(format!("the formats are {formats}"));
+                }
+            },
+        })
+    }
+}
+
+/// The column that orders a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sort {
+    column: String,
+    descending: bool,
+}
+
+impl FromStr for Sort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (column, order) = text.split_once(':').unwrap_or((text, "asc"));
+        let descending = match order {
+            "asc" => false,
+            "desc" => true,
+            _ => return Err("write COLUMN, COLUMN:asc or COLUMN:desc".to_owned()),
+        };
+        Ok(Self { column: column.to_owned(), descending })
+    }
+}
+
+/// Flags of what prints a description.
+#[derive(Debug, Clone, Default, Args)]
+pub struct One {
+    /// Print it as table, wide, json, yaml, name or jsonpath=TEMPLATE
+    #[arg(short, long, value_name = "FORMAT", value_parser = Shown::from_str)]
+    pub output: Option<Shown>,
+    /// Print it again whenever it changes, until Ctrl-C
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+impl From<One> for How {
+    fn from(typed: One) -> Self {
+        let shown = typed.output.unwrap_or_default();
+        Self { shown, watch: typed.watch, ..Self::default() }
+    }
+}
+
+/// Flags of what prints a list.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Format {
+    /// Print them as table, wide, json, yaml, name or jsonpath=TEMPLATE
+    #[arg(short, long, value_name = "FORMAT", value_parser = Shown::from_str)]
+    #[arg(conflicts_with_all = ["json", "yaml", "table"])]
+    pub output: Option<Shown>,
+    /// The same as -o json
+    #[arg(long, conflicts_with_all = ["yaml", "table"])]
+    pub json: bool,
+    /// The same as -o yaml
+    #[arg(long, conflicts_with = "table")]
+    pub yaml: bool,
+    /// The same as -o table (the default)
+    #[arg(long)]
+    pub table: bool,
+    /// Leave the titles of the columns out
+    #[arg(long)]
+    pub no_headers: bool,
+    /// Order by this column, such as age or gpu:desc
+    #[arg(long, alias = "sort-by", value_name = "COLUMN[:desc]", value_parser = Sort::from_str)]
+    pub sort: Option<Sort>,
+    /// Print what changes, until Ctrl-C
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+impl From<Format> for How {
+    fn from(typed: Format) -> Self {
+        let shown = match (typed.output, typed.json, typed.yaml) {
+            (Some(shown), ..) => shown,
+            (None, true, _) => Shown::Json,
+            (None, _, true) => Shown::Yaml,
+            _ => Shown::Text,
+        };
+        Self { shown, no_headers: typed.no_headers, sort: typed.sort, watch: typed.watch }
+    }
+}
+
+/// How an answer is printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct How {
+    /// In which form.
+    pub shown: Shown,
+    /// Without the titles of the columns.
+    pub no_headers: bool,
+    /// In which order; none = the usual one.
+    pub sort: Option<Sort>,
+    /// Again whenever it changes.
+    pub watch: bool,
+}
+
+/// The two layouts of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Columns under their titles.
+    Plain,
+    /// The same with a rule between.
+    Ruled,
+}
+
+impl How {
+    /// Only in another form.
+    #[cfg(test)]
+    pub fn only(shown: Shown) -> Self {
+        Self { shown, ..Self::default() }
+    }
+
+    /// Whether every column is printed.
+    pub fn is_wide(&self) -> bool {
+        self.shown == Shown::Wide
+    }
+
+    /// Puts objects into the order that was asked for, by a table of them all.
+    pub fn order<T>(
+        &self,
+        objects: Vec<T>,
+        table: impl Fn(&[T]) -> Table,
+    ) -> Result<Vec<T>, Error> {
+        let Some(sort) = &self.sort else { return Ok(objects) };
+        let wanted = letters(&sort.column);
+        let table = table(&objects);
+        let titles = table.titles();
+        let column = titles.iter().position(|title| letters(title) == wanted);
+        let starts = |title: &String| !wanted.is_empty() && letters(title).starts_with(&wanted);
+        let column = column.or_else(|| titles.iter().position(starts));
+        // The first column has the name, however it is titled.
+        let Some(column) = column.or_else(|| (wanted == "name").then_some(0)) else {
+            let known: Vec<String> = titles.iter().map(|title| letters(title)).collect();
+            let near = suggest::hint(&wanted, known.iter().map(String::as_str));
+            let known = known.join(", ");
+            let text = format!("--sort {}: no such column{near}; there are {known}", sort.column);
+            return Err(Error::Usage(text));
+        };
+        let keys = table.column(column).map(|cell| Key::of(&cell)).collect::<Vec<_>>();
+        let mut sorted: Vec<(Key, T)> = keys.into_iter().zip(objects).collect();
+        sorted.sort_by(|(a, _), (b, _)| if sort.descending { b.compare(a) } else { a.compare(b) });
+        Ok(sorted.into_iter().map(|(_, object)| object).collect())
+    }
+
+    /// A table as text: as wide as the terminal, if one shows it. `drop_first` are the columns it
+    /// can do without, the least important first.
+    pub fn text(&self, table: Table, style: Style, drop_first: &[&str]) -> String {
+        let table = match self.is_wide() {
+            true => table,
+            false => table.fitted(columns(), drop_first),
+        };
+        let table = if self.no_headers { table.headless() } else { table };
+        match style {
+            Style::Plain => table.plain(),
+            Style::Ruled => table.ruled(),
+        }
+    }
+
+    /// Prints objects in a form for programs; `names` are `type/name` of each.
+    pub fn data<T: Serialize>(
+        &self,
+        value: &T,
+        names: &[String],
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        data(value, &self.shown, names, out)
+    }
+}
+
+/// Prints a list in the layout of the second dialect, or in a form for programs. `name` is
+/// `type/name`.
+pub fn list<T: Serialize>(
+    how: &How,
+    objects: Vec<T>,
+    name: impl Fn(&T) -> String,
+    table: impl Fn(&[T]) -> Table,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let objects = how.order(objects, &table)?;
+    if !how.shown.is_text() {
+        return how.data(&objects, &objects.iter().map(name).collect::<Vec<_>>(), out);
+    }
+    let table = table(&objects);
+    // The last columns matter least.
+    let titles: Vec<String> = table.titles().iter().skip(1).rev().cloned().collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    Ok(out.write_all(how.text(table, Style::Ruled, &titles).as_bytes())?)
+}
+
+/// Prints what a server answered, in a form for programs.
+pub fn data<T: Serialize + ?Sized>(
+    value: &T,
+    shown: &Shown,
+    names: &[String],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    if *shown == Shown::Name {
+        return Ok(names.iter().try_for_each(|name| writeln!(out, "{name}"))?);
+    }
+    let value = serde_json::to_value(value)
+        .map_err(|error| Error::Failed(format!("failed to print the answer: {error}")))?;
+    match shown {
+        Shown::Yaml => out.write_all(yaml::document(&value).as_bytes())?,
+        Shown::Path(path) => {
+            let text = path.fill(&value).map_err(|why| Error::Usage(format!("jsonpath: {why}")))?;
+            out.write_all(text.as_bytes())?;
+            if !text.ends_with('\n') {
+                writeln!(out)?;
+            }
+        }
+        Shown::Json | Shown::Text | Shown::Wide | Shown::Name => writeln!(out, "{value:#}")?,
+    }
+    Ok(())
+}
+
+/// The letters and digits of a title, small.
+fn letters(title: &str) -> String {
+    title.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+}
+
+/// By what cells are ordered: numbers, sizes and ages by their value, before all texts.
+#[derive(Debug, Clone, PartialEq)]
+enum Key {
+    Number(f64),
+    Text(String),
+}
+
+impl Key {
+    fn of(cell: &str) -> Self {
+        let digits = cell.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(cell.len());
+        let (number, unit) = cell.split_at(digits);
+        let unit_end = unit.find([' ', '/']).unwrap_or(unit.len());
+        let factor = match &unit[..unit_end] {
+            "" | "s" | "%" | "B" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            "y" => 31_536_000.0,
+            "KiB" => 1024.0,
+            "MiB" => 1_048_576.0,
+            "GiB" => 1_073_741_824.0,
+            "TiB" => 1_099_511_627_776.0,
+            _ => return Self::Text(cell.to_owned()),
+        };
+        let number: Result<f64, _> = number.parse();
+        number.map_or_else(|_| Self::Text(cell.to_owned()), |number| Self::Number(number * factor))
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+}
+
+/// How wide a line may be; none where no terminal shows it.
+pub fn columns() -> Option<usize> {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Prints an answer, and with `--watch` again whenever it changes. A terminal shows it whole each
+/// time; a file or a pipe gets the lines that are new.
+pub async fn show(
+    how: &How,
+    raw: &mut dyn Write,
+    answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let terminal = std::io::stdout().is_terminal();
+    let colours =
+        how.shown.is_text() && terminal && allows_colours(|name| std::env::var(name).ok());
+    let (mut last, mut lines) = (String::new(), Lines::default());
+    loop {
+        let mut bytes = Vec::new();
+        let done = answer(&mut Plain(&mut bytes)).await;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut now = match (how.watch, terminal) {
+            (true, false) => lines.news(&text),
+            (true, true) if text == last => String::new(),
+            (true, true) => format!("{}{text}", "\u{1b}[H\u{1b}[2J"),
+            (false, _) => text.clone(),
+        };
+        if colours {
+            now = coloured(&now);
+        }
+        raw.write_all(now.as_bytes())?;
+        raw.flush()?;
+        done?;
+        if !how.watch {
+            return Ok(());
+        }
+        last = text;
+        tokio::time::sleep(WATCH_EVERY).await;
+    }
+}
+
+/// The lines that a watch has printed. Ages alone make no line new.
+#[derive(Debug, Default)]
+struct Lines(BTreeSet<String>);
+
+impl Lines {
+    /// The lines of a text that the one before had not.
+    fn news(&mut self, text: &str) -> String {
+        let is_age = |word: &str| {
+            word.strip_suffix(['s', 'm', 'h', 'd', 'y']).is_some_and(|number| {
+                !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        let key = |line: &str| {
+            let words = line.split_whitespace().map(|word| if is_age(word) { "_" } else { word });
+            // How wide a table is depends on its rows.
+            let rule = line.starts_with('─');
+            if rule { "─".to_owned() } else { words.collect::<Vec<_>>().join(" ") }
+        };
+        let keys: BTreeSet<String> = text.lines().map(key).collect();
+        let before = std::mem::replace(&mut self.0, keys);
+        let news = text.lines().filter(|line| !before.contains(&key(line)));
+        news.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Whether a terminal gets colours: unless NO_COLOR is set, or it has none.
+fn allows_colours(env: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name| env(name).is_some_and(|value: String| !value.is_empty());
+    !is_set("NO_COLOR") && env("TERM").is_some_and(|terminal| terminal != "dumb")
+}
+
+/// The text with each word that is a state in its colour.
+fn coloured(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|c: char| c.is_whitespace()) {
+        let word = piece.trim_end();
+        let colour = match word.to_ascii_lowercase().as_str() {
+            "running" | "ready" | "succeeded" | "completed" => 32,
+            "pending" | "initializing" | "containercreating" | "updating" | "resuming"
+            | "degraded" => 33,
+            "failed" | "crashloopbackoff" | "imagepullbackoff" | "timedout" => 31,
+            "stopped" | "stopping" | "suspended" | "terminating" | "deleting" => 90,
+            _ => 0,
+        };
+        let is_state = word.chars().next().is_some_and(char::is_uppercase) && colour > 0;
+        match is_state {
+            true => {
+                out.push_str(&format!("\u{1b}[{colour}m{word}\u{1b}[0m{}", &piece[word.len()..]))
+            }
+            false => out.push_str(piece),
+        }
+    }
+    out
+}
+
+/// Names of JSON objects, for `-o name`.
+pub fn names<'v>(
+    kind: &str,
+    objects: impl IntoIterator<Item = &'v Value>,
+    name: impl Fn(&'v Value) -> Option<&'v str>,
+) -> Vec<String> {
+    objects.into_iter().filter_map(name).map(|name| format!("{kind}/{name}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(sort: &str) -> Result<String, String> {
+        let how = How { sort: Some(sort.parse()?), ..How::default() };
+        let rows = vec![("b", "5m", "2"), ("a", "30s", "10"), ("c", "1h", "- (1)")];
+        let table = |rows: &[(&str, &str, &str)]| {
+            let mut table = Table::new(&["Workload", "AGE", "GPUs Allocated (Requested)"]);
+            let own = |(a, b, c): &(&str, &str, &str)| [a, b, c].map(|cell| (*cell).to_owned());
+            rows.iter().for_each(|row| table.row(own(row)));
+            table
+        };
+        let rows = how.order(rows, table).map_err(|error| error.to_string())?;
+        Ok(rows.iter().map(|row| row.0).collect())
+    }
+
+    #[test]
+    fn a_list_is_ordered_by_what_its_cells_mean() {
+        for (sort, names) in [("name", "abc"), ("age", "abc"), ("AGE:desc", "cba"), ("gpus", "bac")]
+        {
+            assert_eq!(sorted(sort).as_deref(), Ok(names), "{sort}");
+        }
+        assert_eq!(
+            sorted("agee").unwrap_err(),
+            "--sort agee: no such column; did you mean `age`?; there are workload, age, \
+             gpusallocatedrequested"
+        );
+        assert!(sorted("age:up").unwrap_err().contains("COLUMN:desc"));
+    }
+
+    #[test]
+    fn formats_are_read_as_typed() {
+        assert_eq!("name".parse(), Ok(Shown::Name));
+        assert!(matches!("jsonpath={.name}".parse(), Ok(Shown::Path(_))));
+        assert!("jsonpath={.name".parse::<Shown>().unwrap_err().contains("never closed"));
+        assert!("xml".parse::<Shown>().unwrap_err().contains("wide, json, yaml, name"));
+    }
+
+    #[test]
+    fn a_watch_prints_lines_that_changed_and_no_age() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.news("NAME AGE\n────\na 1s\nb 2s\n"), "NAME AGE\n────\na 1s\nb 2s\n");
+        assert_eq!(lines.news("NAME   AGE\n──────\na 2s\nb 3s\n"), "");
+        assert_eq!(lines.news("NAME AGE\n────\na 2s\nb 3s x\n"), "b 3s x\n");
+        assert_eq!(lines.news("NAME AGE\n────\na 2s\nb 4s\n"), "b 4s\n", "it is as it was");
+    }
+
+    #[test]
+    fn states_are_coloured_where_colours_are_wanted() {
+        assert_eq!(coloured("a1  Running  x\n"), "a1  \u{1b}[32mRunning\u{1b}[0m  x\n");
+        assert_eq!(coloured("failed [Failed] waits\n"), "failed [Failed] waits\n", "no states");
+        let allows = |set: &[(&str, &str)]| {
+            allows_colours(|name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(allows(&[("TERM", "xterm")]) && allows(&[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!allows(&[]) && !allows(&[("TERM", "dumb")]));
+        assert!(!allows(&[("TERM", "xterm"), ("NO_COLOR", "1")]));
+    }
+}

@@ -1,0 +1,41 @@
+//! The name that was probably meant in place of one that does not exist. Owns: how near is near
+//! enough.
+
+/// The known name nearest to a wrong one, if any is near.
+#[must_use]
+pub fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let distance = |name: &'a str| (strsim::damerau_levenshtein(wrong, name), name);
+    let (edits, name) = known.into_iter().map(distance).min()?;
+    (edits <= 1 + wrong.chars().count() / 4).then_some(name)
+}
+
+/// `; did you mean `NAME`?`, or nothing.
+#[must_use]
+pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near = nearest(wrong, known);
+    near.map(|name| format!("; did you mean `{}`?", units::shown(name))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_near_and_another_name_is_not() {
+        let known = ["train1", "train2", "resnet-sweep"];
+        for (wrong, near) in [
+            ("trian1", Some("train1")),
+            ("train", Some("train1")),
+            ("resnet-swep", Some("resnet-sweep")),
+            ("nope", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wrong, known), near, "{wrong}");
+        }
+        assert_eq!(hint("trian2", known), "; did you mean `train2`?");
+        assert_eq!(hint("x", []), "");
+    }
+}
