@@ -3,7 +3,10 @@
 
 pub mod exit;
 pub mod input;
+pub mod jsonpath;
+pub mod output;
 pub mod plain;
 pub mod settings;
+pub mod suggest;
 pub mod table;
 pub mod yaml;
