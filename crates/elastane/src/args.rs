@@ -167,6 +167,12 @@ pub(crate) struct Login {
 }
 
 /// Where the state is, beside its directory.
+    /// Let programs log people in with ID tokens that they got for this server themselves
+    #[arg(long)]
+    pub(crate) oidc_token_exchange: bool,
+    /// Take every e-mail address for verified that the provider does not call unverified
+    #[arg(long)]
+    pub(crate) oidc_trust_email: bool,
 #[derive(Debug, Default, Args)]
 pub(crate) struct Place {
     /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]

@@ -19,7 +19,7 @@ use cli_kit::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 27] = [
+pub(super) const KEYS: [&str; 29] = [
     "allow_privileged",
     "audit_kept",
     "cluster_name",
@@ -39,6 +39,8 @@ pub(super) const KEYS: [&str; 27] = [
     "oidc_groups_claim",
     "oidc_issuer",
     "oidc_scopes",
+    "oidc_token_exchange",
+    "oidc_trust_email",
     "oidc_user_claim",
     "runtime",
     "state_dir",
@@ -49,7 +51,13 @@ pub(super) const KEYS: [&str; 27] = [
     "workloads_domain",
 ];
 /// Those that are true or false; the others are texts.
-const SWITCHES: [&str; 3] = ["allow_privileged", "insecure_listen", "oidc_create_users"];
+const SWITCHES: [&str; 5] = [
+    "allow_privileged",
+    "insecure_listen",
+    "oidc_create_users",
+    "oidc_token_exchange",
+    "oidc_trust_email",
+];
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
 /// Longest domain of workloads, of the 253 characters of a name.
@@ -270,6 +278,8 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("oidc_groups_claim", "--oidc-groups-claim", text(&login.oidc_groups_claim)),
         ("oidc_issuer", "--oidc-issuer", text(&login.oidc_issuer)),
         ("oidc_scopes", "--oidc-scopes", text(&login.oidc_scopes)),
+        ("oidc_token_exchange", "--oidc-token-exchange", switch(login.oidc_token_exchange)),
+        ("oidc_trust_email", "--oidc-trust-email", switch(login.oidc_trust_email)),
         ("oidc_user_claim", "--oidc-user-claim", text(&login.oidc_user_claim)),
         ("runtime", "--runtime", text(&flags.runtime)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),

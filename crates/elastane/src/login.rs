@@ -13,6 +13,7 @@ use cli_kit::exit;
 pub(crate) struct Login {
     pub(crate) settings: Settings,
     pub(crate) creates_users: bool,
+    pub(crate) exchanges_tokens: bool,
 }
 
 /// What the values say; none without an issuer.
@@ -27,6 +28,7 @@ pub(super) fn login(find: &dyn Fn(&str) -> Option<Given>) -> Result<Option<Login
     let client_id = find("oidc_client_id")
         .ok_or_else(|| issuer.fault("needs to be known there; give --oidc-client-id ID as well"))?;
     let scopes = find("oidc_scopes");
+    let switch = |key: &str| find(key).map(|given| boolean(&given)).transpose();
     let usual = Settings::new(&issuer.text, &client_id.text);
     let or = |key: &str, usual: String| find(key).map_or(usual, |given| given.text);
     let settings = Settings {
@@ -34,14 +36,16 @@ pub(super) fn login(find: &dyn Fn(&str) -> Option<Given>) -> Result<Option<Login
         scopes: or("oidc_scopes", usual.scopes.clone()),
         user_claim: or("oidc_user_claim", usual.user_claim.clone()),
         groups_claim: or("oidc_groups_claim", usual.groups_claim.clone()),
+        trust_email: switch("oidc_trust_email")?.unwrap_or(false),
         ..usual
     };
     settings.check().map_err(|error| match (error, &scopes) {
         (BadSettings::Scopes, Some(given)) => given.fault(error),
         _ => issuer.fault(error),
     })?;
-    let creates_users = find("oidc_create_users").map(|given| boolean(&given)).transpose()?;
-    Ok(Some(Login { settings, creates_users: creates_users.unwrap_or(false) }))
+    let creates_users = switch("oidc_create_users")?.unwrap_or(false);
+    let exchanges_tokens = switch("oidc_token_exchange")?.unwrap_or(false);
+    Ok(Some(Login { settings, creates_users, exchanges_tokens }))
 }
 
 fn secret(file: &Given) -> Result<String, Error> {
@@ -59,5 +63,6 @@ fn secret(file: &Given) -> Result<String, Error> {
 pub(super) fn open(login: &Login) -> Result<Arc<api::LoginProvider>, exit::Error> {
     let provider = Provider::new(login.settings.clone())
         .map_err(|error| exit::Error::Failed(format!("cannot set up TLS: {error}")))?;
-    Ok(Arc::new(api::LoginProvider { provider, creates_users: login.creates_users }))
+    let Login { creates_users, exchanges_tokens, .. } = *login;
+    Ok(Arc::new(api::LoginProvider { provider, creates_users, exchanges_tokens }))
 }

@@ -114,6 +114,7 @@ fn a_login_provider_is_an_issuer_a_client_and_perhaps_a_secret() {
     let login = config.login.clone().unwrap();
     assert_eq!(login.settings.client_secret.as_deref(), Some("hush"));
     assert!(!login.creates_users && !format!("{config:?}").contains("hush"));
+    assert!(!login.exchanges_tokens && !login.settings.trust_email, "both are opt-in");
     for (env, said) in [
         (vec![issuer], "ELASTANE_OIDC_ISSUER: needs to be known there; give --oidc-client-id ID"),
         (vec![client], "ELASTANE_OIDC_CLIENT_ID: needs the provider; give --oidc-issuer URL"),
@@ -394,6 +395,10 @@ fn help_of_up() {
     "#]].assert_eq(&text);
 }
 
+              --oidc-token-exchange             Let programs log people in with ID tokens that they got for
+                                                this server themselves
+              --oidc-trust-email                Take every e-mail address for verified that the provider
+                                                does not call unverified
 #[test]
 fn help_of_the_program() {
     let text = Cli::try_parse_from(["elastane", "-h"]).unwrap_err().to_string();

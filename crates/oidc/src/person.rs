@@ -16,6 +16,8 @@ pub struct Person {
     pub subject: String,
     /// The e-mail address.
     pub name: String,
+    /// Whether the provider says that it verified this address, or is trusted to have done so.
+    pub is_verified: bool,
     /// Groups, each once.
     pub groups: Vec<String>,
 }
@@ -31,19 +33,32 @@ impl Person {
                  with --oidc-scopes"
             ));
         };
-        let verified = claims.get("email_verified").filter(|_| claim == "email");
-        if verified.is_some_and(|yes| *yes == false || *yes == "false") {
-            return nobody(format!("it has not verified that {} is theirs", units::shown(name)));
-        }
+        let is_verified = is_verified(claims, name).unwrap_or(settings.trust_email);
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
         let groups = groups(found(claims, &settings.groups_claim)).map_err(Error::Nobody)?;
-        Ok(Self { subject: subject.to_owned(), name: name.to_owned(), groups })
+        let (subject, name) = (subject.to_owned(), name.to_owned());
+        Ok(Self { subject, name, is_verified, groups })
     }
 
     /// Whether claims leave something open that may be told elsewhere.
     pub(crate) fn is_partial(claims: &Map<String, Value>, settings: &Settings) -> bool {
         let missing = |claim: &str| found(claims, claim).is_none();
-        missing(&settings.user_claim) || missing(&settings.groups_claim)
+        let unverified = !settings.trust_email && missing("email_verified");
+        missing(&settings.user_claim) || missing(&settings.groups_claim) || unverified
+    }
+}
+
+/// Whether the provider verified that the address `name` belongs to the account; none if it does
+/// not say. `email_verified` is about the claim `email` and about no other.
+fn is_verified(claims: &Map<String, Value>, name: &str) -> Option<bool> {
+    let email = claims.get("email").and_then(Value::as_str);
+    if !email.is_some_and(|email| email.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    match claims.get("email_verified")? {
+        Value::Bool(yes) => Some(*yes),
+        // Some providers write it as a text. Anything else does not say yes.
+        other => Some(*other == "true"),
     }
 }
 
@@ -115,8 +130,6 @@ mod tests {
         for (claims, why) in [
             (json!({}), "no claim `email`; name another with --oidc-user-claim"),
             (json!({"email": 7}), "no claim `email`"),
-            (json!({"email": ann, "email_verified": false}), "has not verified that ann@x.org"),
-            (json!({"email": ann, "email_verified": "false"}), "has not verified"),
             (json!({"email": ann, "groups": [7]}), "a group is no text"),
             (json!({"email": ann, "groups": [""]}), "is no name of a group"),
             (json!({"email": ann, "groups": ["a\nb"]}), "`a\\nb` is no name"),
@@ -124,6 +137,34 @@ mod tests {
         ] {
             let said = person(claims, "groups").unwrap_err().to_string();
             assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_verified_only_if_the_provider_says_so_of_that_address() {
+        let ann = "ann@x.org";
+        for (claims, claim, trusted, verified) in [
+            (json!({"email_verified": true}), "email", false, true),
+            (json!({"email_verified": "true"}), "email", false, true),
+            (json!({"email_verified": false}), "email", false, false),
+            (json!({"email_verified": "false"}), "email", false, false),
+            (json!({"email_verified": 1}), "email", false, false),
+            (json!({"email_verified": null}), "email", true, false),
+            (json!({}), "email", false, false),
+            (json!({}), "email", true, true),
+            (json!({"email_verified": false}), "email", true, false),
+            // Another claim is verified only if it is the same address.
+            (json!({"upn": ann, "email_verified": true}), "upn", false, true),
+            (json!({"upn": "bob@x.org", "email_verified": true}), "upn", false, false),
+            (json!({"upn": "bob@x.org"}), "upn", true, true),
+        ] {
+            let settings = Settings::new("https://x.org", "c");
+            let user_claim = claim.to_owned();
+            let settings = Settings { user_claim, trust_email: trusted, ..settings };
+            let mut all = json!({"email": "Ann@x.org", "sub": "7"});
+            all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+            let person = Person::of(all.as_object().unwrap(), &settings).unwrap();
+            assert_eq!(person.is_verified, verified, "{all} by {claim}, trusted: {trusted}");
         }
     }
 }

@@ -180,9 +180,13 @@ impl Provider {
             &metadata.userinfo_endpoint,
             &tokens.access_token,
         ) {
-            let more = self.user_info(endpoint, token).await?;
+            let mut more = self.user_info(endpoint, token).await?;
             if more.get("sub") != claims.get("sub") {
                 return Err(self.unusable("its user info is about somebody else"));
+            }
+            // What is verified is the address beside it, which may not be the signed one.
+            if claims.get("email").is_some_and(|email| more.get("email") != Some(email)) {
+                more.remove("email_verified");
             }
             // What was signed stands.
             more.into_iter().for_each(|(name, value)| {

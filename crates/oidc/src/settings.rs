@@ -20,6 +20,8 @@ pub struct Settings {
     pub user_claim: String,
     /// Claim with the groups.
     pub groups_claim: String,
+    /// Whether the provider verifies every address without saying so in `email_verified`.
+    pub trust_email: bool,
 }
 
 impl std::fmt::Debug for Settings {
@@ -50,6 +52,7 @@ impl Settings {
             scopes: "openid email profile".to_owned(),
             user_claim: "email".to_owned(),
             groups_claim: "groups".to_owned(),
+            trust_email: false,
         }
     }
 

@@ -79,6 +79,8 @@ pub struct Says {
     pub metadata: Value,
     /// Claims of the next ID token beside the usual ones, which are about Ann.
     pub claims: Value,
+    /// Usual claims that the next ID token lacks.
+    pub left_out: Vec<&'static str>,
     /// The user info.
     pub user_info: Value,
     /// What a code is answered with in place of tokens.
@@ -99,6 +101,7 @@ impl FakeProvider {
             signer: Signer::new("one"),
             metadata: json!({}),
             claims: json!({}),
+            left_out: Vec::new(),
             user_info: json!({}),
             refusal: None,
             keys_asked: 0,
@@ -138,11 +141,13 @@ impl FakeProvider {
         let now_s = now.expect("after 1970").as_secs();
         let mut claims = json!({
             "iss": self.issuer(), "aud": "elastane", "sub": "7", "email": "ann@example.org",
-            "iat": now_s, "exp": now_s + 300,
+            "email_verified": true, "iat": now_s, "exp": now_s + 300,
         });
         let says = self.says();
         let more = says.claims.as_object().expect("claims").clone();
-        claims.as_object_mut().expect("claims").extend(more);
+        let own = claims.as_object_mut().expect("claims");
+        own.retain(|name, _| !says.left_out.contains(&name.as_str()));
+        own.extend(more);
         says.signer.sign(&claims)
     }
 }

@@ -20,6 +20,9 @@ use crate::{Server, State};
 pub(super) const SOMEBODY: &str = "(login provider)";
 /// The maker of a user who logs in for the first time.
 const SYSTEM: &str = "elastane";
+const EXCHANGE_IS_OFF: &str = "grantType: external_token_exchange is switched off on this server; an \
+    administrator switches it on with --oidc-token-exchange (oidc_token_exchange = true in the \
+    configuration file); log in with `runai login` instead";
 /// Codes that are redeemed at a time.
 const ASKING_MAX: usize = 16;
 /// How long a code may wait for its turn.
@@ -32,6 +35,8 @@ pub struct LoginProvider {
     pub provider: Provider,
     /// Whether whoever it vouches for becomes a user; else only those who are one log in.
     pub creates_users: bool,
+    /// Whether ID tokens that other programs got for this server are exchanged for a session.
+    pub exchanges_tokens: bool,
 }
 
 impl LoginProvider {
@@ -76,15 +81,18 @@ pub(super) async fn grant(
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
     let login = server.vouching()?;
+    let exchange = request.grant_type == "external_token_exchange";
+    if exchange && !login.exchanges_tokens {
+        return Err(Fault::forbidden(EXCHANGE_IS_OFF));
+    }
     // Who it is, is not known yet; so what is refused counts for the address.
     let who = Who { name: SOMEBODY, address: &origin.address, known: false };
     server.wrong_logins.check(who, server.now()).map_err(Fault::too_many)?;
-    let person = match request.grant_type.as_str() {
-        "external_token_exchange" => {
-            let token = given("externalToken", &request.external_token)?;
-            login.provider.vouched(token, server.now()).await
-        }
-        _ => redeem(server, login, request).await?,
+    let person = if exchange {
+        let token = given("externalToken", &request.external_token)?;
+        login.provider.vouched(token, server.now()).await
+    } else {
+        redeem(server, login, request).await?
     };
     let person = person.map_err(|error| {
         let fault = fault(error);
@@ -134,8 +142,19 @@ fn fault(error: oidc::Error) -> Fault {
     Fault::new(status, error.to_string())
 }
 
+fn unverified(name: &str) -> Fault {
+    let name = units::shown(name);
+    Fault::forbidden(format!(
+        "the login provider does not say that it verified the e-mail address {name} \
+         (`email_verified` is not true), so this account is not linked to a user; verify the \
+         address there. If the provider verifies all addresses without saying so, an \
+         administrator starts the server with --oidc-trust-email"
+    ))
+}
+
 /// The user with this account; else the one of this name, whose account it is from now on; else a new
-/// one.
+/// one. A name is an e-mail address, and counts only if it is verified: at many providers people
+/// write into their account what they like.
 async fn user_of(
     server: &Server,
     login: &LoginProvider,
@@ -149,6 +168,7 @@ async fn user_of(
         match all.find(|user| user.body.account.as_ref().is_some_and(same)) {
             // Whatever its address has become.
             Some(user) => Ok(Some(user)),
+            None if !person.is_verified => Err(unverified(&person.name)),
             None => server.user_named(&email(&person.name)?),
         }
     };

@@ -137,6 +137,45 @@ async fn an_account_is_one_user_whatever_its_address_and_an_address_one_account(
 }
 
 #[tokio::test]
+async fn an_address_that_the_provider_did_not_verify_gets_no_account() {
+    let (server, fake) = server().await;
+    let (_, victim) = server.post("/api/v1/users", json!({"email": "boss@x.org"})).await;
+    let says =
+        |verified: Value| json!({"sub": "9", "email": "boss@x.org", "email_verified": verified});
+    for verified in [json!(false), json!("false"), Value::Null, json!(1)] {
+        let (status, refused) = exchange(&server, &fake, says(verified)).await;
+        assert_eq!(status, 403, "{refused}");
+        let said = text(&refused, "message");
+        assert!(said.contains("verified the e-mail address boss@x.org"), "{said}");
+        assert!(said.contains("--oidc-trust-email"), "{said}");
+    }
+    fake.says().left_out = vec!["email_verified"];
+    let silent = json!({"sub": "9", "email": "boss@x.org"});
+    assert_eq!(exchange(&server, &fake, silent).await.0, 403);
+    let new = json!({"sub": "9", "email": "new@x.org"});
+    assert_eq!(exchange(&server, &fake, new).await.0, 403, "neither a user to come");
+    let users = server.get("/api/v1/users").await;
+    assert_eq!(users.as_array().unwrap().len(), 1, "{users}");
+    assert_eq!((&users[0]["id"], &users[0]["isLocal"]), (&victim["id"], &json!(true)));
+    // An account that is linked needs no address any more.
+    token(&server, &fake, says(json!(true))).await;
+    token(&server, &fake, says(json!(false))).await;
+}
+
+#[tokio::test]
+async fn tokens_of_other_programs_are_exchanged_only_where_that_is_switched_on() {
+    let fake = FakeProvider::start().await;
+    let off = |login: &mut api::LoginProvider| login.exchanges_tokens = false;
+    let server = Server::with_login(&fake.issuer(), off).await;
+    let (status, refused) = exchange(&server, &fake, json!({})).await;
+    assert_eq!(status, 403, "{refused}");
+    assert!(text(&refused, "message").contains("--oidc-token-exchange"), "{refused}");
+    let start = begin(&server).await;
+    fake.says().claims = json!({"nonce": start["nonce"], "groups": []});
+    assert_eq!(grant(&server, with_code(&start)).await.0, 200, "logging in goes on");
+}
+
+#[tokio::test]
 async fn groups_have_roles_for_as_long_as_the_provider_says() {
     let fake = FakeProvider::start().await;
     let server = Server::with_provider(&fake.issuer(), true).await;

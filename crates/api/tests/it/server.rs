@@ -48,9 +48,16 @@ impl Server {
 
     /// The same with a login provider.
     pub(crate) async fn with_provider(issuer: &str, creates_users: bool) -> Self {
+        Self::with_login(issuer, |login| login.creates_users = creates_users).await
+    }
+
+    /// The same, which exchanges tokens, with other settings.
+    pub(crate) async fn with_login(issuer: &str, change: impl FnOnce(&mut LoginProvider)) -> Self {
         let settings = oidc::Settings::new(issuer, "elastane");
         let provider = oidc::Provider::new(settings).unwrap();
-        Self::open(Some(LoginProvider { provider, creates_users })).await
+        let mut login = LoginProvider { provider, creates_users: true, exchanges_tokens: true };
+        change(&mut login);
+        Self::open(Some(login)).await
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {

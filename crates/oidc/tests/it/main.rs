@@ -85,6 +85,18 @@ async fn what_the_id_token_leaves_open_the_user_info_tells() {
 }
 
 #[tokio::test]
+async fn the_user_info_verifies_the_address_beside_it_and_no_other() {
+    let fake = FakeProvider::start().await;
+    let provider = provider(&fake, None);
+    for (email, verified) in [("ann@example.org", true), ("bob@example.org", false)] {
+        fake.says().user_info = json!({"sub": "7", "email": email, "email_verified": true});
+        fake.says().left_out = vec!["email_verified"];
+        let person = login(&fake, &provider, json!({"groups": []})).await.unwrap();
+        assert_eq!((person.name.as_str(), person.is_verified), ("ann@example.org", verified));
+    }
+}
+
+#[tokio::test]
 async fn new_keys_are_found_and_forged_tokens_do_not_make_it_ask_for_ever() {
     let fake = FakeProvider::start().await;
     let provider = provider(&fake, None);
