@@ -5,6 +5,7 @@
 //! know: HTTP, and where a role holds.
 
 mod authority;
+mod common_passwords;
 mod files;
 mod password;
 mod principal;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use authority::{ADMIN_CLIENT_ID, Authority, CREDENTIALS_FILE, Granted, KEY_FILE, TOKEN_FILE};
-pub use password::{PasswordHash, check_password, temporary_password};
+pub use password::{PasswordHash, check_password, may_be_password, temporary_password};
 pub use principal::Principal;
 pub use roles::{Action, Actions, ROLES, Resource, Role, SYSTEM_ADMINISTRATOR};
 pub use secret::{fingerprint, hash_secret, new_secret, secret_matches};

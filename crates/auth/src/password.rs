@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::secret::random;
+use crate::{Error, common_passwords};
 
 /// Shortest and longest password, in bytes.
 const PASSWORD_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
@@ -95,16 +95,18 @@ pub fn check_password(password: &str, username: &str) -> Result<(), String> {
         let (least, most) = (PASSWORD_BYTES.start(), PASSWORD_BYTES.end());
         return Err(format!("has {} bytes; {least} to {most} are allowed", password.len()));
     }
-    let name = username.split('@').next().unwrap_or_default();
-    if password.eq_ignore_ascii_case(username) || password.eq_ignore_ascii_case(name) {
-        return Err("is the user's name; choose another".to_owned());
+    match common_passwords::reason(password, username) {
+        Some(why) => {
+            Err(format!("{why}; choose another, such as four words that do not belong together"))
+        }
+        None => Ok(()),
     }
-    let mut chars = password.chars();
-    let first = chars.next();
-    if chars.all(|char| Some(char) == first) {
-        return Err("is one character repeated; choose another".to_owned());
-    }
-    Ok(())
+}
+
+/// Whether this may be somebody's password at all. What may not is not worth hashing.
+#[must_use]
+pub fn may_be_password(password: &str) -> bool {
+    (1..=*PASSWORD_BYTES.end()).contains(&password.len())
 }
 
 /// A password to begin with: 16 characters that are not mistaken for each other, 93 bits.
@@ -160,7 +162,9 @@ mod tests {
     fn passwords_that_anybody_would_guess_are_refused() {
         for (password, why) in [
             ("short", "has 5 bytes"),
-            ("aaaaaaaaaa", "one character"),
+            ("aaaaaaaaaa", "repeats a few characters"),
+            ("Password1!", "tried first"),
+            ("23456789", "a row of the keyboard"),
             ("ANN.SMITH@x.org", "the user's name"),
             ("ann.smith", "the user's name"),
             (&"x".repeat(1025), "has 1025 bytes"),

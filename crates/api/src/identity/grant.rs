@@ -109,7 +109,7 @@ async fn password(
     let hash = user.as_ref().and_then(|user| user.body.secrets.password.clone());
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();
     let last = user.as_ref().and_then(|user| server.login_of(&user.object.key()));
-    let known = last.is_some_and(|last| last.body.address == origin.address);
+    let known = last.is_some_and(|last| last.body.is_known_at(&origin.address));
     let who = Who { name, address: &origin.address, known };
     let matches = server.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
@@ -128,7 +128,7 @@ pub(super) async fn logged_in(
     let (owner, at_ms) = (principal.to_string(), server.now().0);
     let address = origin.address.clone();
     let Some(before) = server.login_of(&owner) else {
-        let login = Login { at_ms, address };
+        let login = Login { at_ms, address, networks_before: Vec::new() };
         let made = server.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
         // Somebody else may have logged in as the same at this moment.
         return match made {
@@ -138,7 +138,7 @@ pub(super) async fn logged_in(
     };
     let note = move |_: &mut String, login: &mut Login| {
         login.at_ms = login.at_ms.max(at_ms);
-        login.address.clone_from(&address);
+        login.came_from(&address);
         Ok(())
     };
     server.change(&caller, &before.object.id, note).await.map(drop)

@@ -1,13 +1,15 @@
-//! Passwords, compared and hashed. Owns: that it is done a few at a time, that wrong ones are
-//! counted, and that strangers do not keep out whoever is known. Refuses to know: whose they are.
+//! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
+//! wrong ones are counted, and that strangers do not keep out known users. Refuses to know:
+//! whose they are.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Who;
+use super::limit::network;
+use super::turns::{Lane, Turn};
 use crate::Server;
 use crate::edge::Fault;
 
@@ -18,39 +20,48 @@ const KNOWN_MAX: usize = 1;
 /// How long a password may wait for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
-/// Turns to hash a password.
+/// Turns to hash a password. Strangers take turns by address, those who are known by name.
 pub(crate) struct Turns {
-    strangers: Arc<Semaphore>,
-    known: Arc<Semaphore>,
+    strangers: Arc<Lane>,
+    known: Arc<Lane>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        let semaphore = |most| Arc::new(Semaphore::new(most));
-        Self { strangers: semaphore(STRANGERS_MAX), known: semaphore(KNOWN_MAX) }
+        Self { strangers: Lane::new(STRANGERS_MAX), known: Lane::new(KNOWN_MAX) }
     }
 }
 
 impl Turns {
-    async fn next(&self, known: bool) -> Result<OwnedSemaphorePermit, Fault> {
-        let turns = if known { &self.known } else { &self.strangers };
-        let turn = tokio::time::timeout(TURN_WAIT, turns.clone().acquire_owned()).await;
-        turn.ok().and_then(Result::ok).ok_or_else(|| Fault::too_many(1))
+    async fn next(&self, who: Who<'_>) -> Result<Turn, Fault> {
+        let turn = if who.known {
+            self.known.turn(who.name, TURN_WAIT).await
+        } else {
+            self.strangers.turn(&network(who.address), TURN_WAIT).await
+        };
+        turn.ok_or_else(|| Fault::too_many(1))
     }
 }
 
 impl Server {
     /// Whether a password is the one that was hashed; takes equally long where there is none.
     ///
-    /// Only wrong ones count, and they are looked at when it is their turn: many right ones at
-    /// once pass, and many wrong ones at once are not more guesses than one after another.
+    /// Only wrong ones count. They are looked at before, so that a flood does not take turns it
+    /// has lost already, and when it is their turn: many right ones at once pass, and many wrong
+    /// ones at once are not more guesses than one after another.
     pub(crate) async fn matches(
         &self,
         who: Who<'_>,
         hash: Option<PasswordHash>,
         password: String,
     ) -> Result<bool, Fault> {
-        let turn = self.turns.next(who.known).await?;
+        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+        if !auth::may_be_password(&password) {
+            // Whether there is such a user does not show: it is the same for all of them.
+            self.wrong_passwords.count(who, self.now()).map_err(Fault::too_many)?;
+            return Ok(false);
+        }
+        let turn = self.turns.next(who).await?;
         self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
         let compare = move || match hash {
             Some(hash) => hash.matches(&password),
@@ -67,9 +78,9 @@ impl Server {
         Ok(matches)
     }
 
-    /// Hashes a password of somebody whom the caller has to do with.
-    pub(crate) async fn hash(&self, password: String) -> Result<PasswordHash, Fault> {
-        let turn = self.turns.next(true).await?;
+    /// Hashes a new password, set by a logged-in user.
+    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, Fault> {
+        let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
         let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
         hash.map_err(Fault::internal)
     }
@@ -77,15 +88,17 @@ impl Server {
 
 /// Works away from what answers requests. The turn is held to the end, also if nobody waits for it
 /// any more.
-pub(crate) async fn aside<T: Send + 'static>(
-    turn: OwnedSemaphorePermit,
+pub(crate) async fn aside<T: Send + 'static, P: Send + 'static>(
+    turn: P,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<(T, OwnedSemaphorePermit), Fault> {
+) -> Result<(T, P), Fault> {
     tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(Fault::internal)
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     #[tokio::test]

@@ -2,20 +2,24 @@
 //! whoever invents names does not make it forget.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
 use units::Instant;
 
-/// Failures count for so long.
+/// After this time without failures none counts any more.
 const WINDOW_MS: u64 = 5 * 60 * 1000;
 /// Most names and addresses remembered.
 const REMEMBERED_MAX: usize = 30_000;
 
-/// Failures of late.
+/// Recent failures. Each fills a bucket of its name, its address and the pair of both; a bucket
+/// empties evenly in [`WINDOW_MS`]. A full one does not lock for long: it has room for one more
+/// after the time in which one runs out.
 #[derive(Debug)]
 pub(crate) struct Failures {
     most: Most,
-    windows: Mutex<BTreeMap<String, Window>>,
+    /// When each bucket is empty again.
+    buckets: Mutex<BTreeMap<String, Instant>>,
 }
 
 /// Most failures of a name from one address, of a name, and from one address.
@@ -27,8 +31,8 @@ pub(crate) struct Most {
 }
 
 impl Most {
-    /// Of guesses at a password. Not by address: many people may share one.
-    pub(crate) const PASSWORDS: Self = Self { pair: 10, name: 100, address: u32::MAX };
+    /// Of guesses at a password. From one address so many that people who share one rarely notice.
+    pub(crate) const PASSWORDS: Self = Self { pair: 10, name: 100, address: 300 };
     /// Of wrong secrets of programs. They are too long to be guessed, so others' do not count.
     pub(crate) const SECRETS: Self = Self { pair: 10, name: u32::MAX, address: u32::MAX };
     /// Of refused logins at the provider, where the name is not known before: those of an address.
@@ -37,25 +41,13 @@ impl Most {
     pub(crate) const REFUSALS: Self = Self { pair: 200, name: 1000, address: 1000 };
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    since: Instant,
-    failures: u32,
-}
-
-impl Window {
-    fn has_ended(&self, now: Instant) -> bool {
-        now.since_ms(self.since) >= WINDOW_MS
-    }
-}
-
 /// Who fails, and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: &'a str,
-    /// Whether the name has been proved from this address before: what others fail at elsewhere
-    /// does not count then.
+    /// Whether the name has been proved from this address before: what others fail at elsewhere,
+    /// and by other names here, does not count then.
     pub(crate) known: bool,
 }
 
@@ -64,31 +56,42 @@ impl Who<'_> {
     fn keys(self, most: Most) -> impl Iterator<Item = (String, u32)> {
         // What a name is made of must not make it look like another's.
         let name = auth::hash_secret(&self.name.to_lowercase());
-        let address = self.address;
+        let network = network(self.address);
+        let unless_known = |most: u32| if self.known { u32::MAX } else { most };
         let keys = [
-            (format!("pair {address} {name}"), most.pair),
-            (format!("name {name}"), if self.known { u32::MAX } else { most.name }),
-            (format!("address {address}"), most.address),
+            (format!("pair {network} {name}"), most.pair),
+            (format!("name {name}"), unless_known(most.name)),
+            (format!("address {network}"), unless_known(most.address)),
         ];
         keys.into_iter().filter(|(_, most)| *most < u32::MAX)
     }
 }
 
+/// The network an address counts as: an owner of one IPv6 address has the other 2^64 of its network, too.
+pub(crate) fn network(address: &str) -> String {
+    match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(IpAddr::V6(own)) => {
+            let prefix = own.to_bits() & !u128::from(u64::MAX);
+            format!("{}/64", Ipv6Addr::from_bits(prefix))
+        }
+        Ok(own) => own.to_string(),
+        Err(_) => address.to_owned(),
+    }
+}
+
 impl Failures {
     pub(crate) fn new(most: Most) -> Self {
-        Self { most, windows: Mutex::default() }
+        Self { most, buckets: Mutex::default() }
     }
 
     /// Says how many seconds to wait when there were too many.
     pub(crate) fn check(&self, who: Who<'_>, now: Instant) -> Result<(), u64> {
-        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, most) in who.keys(self.most) {
-            match windows.get(&key) {
-                Some(window) if !window.has_ended(now) && window.failures >= most => {
-                    let left_ms = WINDOW_MS - now.since_ms(window.since);
-                    return Err(left_ms.div_ceil(1000));
-                }
-                _ => {}
+            let filled_ms = buckets.get(&key).map_or(0, |empty| empty.since_ms(now));
+            let too_much_ms = (filled_ms + share_ms(most)).saturating_sub(WINDOW_MS);
+            if too_much_ms > 0 {
+                return Err(too_much_ms.div_ceil(1000));
             }
         }
         Ok(())
@@ -97,31 +100,32 @@ impl Failures {
     /// Counts one, or says how many seconds to wait when there were too many already.
     pub(crate) fn count(&self, who: Who<'_>, now: Instant) -> Result<(), u64> {
         self.check(who, now)?;
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= REMEMBERED_MAX {
-            forget(&mut windows, now);
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= REMEMBERED_MAX {
+            forget(&mut buckets, now);
         }
-        for (key, _) in who.keys(self.most) {
-            let window = windows.entry(key).or_insert(Window { since: now, failures: 0 });
-            if window.has_ended(now) {
-                *window = Window { since: now, failures: 0 };
-            }
-            window.failures += 1;
+        for (key, most) in who.keys(self.most) {
+            let empty = buckets.entry(key).or_insert(now);
+            *empty = (*empty).max(now).plus_ms(share_ms(most));
         }
         Ok(())
     }
 }
 
-/// Makes room: what is over goes, then those that failed least. So whoever invents names loses
-/// its own, and what is guessed at stays known.
-fn forget(windows: &mut BTreeMap<String, Window>, now: Instant) {
-    windows.retain(|_, window| !window.has_ended(now));
-    let many = windows.len().saturating_sub(REMEMBERED_MAX / 2);
-    let mut by_weight: Vec<_> =
-        windows.iter().map(|(key, window)| (window.failures, window.since, key.clone())).collect();
+/// How long a bucket of so many takes to lose one.
+fn share_ms(most: u32) -> u64 {
+    WINDOW_MS / u64::from(most.max(1))
+}
+
+/// Makes room: what is empty goes, then what is nearly so. So invented names push out each other,
+/// and what is guessed at stays known.
+fn forget(buckets: &mut BTreeMap<String, Instant>, now: Instant) {
+    buckets.retain(|_, empty| *empty > now);
+    let many = buckets.len().saturating_sub(REMEMBERED_MAX / 2);
+    let mut by_weight: Vec<_> = buckets.iter().map(|(key, empty)| (*empty, key.clone())).collect();
     by_weight.sort_unstable();
-    for (_, _, key) in by_weight.into_iter().take(many) {
-        windows.remove(&key);
+    for (_, key) in by_weight.into_iter().take(many) {
+        buckets.remove(&key);
     }
 }
 
@@ -142,10 +146,19 @@ mod tests {
             assert_eq!(failures.count(who("Ann", "10.0.0.1"), NOW), Ok(()));
         }
         let check = |name, address, at| failures.check(who(name, address), at);
-        assert_eq!(check("ann", "10.0.0.1", NOW.plus_ms(1000)), Err(299));
+        assert_eq!(check("ann", "10.0.0.1", NOW.plus_ms(1000)), Err(29));
         assert_eq!(check("ann", "10.0.0.2", NOW), Ok(()));
         assert_eq!(check("bob", "10.0.0.1", NOW), Ok(()));
-        assert_eq!(check("ann", "10.0.0.1", NOW.plus_ms(WINDOW_MS)), Ok(()));
+        assert_eq!(check("ann", "10.0.0.1", NOW.plus_ms(30_000)), Ok(()));
+    }
+
+    #[test]
+    fn an_attacker_who_goes_on_guesses_ten_times_in_five_minutes() {
+        let failures = Failures::new(Most::PASSWORDS);
+        let seconds = 0..3600;
+        let guesses = seconds
+            .filter(|s| failures.count(who("ann", "10.0.0.1"), NOW.plus_ms(s * 1000)).is_ok());
+        assert_eq!(guesses.count(), 10 + 3600 / 30 - 1);
     }
 
     #[test]
@@ -153,21 +166,41 @@ mod tests {
         let failures = Failures::new(Most::PASSWORDS);
         let of_name = (0..200).filter(|n| failures.count(who("ann", &n.to_string()), NOW).is_ok());
         assert_eq!(of_name.count(), 100);
-        assert!(failures.check(who("ann", "home"), NOW).is_err());
+        assert_eq!(failures.check(who("ann", "home"), NOW), Err(3), "elsewhere it goes on slowly");
         let known = Who { known: true, ..who("ann", "home") };
         let at_home = (0..200).filter(|_| failures.count(known, NOW).is_ok());
         assert_eq!(at_home.count(), 10, "also there not without end");
     }
 
     #[test]
-    fn names_that_fail_at_one_address_do_not_stop_others_there() {
-        for most in [Most::PASSWORDS, Most::SECRETS] {
-            let failures = Failures::new(most);
-            for n in 0..2000 {
-                failures.count(who(&n.to_string(), "x"), NOW).unwrap();
-            }
-            assert_eq!(failures.check(who("ann", "x"), NOW), Ok(()));
+    fn an_address_of_ipv6_is_all_of_its_network() {
+        let failures = Failures::new(Most::PASSWORDS);
+        let address = |n: u32| format!("2001:db8::{:x}:{:x}", n / 7, n);
+        let guesses =
+            (0..50).filter(|n| failures.count(who("ann", &address(*n)), NOW).is_ok()).count();
+        assert_eq!(guesses, 10);
+        assert_eq!(failures.check(who("ann", "2001:db8:0:1::1"), NOW), Ok(()));
+        for (address, want) in [
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("", ""),
+        ] {
+            assert_eq!(network(address), want);
         }
+    }
+
+    #[test]
+    fn names_that_fail_at_one_address_do_not_stop_others_there_for_long() {
+        let failures = Failures::new(Most::PASSWORDS);
+        let guesses = (0..2000).filter(|n| failures.count(who(&n.to_string(), "x"), NOW).is_ok());
+        assert_eq!(guesses.count(), 300, "so much hashing an address gets");
+        assert_eq!(failures.check(who("ann", "x"), NOW), Err(1));
+        assert_eq!(failures.check(Who { known: true, ..who("ann", "x") }, NOW), Ok(()));
+        assert_eq!(failures.check(who("ann", "y"), NOW), Ok(()));
+        let secrets = Failures::new(Most::SECRETS);
+        (0..2000).for_each(|n| secrets.count(who(&n.to_string(), "x"), NOW).unwrap());
+        assert_eq!(secrets.check(who("ann", "x"), NOW), Ok(()));
         let refusals = Failures::new(Most::REFUSALS);
         let noted = (0..2000).filter(|n| refusals.count(who(&n.to_string(), "x"), NOW).is_ok());
         assert_eq!(noted.count(), 1000);
@@ -183,7 +216,7 @@ mod tests {
             // Each from an address of its own.
             failures.count(who(&n.to_string(), &n.to_string()), NOW.plus_ms(1)).unwrap();
         }
-        assert!(failures.windows.lock().unwrap().len() <= REMEMBERED_MAX + 3);
+        assert!(failures.buckets.lock().unwrap().len() <= REMEMBERED_MAX + 3);
         assert!(failures.check(who("ann", "x"), NOW.plus_ms(2)).is_err());
     }
 }

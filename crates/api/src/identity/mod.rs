@@ -9,6 +9,7 @@ mod hashing;
 mod limit;
 mod provider;
 mod session;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,6 +140,31 @@ pub(crate) struct Login {
     pub(crate) at_ms: u64,
     #[serde(default)]
     pub(crate) address: String,
+    /// Other networks it came from before, the last one first.
+    #[serde(default)]
+    pub(crate) networks_before: Vec<String>,
+}
+
+/// Most networks remembered besides the last one.
+const NETWORKS_BEFORE_MAX: usize = 7;
+
+impl Login {
+    /// Whether it came from the network of this address before.
+    fn is_known_at(&self, address: &str) -> bool {
+        let network = limit::network(address);
+        limit::network(&self.address) == network || self.networks_before.contains(&network)
+    }
+
+    /// Notes that it came from this address.
+    fn came_from(&mut self, address: &str) {
+        let (last, network) = (limit::network(&self.address), limit::network(address));
+        self.address = address.to_owned();
+        if last != network {
+            self.networks_before.retain(|before| *before != network && *before != last);
+            self.networks_before.insert(0, last);
+            self.networks_before.truncate(NETWORKS_BEFORE_MAX);
+        }
+    }
 }
 
 impl Family for Login {

@@ -170,7 +170,7 @@ async fn create(
         return Err(taken(&username));
     }
     let temp_password = temporary_password().map_err(Fault::internal)?;
-    let password = Some(server.hash(temp_password.clone()).await?);
+    let password = Some(server.hash(&caller.subject, temp_password.clone()).await?);
     let must_change = request.reset_password.unwrap_or(true);
     let user = User { must_change, secrets: UserSecrets { password }, account: None };
     let made = server.make(&caller, Scope::Tenant, &username, &user).await?;
@@ -202,7 +202,7 @@ async fn reset_password(
 ) -> Result<Json<ResetUserPassword200Response>, Fault> {
     server.one::<User>(&id)?;
     let temp_password = temporary_password().map_err(Fault::internal)?;
-    let hash = server.hash(temp_password.clone()).await?;
+    let hash = server.hash(&caller.subject, temp_password.clone()).await?;
     let reset = move |_: &mut String, user: &mut User| {
         user.must_change = true;
         user.secrets.password = Some(hash.clone());
@@ -262,7 +262,7 @@ async fn change_own_password(
     if !server.matches(who, before.clone(), current_password).await? {
         return Err(Fault::forbidden("currentPassword: is not the password"));
     }
-    let hash = server.hash(new_password).await?;
+    let hash = server.hash(&caller.subject, new_password).await?;
     let change = move |_: &mut String, user: &mut User| {
         if user.secrets.password != before {
             let message = "the password was changed by someone else; log in again".to_owned();
