@@ -153,6 +153,8 @@ pub const SOURCE_HEADER: &str = "x-elastane-source";
 /// Largest page of a list.
 pub const PAGE_ITEMS_MAX: u64 = 500;
 /// Page of a list when none is asked for.
+/// Most workloads in a batch.
+pub const BATCH_ITEMS_MAX: usize = 500;
 pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 
 /// The one tenant of an installation.

@@ -304,7 +304,8 @@ pub enum DesiredPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadBatch {
-    /// Which workloads.
+    /// Which workloads, each once.
+    #[schema(max_items = 500)]
     pub ids: Vec<String>,
     /// What to do with each of them.
     pub action: BatchAction,

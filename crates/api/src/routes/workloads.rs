@@ -1,12 +1,12 @@
 //! Workloads of every type, their pods, events and history.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api_types::{
-    BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage, HistoryPage, PodsPage,
-    Workload, WorkloadBatch, WorkloadsPage,
+    BATCH_ITEMS_MAX, BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage,
+    HistoryPage, PodsPage, Workload, WorkloadBatch, WorkloadsPage,
 };
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
@@ -21,6 +21,9 @@ use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
 use crate::edge::{Body, Caller, Fault, Given, ListQuery, OrderedPage, Page, read_body};
 use crate::openapi::{Route, get, post};
+
+/// Largest body of a batch: as many ids as there may be, with room around them.
+const BATCH_BYTES_MAX: usize = 64 << 10;
 
 /// The routes of workloads of every type.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -172,11 +175,32 @@ async fn read(
     Ok(Json(convert::workload(&*find(&view, &id)?, &view, &state.context())))
 }
 
+/// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
+/// answer) is many times the few bytes that it may have in the body.
+fn check_batch(ids: &[String]) -> Result<(), Fault> {
+    if ids.len() > BATCH_ITEMS_MAX {
+        let count = ids.len();
+        let why = format!("has {count} ids; at most {BATCH_ITEMS_MAX} are allowed in a request");
+        return Err(Fault::field("ids", why));
+    }
+    let mut seen = BTreeSet::new();
+    for (at, id) in ids.iter().enumerate() {
+        // One id has several spellings.
+        let same = Uuid::parse_str(id).map_or_else(|_| id.clone(), |id| id.to_string());
+        if !seen.insert(same) {
+            let why = format!("`{}` is there twice; name each workload once", units::shown(id));
+            return Err(Fault::field(&format!("ids[{at}]"), why));
+        }
+    }
+    Ok(())
+}
+
 async fn batch(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-    Body(batch): Body<WorkloadBatch>,
-) -> Json<BatchResponse> {
+    Body(batch): Body<WorkloadBatch, BATCH_BYTES_MAX>,
+) -> Result<Json<BatchResponse>, Fault> {
+    check_batch(&batch.ids)?;
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
     // At once, so that one transaction and one decision may do for many.
@@ -191,7 +215,7 @@ async fn batch(
             }
         }
     }
-    Json(response)
+    Ok(Json(response))
 }
 
 async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), Fault> {

@@ -183,6 +183,28 @@ async fn a_batch_does_what_it_can_and_names_the_rest() {
 }
 
 #[tokio::test]
+async fn a_batch_is_short_and_names_each_workload_once() {
+    let server = Server::with_teams().await;
+    let id = server.train("a", 0).await;
+    let batch = async |ids: Value| {
+        let body = json!({"ids": ids, "action": "delete"});
+        server.post("/api/v1/workloads/batch", body).await
+    };
+    let many: Vec<_> = (0..501).map(|n| n.to_string()).collect();
+    let (status, refused) = batch(json!(many)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}");
+    assert_eq!(refused["message"], "ids: has 501 ids; at most 500 are allowed in a request");
+    let (status, refused) = batch(json!([id, "x", id.to_uppercase()])).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}");
+    let said = refused["message"].as_str().unwrap();
+    assert!(said.starts_with("ids[2]: `") && said.contains("is there twice"), "{said}");
+    let (status, _) = batch(json!(vec!["x"; 250_000])).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "a body that costs memory is not read");
+    assert_eq!(server.get("/api/v1/workloads/count").await["count"], 1, "nothing was done");
+    assert_eq!(batch(json!(many[..500])).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn down_stops_the_workloads_and_then_the_server() {
     let server = Server::with_teams().await;
     let id = server.train("a", 1).await;
