@@ -125,6 +125,9 @@ pub(crate) struct Up {
     /// How long the audit log is kept [default: 400d]
     #[arg(long, value_name = "SPAN")]
     pub(crate) audit_kept: Option<String>,
+    /// Largest copy of a repository or bucket for a workload [default: 50GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) copies_max: Option<String>,
     /// Folders of this machine that every workload may mount; others need an administrator
     #[arg(long, value_name = "DIR,DIR")]
     pub(crate) host_paths: Option<String>,
@@ -164,15 +167,15 @@ pub(crate) struct Login {
     /// Make a user of whoever the provider vouches for; else only users there are log in
     #[arg(long)]
     pub(crate) oidc_create_users: bool,
-}
-
-/// Where the state is, beside its directory.
     /// Let programs log people in with ID tokens that they got for this server themselves
     #[arg(long)]
     pub(crate) oidc_token_exchange: bool,
     /// Take every e-mail address for verified that the provider does not call unverified
     #[arg(long)]
     pub(crate) oidc_trust_email: bool,
+}
+
+/// Where the state is, beside its directory.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Place {
     /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]

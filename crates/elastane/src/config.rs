@@ -19,10 +19,11 @@ use cli_kit::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 29] = [
+pub(super) const KEYS: [&str; 30] = [
     "allow_privileged",
     "audit_kept",
     "cluster_name",
+    "copies_max",
     "credentials_key_file",
     "database",
     "database_password_file",
@@ -58,6 +59,8 @@ const SWITCHES: [&str; 5] = [
     "oidc_token_exchange",
     "oidc_trust_email",
 ];
+/// Largest copy of a repository or bucket, unless said otherwise.
+pub(super) const COPY_BYTES_MAX: u64 = 50 << 30;
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
 /// Longest domain of workloads, of the 253 characters of a name.
@@ -123,6 +126,8 @@ pub(crate) struct Config {
     pub(crate) usage: Option<UsageWindow>,
     /// How long the logs are kept.
     pub(crate) kept: control::Kept,
+    /// Largest copy of a repository or bucket, in bytes.
+    pub(crate) copy_bytes_max: u64,
     /// Folders of the machine that every workload may mount.
     pub(crate) host_paths: Vec<PathBuf>,
     /// Files that keep secrets of the server, or may: this configuration as well.
@@ -203,6 +208,7 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         runtime: runtime::choice(find("runtime"))?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
         kept: kept(find("events_kept"), find("audit_kept"))?,
+        copy_bytes_max: find("copies_max").map_or(Ok(COPY_BYTES_MAX), |given| size(&given))?,
         host_paths: find("host_paths")
             .map(|given| folders(&given))
             .transpose()?
@@ -220,6 +226,14 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         workloads_domain: find("workloads_domain")
             .map_or_else(|| Ok("localhost".to_owned()), |given| domain(&given))?,
     })
+}
+
+fn size(given: &Given) -> Result<u64, Error> {
+    match units::parse_bytes(&given.text) {
+        Ok(0) => Err(given.fault("0 allows no copy at all; write a size such as 50GiB")),
+        Ok(bytes) => Ok(bytes),
+        Err(why) => Err(given.fault(format!("{why}; write a size such as 50GiB"))),
+    }
 }
 
 /// The name of a domain, in small letters. There is room for a label before it.
@@ -254,6 +268,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("allow_privileged", "--allow-privileged", switch(flags.allow_privileged)),
         ("audit_kept", "--audit-kept", text(&flags.audit_kept)),
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
+        ("copies_max", "--copies-max", text(&flags.copies_max)),
         ("credentials_key_file", "--credentials-key-file", text(&flags.credentials_key_file)),
         ("database", "--database", text(&flags.place.database)),
         (

@@ -29,9 +29,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
+use args::{Cli, Command};
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::patiently;
-use args::{Cli, Command};
 
 /// Runs a command line, the program's name included.
 ///

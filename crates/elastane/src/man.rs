@@ -9,7 +9,6 @@ use clap::CommandFactory as _;
 use super::args::Cli;
 use cli_kit::exit::Error;
 
-
 /// Writes a page for each program and each command that is not hidden, such as
 /// `runai-training-submit.1`.
 ///

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::image::QUICKSTARTS;
-use engine::{Engine, Observation, RunState};
+use engine::{Engine, Installation, Observation, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
 
 use super::config::Given;
@@ -18,7 +18,7 @@ use cli_kit::exit::Error;
 /// The file in the state directory that says under which engine its workloads were last.
 const FILE: &str = "runtime";
 
-/// Most of the output of a process that is kept.
+/// Most of the output of a run that is kept.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
 /// What was asked for.
@@ -77,15 +77,26 @@ pub(super) struct Opened {
     pub(super) socket: Option<PathBuf>,
 }
 
-/// Opens the engine of a state directory; the caller holds the store's lock. `umask` is that of
-/// processes, none for this one's; `real_gpus`: whether GPUs have to be handed on.
+/// What an engine is opened with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup<'a> {
+    /// Given from the root.
+    pub(super) state_dir: &'a Path,
+    /// That of processes; none for this one's.
+    pub(super) umask: Option<u32>,
+    pub(super) copy_bytes_max: u64,
+}
+
+/// Opens the engine of a state directory; the caller holds the store's lock. `real_gpus`: whether GPUs
+/// have to be handed on.
 pub(super) async fn open(
     choice: Choice,
-    state_dir: &Path,
-    umask: Option<u32>,
+    setup: Setup<'_>,
     real_gpus: bool,
 ) -> Result<Opened, Error> {
+    let state_dir = setup.state_dir;
     let last = last(state_dir)?;
+    let installation = installation(state_dir, last)?;
     let wanted = match (choice, last) {
         (Choice::Only(runtime), _) => runtime,
         // What its workloads have left, volumes and output, is there.
@@ -93,7 +104,7 @@ pub(super) async fn open(
         (Choice::Auto, None) => best(real_gpus).await,
     };
     if let Some(last) = last.filter(|last| *last != wanted) {
-        let found = open_one(last, state_dir, umask).await.map_err(|error| {
+        let found = open_one(last, setup, &installation).await.map_err(|error| {
             Error::Failed(format!(
                 "workloads of this state directory were started {}, and what became of them cannot be \
                  seen: {error}; make it answer, or delete {} if none is left",
@@ -111,7 +122,8 @@ pub(super) async fn open(
             )));
         }
     }
-    let opened = open_one(wanted, state_dir, umask).await.map_err(Error::Failed)?;
+    let opened = open_one(wanted, setup, &installation).await.map_err(Error::Failed)?;
+    installation.settle().map_err(|error| Error::Failed(chain(&error)))?;
     if last != Some(wanted) {
         fs::write(state_dir.join(FILE), format!("{}\n", wanted.name()))?;
     }
@@ -120,10 +132,30 @@ pub(super) async fn open(
 
 /// The engine under which workloads were last; none if there never were any.
 pub(super) async fn open_last(state_dir: &Path) -> Result<Option<Opened>, Error> {
-    match last(state_dir)? {
-        Some(runtime) => open_one(runtime, state_dir, None).await.map(Some).map_err(Error::Failed),
-        None => Ok(None),
+    let Some(runtime) = last(state_dir)? else { return Ok(None) };
+    let installation = installation(state_dir, Some(runtime))?;
+    let setup = Setup { state_dir, umask: None, copy_bytes_max: super::config::COPY_BYTES_MAX };
+    open_one(runtime, setup, &installation).await.map(Some).map_err(Error::Failed)
+}
+
+fn installation(state_dir: &Path, last: Option<Runtime>) -> Result<Installation, Error> {
+    let opened = Installation::open(state_dir, last.is_some());
+    opened.map_err(|error| Error::Failed(chain(&error)))
+}
+
+/// Refuses a state directory that was moved under processes that still write to where it was.
+async fn check_moved(engine: &dyn Engine, installation: &Installation) -> Result<(), String> {
+    let Some(from) = installation.moved_from() else { return Ok(()) };
+    let living = living(engine).await.map_err(|error| error.to_string())?.len();
+    if living == 0 {
+        return Ok(());
     }
+    let (from, to) = (from.display(), installation.directory().display());
+    Err(format!(
+        "the state directory was moved from {from} to {to} while {living} of its workloads ran, which \
+         still use {from}; move it back (`mv {to} {from}`), stop them (`elastane down --state-dir \
+         {from}`), and move it then"
+    ))
 }
 
 /// The runs that have not ended.
@@ -171,8 +203,8 @@ async fn best(real_gpus: bool) -> Runtime {
 /// The text says why not.
 async fn open_one(
     runtime: Runtime,
-    state_dir: &Path,
-    umask: Option<u32>,
+    Setup { state_dir, umask, copy_bytes_max }: Setup<'_>,
+    installation: &Installation,
 ) -> Result<Opened, String> {
     match runtime {
         Runtime::Process => {
@@ -186,8 +218,10 @@ async fn open_one(
                 images,
                 umask,
                 output_bytes_max: OUTPUT_BYTES_MAX,
+                copy_bytes_max,
             };
             let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
+            check_moved(&engine, installation).await?;
             let keeps = engine.capabilities().keeps_limits;
             if let Some(what) = keeps.missing() {
                 tracing::warn!("limits of {what} are not kept: {}", keeps.why);
@@ -205,8 +239,13 @@ async fn open_one(
             let programs = programs
                 .collect::<std::io::Result<_>>()
                 .map_err(|error| format!("cannot find this program's files: {error}"))?;
-            let state_dir = state_dir.to_owned();
-            let options = engine_docker::Options { state_dir, daemon, programs };
+            let options = engine_docker::Options {
+                installation: installation.clone(),
+                daemon,
+                programs,
+                output_bytes_max: OUTPUT_BYTES_MAX,
+                copy_bytes_max,
+            };
             let engine = DockerEngine::open(options).await.map_err(|error| chain(&error))?;
             Ok(Opened { engine: Arc::new(engine), said, socket })
         }

@@ -42,6 +42,7 @@ fn without_a_word_everything_has_a_value() {
         runtime: Choice::Auto,
         usage: None,
         kept: control::Kept::default(),
+        copy_bytes_max: 50 << 30,
         host_paths: Vec::new(),
         secret_files: Vec::new(),
         allow_privileged: false,
@@ -113,8 +114,8 @@ fn a_login_provider_is_an_issuer_a_client_and_perhaps_a_secret() {
     let config = with(&Up::default(), &[issuer, client, file(secret.as_str())]).unwrap();
     let login = config.login.clone().unwrap();
     assert_eq!(login.settings.client_secret.as_deref(), Some("hush"));
-    assert!(!login.creates_users && !format!("{config:?}").contains("hush"));
     assert!(!login.exchanges_tokens && !login.settings.trust_email, "both are opt-in");
+    assert!(!login.creates_users && !format!("{config:?}").contains("hush"));
     for (env, said) in [
         (vec![issuer], "ELASTANE_OIDC_ISSUER: needs to be known there; give --oidc-client-id ID"),
         (vec![client], "ELASTANE_OIDC_CLIENT_ID: needs the provider; give --oidc-issuer URL"),
@@ -372,6 +373,8 @@ fn help_of_up() {
                                                never]
               --events-kept <SPAN>             How long events are kept [default: 90d]
               --audit-kept <SPAN>              How long the audit log is kept [default: 400d]
+              --copies-max <SIZE>              Largest copy of a repository or bucket for a workload
+                                               [default: 50GiB]
               --host-paths <DIR,DIR>           Folders of this machine that every workload may mount; others
                                                need an administrator
               --workloads-domain <DOMAIN>      Domain below which each port that is opened in a browser has
@@ -392,13 +395,13 @@ fn help_of_up() {
                                                 roles [default: groups]
               --oidc-create-users               Make a user of whoever the provider vouches for; else only
                                                 users there are log in
-    "#]].assert_eq(&text);
-}
-
               --oidc-token-exchange             Let programs log people in with ID tokens that they got for
                                                 this server themselves
               --oidc-trust-email                Take every e-mail address for verified that the provider
                                                 does not call unverified
+    "#]].assert_eq(&text);
+}
+
 #[test]
 fn help_of_the_program() {
     let text = Cli::try_parse_from(["elastane", "-h"]).unwrap_err().to_string();

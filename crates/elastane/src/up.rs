@@ -152,7 +152,9 @@ async fn open(
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
-    let opened = runtime::open(config.runtime, dir, Some(umask), real_gpus).await?;
+    let copy_bytes_max = config.copy_bytes_max;
+    let setup = runtime::Setup { state_dir: dir, umask: Some(umask), copy_bytes_max };
+    let opened = runtime::open(config.runtime, setup, real_gpus).await?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

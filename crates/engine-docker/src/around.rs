@@ -11,16 +11,16 @@ use bollard::models::{
 use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace, TASKS_MAX};
 use uuid::Uuid;
 
-use crate::container::{OWN_DIR, OWNER_LABEL, POD_ID_LABEL};
+use crate::container::{OWN_DIR, POD_ID_LABEL};
 use crate::daemon::Facts;
+use crate::owner::Owner;
 
 /// A port that was not asked for by number is reached from this machine only.
 const LOOPBACK: &str = "127.0.0.1";
 
 /// The volume of this name of a server; those of several servers differ.
-pub(crate) fn volume(owner: &str, name: &str) -> String {
-    let place = Uuid::new_v5(&Uuid::NAMESPACE_URL, owner.as_bytes());
-    format!("elastane-{}-{name}", place.as_fields().0)
+pub(crate) fn volume(owner: &Owner, name: &str) -> String {
+    format!("elastane-{}-{name}", owner.name().as_fields().0)
 }
 
 /// Refuses what containers cannot have.
@@ -81,7 +81,12 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
 }
 
 /// Gives a container what its run needs around it.
-pub(crate) fn furnish(body: &mut ContainerCreateBody, spec: &RunSpec, owner: &str, facts: &Facts) {
+pub(crate) fn furnish(
+    body: &mut ContainerCreateBody,
+    spec: &RunSpec,
+    owner: &Owner,
+    facts: &Facts,
+) {
     let Container { mounts, ports, user, limits, shared_memory_large, security, pull: _ } =
         &spec.container;
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -142,12 +147,11 @@ fn publish(host: &mut HostConfig, spec: &RunSpec) {
     host.port_bindings = (!bindings.is_empty()).then(|| bindings.into_iter().collect());
 }
 
-fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &str) -> DockerMount {
+fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
     let target = Some(mount.to.display().to_string());
     let labels = |pod: Option<Uuid>| {
-        let owner = (OWNER_LABEL.to_owned(), owner.to_owned());
         let pod = pod.map(|pod| (POD_ID_LABEL.to_owned(), pod.to_string()));
-        Some([Some(owner), pod].into_iter().flatten().collect())
+        Some(owner.labels().into_iter().chain(pod).collect())
     };
     let of_volume = |source, options| DockerMount {
         typ: Some(MountType::VOLUME),

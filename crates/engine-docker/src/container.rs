@@ -11,11 +11,10 @@ use engine::{Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, envir
 use uuid::Uuid;
 
 use crate::daemon::{Facts, Gpus};
+use crate::owner::Owner;
 use crate::user::Who;
 use crate::{around, files};
 
-/// Whose container, network or volume it is: the state directory of the server.
-pub(crate) const OWNER_LABEL: &str = "elastane.state-dir";
 /// The key of the run.
 pub(crate) const RUN_LABEL: &str = "elastane.run";
 /// The pod that a volume belongs to.
@@ -95,7 +94,7 @@ pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
 /// The container of a run in a network.
 pub(crate) fn body(
     spec: &RunSpec,
-    owner: &str,
+    owner: &Owner,
     network: &str,
     facts: &Facts,
 ) -> Result<ContainerCreateBody, Error> {
@@ -127,16 +126,16 @@ pub(crate) fn body(
     Ok(body)
 }
 
-fn labels(spec: &RunSpec, owner: &str) -> [(String, String); 6] {
+fn labels(spec: &RunSpec, owner: &Owner) -> BTreeMap<String, String> {
     let all = [
-        (OWNER_LABEL, owner.to_owned()),
         (RUN_LABEL, spec.key.to_string()),
         (POD_LABEL, spec.pod_name.clone()),
         (WORKLOAD_LABEL, spec.workload_name.clone()),
         (WORKLOAD_ID_LABEL, spec.workload_id.to_string()),
         (PROJECT_LABEL, spec.project_name.clone()),
     ];
-    all.map(|(name, value)| (name.to_owned(), value))
+    let all = all.map(|(name, value)| (name.to_owned(), value));
+    owner.labels().into_iter().chain(all).collect()
 }
 
 /// The user's variables, what an image of theirs does not set, and the platform's, which win.
@@ -170,7 +169,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     Ok(env)
 }
 
-fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig {
+fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
     let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
     let reserved = Some(spec.memory_bytes.min(within)).filter(|bytes| *bytes >= MEMORY_BYTES_MIN);
@@ -180,11 +179,11 @@ fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig
         target: Some(OWN_DIR.to_owned()),
         volume_options: Some(MountVolumeOptions {
             labels: Some(
-                [
-                    (OWNER_LABEL.to_owned(), owner.to_owned()),
-                    (POD_ID_LABEL.to_owned(), spec.key.pod.to_string()),
-                ]
-                .into(),
+                owner
+                    .labels()
+                    .into_iter()
+                    .chain([(POD_ID_LABEL.to_owned(), spec.key.pod.to_string())])
+                    .collect(),
             ),
             ..MountVolumeOptions::default()
         }),
@@ -200,9 +199,11 @@ fn host(spec: &RunSpec, owner: &str, network: &str, facts: &Facts) -> HostConfig
         mounts: Some(vec![volume]),
         device_requests,
         devices,
-        // Of the drivers that can be read again, the one everybody has.
-        log_config: (!facts.podman)
-            .then(|| HostConfigLogConfig { typ: Some("json-file".to_owned()), config: None }),
+        // Of the drivers that can be read again, the one that every daemon has; Podman bounds its own.
+        log_config: (!facts.podman).then(|| HostConfigLogConfig {
+            typ: Some("json-file".to_owned()),
+            config: Some(owner.log_options().into()),
+        }),
         ..HostConfig::default()
     }
 }
@@ -257,7 +258,8 @@ pub(crate) mod tests {
     }
 
     fn made(spec: &RunSpec, facts: &Facts) -> (ContainerCreateBody, HostConfig) {
-        let mut body = body(spec, "/state", "net", facts).expect("a container");
+        let mut body =
+            body(spec, &crate::owner::tests::owner(), "net", facts).expect("a container");
         let host = body.host_config.take().expect("always there");
         (body, host)
     }

@@ -70,7 +70,7 @@ impl Drop for Copies {
 impl Copies {
     /// Copies what a run needs into a new folder.
     pub(crate) async fn make(
-        all: &Path,
+        (all, bytes_max): (&Path, u64),
         spec: &RunSpec,
         stop: &mut oneshot::Receiver<()>,
         tell: impl Fn(String) + Sync,
@@ -79,7 +79,7 @@ impl Copies {
         for (at, (_, origin)) in spec.container.copies().enumerate() {
             let folder = copies.folder.get_or_insert_with(|| all.join(Uuid::new_v4().to_string()));
             let to = folder.join(at.to_string());
-            copy::copy(origin, &to, stop, &tell).await?;
+            copy::copy((origin, bytes_max), &to, stop, &tell).await?;
         }
         Ok(copies)
     }

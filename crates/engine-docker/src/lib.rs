@@ -23,6 +23,7 @@ mod look;
 mod measure;
 mod network;
 mod open;
+mod owner;
 mod program;
 mod session;
 mod start;

@@ -6,16 +6,16 @@ use bollard::models::NetworkCreateRequest;
 use engine::{Error, RunSpec};
 use uuid::Uuid;
 
-use crate::container::OWNER_LABEL;
 use crate::daemon::Daemon;
 use crate::open::Shared;
+use crate::owner::Owner;
 use crate::{failed, status, unless};
 
 /// Keeps containers of a network from each other; Docker's own word.
 const NO_NEIGHBOURS: &str = "com.docker.network.bridge.enable_icc";
 
 /// The network of a run. No two servers have one of the same name: daemons make both.
-pub(crate) fn name(spec: &RunSpec, owner: &str) -> String {
+pub(crate) fn name(spec: &RunSpec, owner: &Owner) -> String {
     match &spec.gang {
         Some(_) => gangs(spec.workload_id),
         None => alone(owner),
@@ -27,12 +27,12 @@ fn gangs(workload_id: Uuid) -> String {
 }
 
 /// The network of all that work alone.
-fn alone(owner: &str) -> String {
-    format!("elastane-{}", Uuid::new_v5(&Uuid::NAMESPACE_URL, owner.as_bytes()))
+fn alone(owner: &Owner) -> String {
+    format!("elastane-{}", owner.name())
 }
 
 /// Makes a network, unless it is there. Calls for one name must not cross.
-pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &str) -> Result<(), Error> {
+pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &Owner) -> Result<(), Error> {
     match daemon.docker.inspect_network(name, None).await {
         Ok(_) => return Ok(()),
         Err(fault) if status(&fault) == Some(404) => {}
@@ -43,7 +43,7 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &str) -> Result<(),
         name: name.to_owned(),
         driver: Some("bridge".to_owned()),
         options: apart.then(|| [(NO_NEIGHBOURS.to_owned(), "false".to_owned())].into()),
-        labels: Some([(OWNER_LABEL.to_owned(), owner.to_owned())].into()),
+        labels: Some(owner.labels().into()),
         ..NetworkCreateRequest::default()
     };
     let made = daemon.docker.create_network(wanted).await;

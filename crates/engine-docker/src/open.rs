@@ -7,29 +7,33 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Observation, RunKey, RunSpec, RunState, Turns};
+use engine::{Error, Installation, Observation, RunKey, RunSpec, RunState, Turns};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use units::Instant;
 
 use crate::books::{Books, Known, has_ended};
-use crate::container::{self, OWNER_LABEL, RUN_LABEL};
+use crate::container::{self, RUN_LABEL};
 use crate::daemon::{self, Daemon, Facts};
 use crate::look::{Look, look};
+use crate::owner::Owner;
 use crate::program::Program;
 use crate::{copies, failed, status, unless, watch};
 
 /// What the engine needs to know.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The state directory of the server: containers are marked with it, so that servers which share a
-    /// daemon do not touch each other's.
-    pub state_dir: PathBuf,
+    /// Whose containers they are: servers that share a daemon do not touch each other's.
+    pub installation: Installation,
     /// The daemon.
     pub daemon: Daemon,
     /// Programs that stand for images, by their plain names ([`engine::image::plain_name`]), where no
     /// command is given.
     pub programs: BTreeMap<String, Program>,
+    /// Most of the output of a run that the daemon keeps, in bytes.
+    pub output_bytes_max: u64,
+    /// Largest copy of a repository or bucket that is made, in bytes.
+    pub copy_bytes_max: u64,
 }
 
 /// The engine for containers. Dropping it leaves every container running.
@@ -46,7 +50,7 @@ pub(crate) struct Shared {
     /// They change when the daemon is started again.
     pub(crate) facts: RwLock<Facts>,
     /// Whose the containers are.
-    pub(crate) owner: String,
+    pub(crate) owner: Owner,
     pub(crate) books: Books,
     programs: BTreeMap<String, Program>,
     /// A network is made, filled or taken away by one at a time: one that is empty now must not go
@@ -54,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) networks: Turns<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
+    /// Largest of them, in bytes.
+    pub(crate) copy_bytes_max: u64,
     /// Runs that are being made ready: their image is pulled, what they need is copied and put into their
     /// container. Dropping the sender ends that.
     pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
@@ -71,16 +77,17 @@ impl DockerEngine {
     /// # Errors
     /// The daemon does not answer.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, daemon, programs } = options;
+        let Options { installation, daemon, programs, output_bytes_max, copy_bytes_max } = options;
         let (events, observations) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             daemon,
-            owner: state_dir.display().to_string(),
+            owner: Owner::new(&installation, output_bytes_max),
             books: Books::new(events),
             programs,
             networks: Turns::default(),
-            copies: state_dir.join("copies"),
+            copies: installation.directory().join("copies"),
+            copy_bytes_max,
             fetching: Mutex::default(),
             asking: Mutex::default(),
             driver: gpu::Driver::default(),
@@ -140,11 +147,22 @@ impl Shared {
 
     /// The containers of this server.
     pub(crate) async fn own_containers(&self) -> Result<Vec<ContainerSummary>, Error> {
-        let label = format!("{OWNER_LABEL}={}", self.owner);
-        let filters = [("label", vec![label.as_str()])].into();
-        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-        let found = self.daemon.docker.list_containers(Some(options)).await;
-        found.map_err(|fault| failed("list the containers", fault))
+        let mut own = Vec::new();
+        for label in self.owner.filters() {
+            let filters = [("label", vec![label.as_str()])].into();
+            let options =
+                ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+            let found = self.daemon.docker.list_containers(Some(options)).await;
+            own.extend(found.map_err(|fault| failed("list the containers", fault))?);
+        }
+        let label = |one: &ContainerSummary| {
+            one.labels.as_ref().is_some_and(|labels| self.owner.owns(|name| labels.get(name)))
+        };
+        own.retain(label);
+        // With both labels it was found twice.
+        own.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        own.dedup_by(|one, other| one.id == other.id);
+        Ok(own)
     }
 
     /// The runs that have a container of this server.

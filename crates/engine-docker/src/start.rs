@@ -158,7 +158,7 @@ async fn get(
         }
         .map_err(NotCopied::Failed)?;
     }
-    Copies::make(&shared.copies, spec, cancelled, tell).await
+    Copies::make((&shared.copies, shared.copy_bytes_max), spec, cancelled, tell).await
 }
 
 /// Makes the container and starts it, whatever of that has been done before. False: the run was stopped before

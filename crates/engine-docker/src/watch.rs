@@ -10,7 +10,7 @@ use engine::{Error, Exit, RunKey, RunState};
 use futures_util::StreamExt as _;
 
 use crate::books::has_ended;
-use crate::container::{self, OWNER_LABEL, RUN_LABEL};
+use crate::container::{self, RUN_LABEL};
 use crate::look::{Look, NOT_EXECUTABLE, not_executable};
 use crate::open::{Shared, now};
 use crate::{chain, daemon};
@@ -40,10 +40,9 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
     let since = (now().0 / 1000).to_string();
     let facts = daemon::facts(docker, &shared.daemon.socket).await?;
     *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
-    let owner = format!("{OWNER_LABEL}={}", shared.owner);
     let filters = [
         ("type", vec!["container"]),
-        ("label", vec![owner.as_str()]),
+        ("label", vec![RUN_LABEL]),
         ("event", vec!["start", "die", "destroy"]),
     ];
     let options = EventsOptionsBuilder::default().since(&since).filters(&filters.into()).build();
@@ -61,7 +60,8 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
             event = events.next() => match event {
                 Some(Ok(event)) => {
                     let labels = event.actor.and_then(|actor| actor.attributes);
-                    let run = labels.as_ref().and_then(|labels| labels.get(RUN_LABEL));
+                    let label = |name: &str| labels.as_ref().and_then(|labels| labels.get(name));
+                    let run = label(RUN_LABEL).filter(|_| shared.owner.owns(label));
                     if let Some(key) = run.and_then(|run| run.parse().ok()) {
                         keep_up(shared, key).await?;
                     }

@@ -59,7 +59,7 @@ async fn make(
     let folder = shared.dir(spec.key).copies();
     for (to, origin) in spec.container.copies() {
         let tell = |what| shared.tell(spec.key, what);
-        copy::copy(origin, &below(&folder, to), stop, tell).await?;
+        copy::copy((origin, shared.copy_bytes_max), &below(&folder, to), stop, tell).await?;
     }
     Ok(())
 }

@@ -43,6 +43,8 @@ pub struct Options {
     pub umask: Option<u32>,
     /// Most of the output of a run that is kept, in bytes. What is older is given back to the disk.
     pub output_bytes_max: u64,
+    /// Largest copy of a repository or bucket that is made, in bytes.
+    pub copy_bytes_max: u64,
 }
 
 /// The engine for this machine. Dropping it leaves every run running.
@@ -126,7 +128,8 @@ impl LocalEngine {
     /// # Errors
     /// The state directory cannot be read or written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, supervisor, images, umask, output_bytes_max } = options;
+        let Options { state_dir, supervisor, images, umask, output_bytes_max, copy_bytes_max } =
+            options;
         make_dir(&state_dir)?;
         let root = state_dir
             .canonicalize()
@@ -142,6 +145,7 @@ impl LocalEngine {
         shared.umask = umask;
         shared.place = Place::find();
         shared.output_bytes_max = Some(output_bytes_max);
+        shared.copy_bytes_max = copy_bytes_max;
         let shared = Arc::new(shared);
         adopt_all(&shared)?;
         let trash = Arc::clone(&shared);

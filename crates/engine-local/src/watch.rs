@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) umask: Option<u32>,
     /// Most of a run's output that is kept; none: all of it.
     pub(crate) output_bytes_max: Option<u64>,
+    /// Largest copy of a repository or bucket, in bytes.
+    pub(crate) copy_bytes_max: u64,
     /// Where runs get their control groups.
     pub(crate) place: Place,
     /// [`kill_marked`]; another one in tests, where no process resists.
@@ -82,6 +84,7 @@ impl Shared {
             inherited,
             umask: None,
             output_bytes_max: None,
+            copy_bytes_max: u64::MAX,
             place: Place::none("nobody has looked for control groups"),
             kill_marked,
             driver: gpu::Driver::default(),

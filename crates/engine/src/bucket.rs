@@ -19,7 +19,7 @@ use rusty_s3::{Credentials, UrlStyle};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::Bucket;
-use crate::copy::{Errand, Fault, TELL_EVERY};
+use crate::copy::{Errand, Fault, TELL_EVERY, too_large};
 
 mod said;
 
@@ -28,6 +28,8 @@ const SIGNED_FOR: Duration = Duration::from_secs(3600);
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Objects that are fetched at a time.
 const AT_ONCE: usize = 8;
+/// What an object takes on the disk at least, however small it is.
+const OBJECT_BYTES_MIN: u64 = 4096;
 /// Longest page of a list that is read: a thousand names of 1 KiB, in the longest spelling, and what is
 /// said of each.
 const PAGE_BYTES_MAX: usize = 16 << 20;
@@ -42,7 +44,8 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
     errand: &mut Errand<'_, T>,
 ) -> Result<(), Fault> {
     errand.make_folder().await?;
-    let (to, silence_max, done) = (errand.to, errand.silence_max, Done::default());
+    let (to, silence_max) = (errand.to, errand.silence_max);
+    let done = Done { bytes_max: errand.bytes_max, ..Done::default() };
     let mut copying = pin!(async { Store::new(bucket, silence_max)?.copy(to, &done).await });
     let mut beat = tokio::time::interval(TELL_EVERY);
     loop {
@@ -59,9 +62,19 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
 struct Done {
     objects: AtomicU64,
     bytes: AtomicU64,
+    /// What it takes on the disk: of each object and folder at least a block.
+    taken: AtomicU64,
+    bytes_max: u64,
 }
 
 impl Done {
+    /// Counts what is about to be written.
+    fn take(&self, bytes: u64) -> Result<(), Fault> {
+        let before = self.taken.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before.saturating_add(bytes) <= self.bytes_max;
+        if fits { Ok(()) } else { Err(too_large(self.bytes_max)) }
+    }
+
     fn told(&self) -> String {
         let objects = self.objects.load(Ordering::Relaxed);
         format!("{objects} objects, {}", units::format_bytes(self.bytes.load(Ordering::Relaxed)))
@@ -140,6 +153,7 @@ impl<'a> Store<'a> {
             let key = units::shown(&key);
             return Err(Fault::Final(format!("the name of its object `{key}` is {why}")));
         };
+        done.take(OBJECT_BYTES_MIN)?;
         if key.ends_with('/') {
             return tokio::fs::create_dir_all(place).await.map_err(of_key);
         }
@@ -149,7 +163,11 @@ impl<'a> Store<'a> {
         let mut answer = self.granted(answer).await.map_err(of_object)?;
         let broken = |error| of_object(self.broken(error));
         let mut file = tokio::fs::File::create_new(place).await.map_err(of_key)?;
+        let mut left_of_block = OBJECT_BYTES_MIN;
         while let Some(piece) = answer.chunk().await.map_err(broken)? {
+            let bytes = piece.len() as u64;
+            done.take(bytes.saturating_sub(left_of_block))?;
+            left_of_block = left_of_block.saturating_sub(bytes);
             file.write_all(&piece).await.map_err(of_key)?;
             done.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
         }

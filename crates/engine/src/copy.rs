@@ -2,7 +2,9 @@
 //! told meanwhile. Refuses to know: how each is copied, whose the copy is, and where it is seen.
 
 use std::fmt;
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +15,10 @@ use crate::{Bucket, Repository, bucket, repository};
 
 /// Progress is told no more often.
 pub(crate) const TELL_EVERY: Duration = Duration::from_secs(10);
+/// How often it is looked how large a copy is.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What the size of a file on the disk is counted in.
+const BLOCK_BYTES: u64 = 512;
 /// A server is given up when it has said nothing for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Before another attempt; after the last it is given up.
@@ -69,29 +75,41 @@ pub enum NotCopied {
 
 /// Copies something into a folder, which is made anew, and tells how far that is. What another time
 /// may go well is tried some times. Nothing goes on copying when this returns, nor soon after it was
-/// dropped; what is in the folder then is half a copy, unless this returned well.
+/// dropped; what is in the folder then is half a copy, unless this returned well. It takes no more
+/// than `bytes_max` on the disk, but for what comes between two looks at it.
 ///
 /// # Errors
 /// The other end of `stop` was used or dropped, or there is no copy to be had.
 pub async fn copy(
-    origin: Origin<'_>,
+    (origin, bytes_max): (Origin<'_>, u64),
     to: &Path,
     stop: &mut oneshot::Receiver<()>,
     tell: impl Fn(String) + Sync,
 ) -> Result<(), NotCopied> {
-    patiently(origin, to, stop, &tell, (SILENCE_MAX, &RETRY_PAUSES)).await
+    let bounds = Bounds { bytes_max, silence_max: SILENCE_MAX, pauses: &RETRY_PAUSES };
+    patiently(origin, to, stop, &tell, bounds).await
 }
 
-/// The same, with this patience: for silence, and between attempts.
+/// How much there may be of a copy, and how long it is tried.
+pub(crate) struct Bounds<'a> {
+    pub(crate) bytes_max: u64,
+    /// How long a server may say nothing.
+    pub(crate) silence_max: Duration,
+    /// Between attempts.
+    pub(crate) pauses: &'a [Duration],
+}
+
+/// The same, within these bounds.
 pub(crate) async fn patiently(
     origin: Origin<'_>,
     to: &Path,
     stop: &mut oneshot::Receiver<()>,
     tell: &(impl Fn(String) + Sync),
-    (silence_max, pauses): (Duration, &[Duration]),
+    Bounds { bytes_max, silence_max, pauses }: Bounds<'_>,
 ) -> Result<(), NotCopied> {
     let mut pauses = pauses.iter();
-    let mut errand = Errand { origin, to, stop, tell, silence_max, told: Instant::now() };
+    let mut errand =
+        Errand { origin, to, stop, tell, bytes_max, silence_max, told: Instant::now() };
     loop {
         tell(format!("copying {origin}{}", origin.note()));
         let done = match origin {
@@ -134,6 +152,51 @@ impl Fault {
     }
 }
 
+/// There is more than there may be.
+pub(crate) fn too_large(bytes_max: u64) -> Fault {
+    let most = units::format_bytes(bytes_max);
+    Fault::Final(format!(
+        "it takes more than {most} on the disk of the server, the most that a copy may; mount the \
+         data instead (host path, NFS or a volume), or have an administrator start the server with a \
+         larger --copies-max"
+    ))
+}
+
+/// What a folder takes on the disk, as far as that is at most so much. What vanishes meanwhile does not
+/// count. Blocks.
+pub(crate) fn bytes_on_disk(folder: &Path, most: u64) -> u64 {
+    let (mut bytes, mut folders) = (0, vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for found in fs::read_dir(folder).into_iter().flatten().flatten() {
+            // Of a link, not of what it leads to.
+            let Ok(about) = found.metadata() else { continue };
+            bytes += about.blocks() * BLOCK_BYTES;
+            if bytes > most {
+                return bytes;
+            }
+            if about.is_dir() {
+                folders.push(found.path());
+            }
+        }
+    }
+    bytes
+}
+
+/// Returns when a folder takes more than so much.
+pub(crate) async fn outgrown(folder: &Path, most: u64) {
+    let mut pause = LOOK_EVERY;
+    loop {
+        tokio::time::sleep(pause).await;
+        let (own, begun) = (folder.to_owned(), Instant::now());
+        let bytes = tokio::task::spawn_blocking(move || bytes_on_disk(&own, most)).await;
+        if bytes.is_ok_and(|bytes| bytes > most) {
+            return;
+        }
+        // A large folder takes a while to look at.
+        pause = (begun.elapsed() * 10).clamp(LOOK_EVERY, LOOK_EVERY * 10);
+    }
+}
+
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Self::Passing(error.to_string())
@@ -146,6 +209,7 @@ pub(crate) struct Errand<'a, T> {
     pub(crate) to: &'a Path,
     pub(crate) stop: &'a mut oneshot::Receiver<()>,
     tell: &'a T,
+    pub(crate) bytes_max: u64,
     pub(crate) silence_max: Duration,
     told: Instant,
 }
@@ -168,5 +232,26 @@ impl<T: Fn(String) + Sync> Errand<'_, T> {
             self.told = Instant::now();
             (self.tell)(format!("copying {}: {how_far}", self.origin));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_that_grows_is_noticed_and_links_lead_nowhere() {
+        let (folder, other) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        fs::write(other.path().join("large"), vec![7; 1 << 20]).expect("written");
+        std::os::unix::fs::symlink(other.path(), folder.path().join("link")).expect("linked");
+        let most = 256 << 10;
+        assert!(bytes_on_disk(folder.path(), most) <= most);
+        let inner = folder.path().join("a/b");
+        fs::create_dir_all(&inner).expect("made");
+        let growing = outgrown(folder.path(), most);
+        fs::write(inner.join("large"), vec![7; 512 << 10]).expect("written");
+        growing.await;
+        assert!(bytes_on_disk(folder.path(), most) > most);
     }
 }

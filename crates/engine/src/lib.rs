@@ -12,6 +12,7 @@ pub mod copy;
 pub mod environment;
 mod gang;
 pub mod image;
+mod installation;
 mod repository;
 mod session;
 mod stamps;
@@ -26,6 +27,7 @@ pub use container::{
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Framework, Gang, MASTER, Member, WORKER};
+pub use installation::Installation;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use stamps::Stamps;
 pub use turns::Turns;

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 
 use tokio::io::AsyncReadExt as _;
@@ -13,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::Repository;
-use crate::copy::{Errand, Fault};
+use crate::copy::{Errand, Fault, bytes_on_disk, outgrown, too_large};
 
 mod said;
 
@@ -86,7 +87,13 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
         }
         done => done.map(|()| little.checkout)?,
     };
-    copying.git(&["checkout", "--progress", "--detach", checkout, "--"]).await
+    copying.git(&["checkout", "--progress", "--detach", checkout, "--"]).await?;
+    let (to, most) = (copying.errand.to.to_owned(), copying.errand.bytes_max);
+    let bytes = tokio::task::spawn_blocking(move || bytes_on_disk(&to, most)).await;
+    match bytes.map_err(io::Error::other)? {
+        bytes if bytes > most => Err(too_large(most)),
+        _ => Ok(()),
+    }
 }
 
 /// What to fetch, and what of it is the copy.
@@ -160,10 +167,13 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
     async fn follow(&mut self, child: &mut Child, said: &mut Said) -> Result<ExitStatus, Fault> {
         let mut errors = child.stderr.take().ok_or_else(|| io::Error::other("no output"))?;
         let mut piece = [0; 4096];
+        let bytes_max = self.errand.bytes_max;
+        let mut outgrown = pin!(outgrown(self.errand.to, bytes_max));
         loop {
             let heard = tokio::select! {
                 heard = timeout(self.errand.silence_max, errors.read(&mut piece)) => heard,
                 _ = &mut *self.errand.stop => return Err(Fault::Stopped),
+                () = &mut outgrown => return Err(too_large(bytes_max)),
             };
             let Ok(heard) = heard else {
                 let seconds = self.errand.silence_max.as_secs();

@@ -17,6 +17,7 @@ mod install;
 mod limits;
 mod load;
 mod matching;
+mod moved;
 mod policies;
 mod quickstart;
 mod repositories;

@@ -53,6 +53,54 @@ async fn a_container_that_others_kill_or_remove_is_told_apart() {
 }
 
 #[tokio::test]
+async fn containers_are_the_installations_wherever_its_directory_is() {
+    let Some(mut bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let runs = watched.start(bench.script("echo one; exec sleep 600")).await;
+    watched.running(runs).await;
+    let ended = watched.start(bench.script("exit 3")).await;
+    watched.end(ended).await;
+    drop(watched);
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    std::fs::rename(bench.folder.path(), elsewhere.path()).expect("moved");
+    // It is not there any more, so nothing is left to delete.
+    let _gone = std::mem::replace(&mut bench.folder, elsewhere).keep();
+    bench.reopen().await;
+    let mut watched = Watched::new(&bench);
+    let list = watched.engine.list().await.expect("a list");
+    let found = |key| list.iter().find(|seen| seen.key == key).map(|seen| seen.state.clone());
+    assert!(matches!(found(runs), Some(RunState::Running { .. })), "{list:?}");
+    assert!(matches!(found(ended), Some(RunState::Exited { exit: Exit::Code(3), .. })), "{list:?}");
+    watched.engine.stop(runs, 0).await.expect("stopped");
+    // Its events are still its own.
+    assert!(matches!(watched.end(runs).await, Exit::Signal(_)));
+    assert_eq!(watched.output(runs).await, "one\n");
+}
+
+#[tokio::test]
+async fn output_without_end_is_bounded_and_its_end_is_read() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let lines = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done";
+    let key = watched.start(bench.script(lines)).await;
+    assert_eq!(watched.end(key).await, Exit::Code(0));
+    let output = watched.output(key).await;
+    assert!(output.ends_with("line 19998\nline 19999\n"), "{}", output.len());
+    assert!(!output.contains("line 0\n") && output.len() < 256 << 10, "{}", output.len());
+    let kept: Vec<u32> = output.lines().map(|line| line[5..].parse().expect("a number")).collect();
+    assert!(kept.windows(2).all(|two| two[0] + 1 == two[1]), "in order, across its files");
+    let docker = docker(&bench).await;
+    let found = docker.inspect_container(&name(key), None).await.expect("there");
+    let log = std::path::PathBuf::from(found.log_path.expect("a path"));
+    if let Ok(files) = std::fs::read_dir(log.parent().expect("a folder")) {
+        let sizes =
+            files.flatten().filter(|file| file.file_name().to_string_lossy().contains("-json.log"));
+        let bytes: u64 = sizes.map(|file| file.metadata().expect("there").len()).sum();
+        assert!(bytes < 1200 << 10, "{bytes} bytes are kept");
+    }
+}
+
+#[tokio::test]
 async fn an_image_is_pulled_and_whom_it_names_can_read_the_secrets() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);

@@ -8,15 +8,23 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::conformance::S3Server;
-use crate::copy::{NotCopied, Origin, patiently};
+use crate::copy::{Bounds, NotCopied, Origin, patiently};
 
 /// What comes of copying with this little patience: the folder, and what was told.
 async fn copied(bucket: &Bucket) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
+    copied_up_to(1 << 30, bucket).await
+}
+
+async fn copied_up_to(
+    bytes_max: u64,
+    bucket: &Bucket,
+) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let told = Mutex::new(Vec::new());
     let tell = |what| told.lock().unwrap().push(what);
     let (_wanted, mut stop) = oneshot::channel();
-    let patience = (Duration::from_millis(500), &[Duration::ZERO][..]);
+    let pauses = &[Duration::ZERO];
+    let patience = Bounds { bytes_max, silence_max: Duration::from_millis(500), pauses };
     let to = folder.path().join("copy");
     let done = patiently(Origin::Bucket(bucket), &to, &mut stop, &tell, patience).await;
     let told = told.lock().unwrap().join("\n");
@@ -116,6 +124,23 @@ async fn nothing_is_written_beside_the_copy() {
     let both = ["a", "a/b"].map(|key| (key.to_owned(), "x".to_owned()));
     let (done, _folder, _) = copied(&S3Server::open(BTreeMap::from(both)).bucket("b")).await;
     assert!(why(done).contains("would be a file and a folder"));
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_too_large_is_refused_at_once() {
+    let object = |name: String, bytes: usize| (name, "x".repeat(bytes));
+    let large = BTreeMap::from([object("large".into(), 300_000)]);
+    let many = (0..70).map(|n| object(n.to_string(), 0)).collect();
+    for objects in [large, many] {
+        let bucket = S3Server::open(objects);
+        let (done, _folder, told) = copied_up_to(256 << 10, &bucket.bucket("b")).await;
+        let why = why(done);
+        assert!(why.contains("more than 256KiB") && why.contains("--copies-max"), "{why}");
+        assert!(!told.contains("trying again"), "{told}");
+    }
+    let few = (0..60).map(|n| object(n.to_string(), 4096)).collect();
+    let (done, ..) = copied_up_to(256 << 10, &S3Server::open(few).bucket("b")).await;
+    assert_eq!(done, Ok(()));
 }
 
 #[tokio::test]

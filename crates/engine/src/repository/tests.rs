@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::Login;
 use crate::conformance::GitServer;
-use crate::copy::{NotCopied, Origin, patiently};
+use crate::copy::{Bounds, NotCopied, Origin, patiently};
 
 fn of(address: String) -> Repository {
     Repository { address, branch: None, revision: None, login: None }
@@ -28,12 +28,16 @@ impl Desk {
 
     /// Without patience: one further attempt, and no silence.
     async fn copy(&self, repository: &Repository) -> Result<(), NotCopied> {
+        self.copy_up_to(1 << 30, repository).await
+    }
+
+    async fn copy_up_to(&self, bytes_max: u64, repository: &Repository) -> Result<(), NotCopied> {
         let (_wanted, mut stop) = oneshot::channel();
         let tell = |what| self.told.lock().unwrap().push(what);
         let (to, pauses) = (self.folder.path().join("copy"), [Duration::ZERO]);
         let silence_max = Duration::from_millis(500);
-        let origin = Origin::Repository(repository);
-        patiently(origin, &to, &mut stop, &tell, (silence_max, &pauses)).await
+        let bounds = Bounds { bytes_max, silence_max, pauses: &pauses };
+        patiently(Origin::Repository(repository), &to, &mut stop, &tell, bounds).await
     }
 }
 
@@ -60,6 +64,16 @@ async fn a_copy_is_made_anew_whatever_lies_there() {
     assert_eq!(desk.copy(&of(server.git())).await, Ok(()));
     assert_eq!(std::fs::read_to_string(copy.join("hello")).unwrap(), "new\n");
     assert!(other.join("kept").exists());
+}
+
+#[tokio::test]
+async fn a_repository_that_is_too_large_is_refused_at_once() {
+    let (server, desk) = (GitServer::open(), Desk::new());
+    let copied = desk.copy_up_to(8 << 10, &of(server.git())).await;
+    let Err(NotCopied::Failed(why)) = copied else { panic!("{copied:?}") };
+    assert!(why.contains("more than 8KiB") && why.contains("--copies-max"), "{why}");
+    let told = desk.told.lock().unwrap().join("\n");
+    assert!(!told.contains("trying again"), "it would be as large another time: {told}");
 }
 
 #[tokio::test]

@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use engine::conformance::{Fixture, spec};
-use engine::{Engine, RunKey, RunSpec};
+use engine::{Engine, Installation, RunKey, RunSpec};
 use engine_docker::testing::IMAGE;
 use engine_docker::{Daemon, DockerEngine, Options, Program};
 use tempfile::TempDir;
+
+/// Most of the output of a run that the daemon keeps.
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// The fixture. Its daemon ends what a failed test leaves.
 pub(crate) struct Bench {
@@ -20,6 +23,8 @@ pub(crate) struct Bench {
     /// Where the engine keeps what is its own.
     pub(crate) folder: TempDir,
     engine: Option<Arc<DockerEngine>>,
+    /// Names the processes of this fixture's runs.
+    project: String,
     next: AtomicU32,
 }
 
@@ -29,12 +34,8 @@ impl Bench {
         let socket = socket?.as_ref().to_owned();
         let folder = tempfile::tempdir().expect("a folder");
         let engine = Some(open(&socket, folder.path()).await);
-        Some(Self { socket, folder, engine, next: AtomicU32::new(0) })
-    }
-
-    /// Names the processes of this fixture's runs.
-    fn project(&self) -> String {
-        format!("project-{}", self.folder.path().display())
+        let project = format!("project-{}", folder.path().display());
+        Some(Self { socket, folder, engine, project, next: AtomicU32::new(0) })
     }
 }
 
@@ -43,7 +44,14 @@ async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
     // This program stands for an image: it lists its tests.
     let program = Program::this(&["--list"]).expect("a program");
     let programs = [("lister".to_owned(), program)].into();
-    let options = Options { state_dir: folder.to_owned(), daemon, programs };
+    let installation = Installation::open(folder, false).expect("an installation");
+    let options = Options {
+        installation,
+        daemon,
+        programs,
+        output_bytes_max: OUTPUT_BYTES_MAX,
+        copy_bytes_max: 1 << 30,
+    };
     Arc::new(DockerEngine::open(options).await.expect("an engine"))
 }
 
@@ -64,7 +72,7 @@ impl Fixture for Bench {
         RunSpec {
             pod_name: format!("job{number}-0-1"),
             workload_name: format!("job{number}"),
-            project_name: self.project(),
+            project_name: self.project.clone(),
             command: Some(vec!["sh".into(), "-c".into(), text.into()]),
             ..spec(IMAGE)
         }
@@ -72,7 +80,7 @@ impl Fixture for Bench {
 
     /// Of this machine, or as a container of this fixture counts its processes.
     fn is_alive(&self, pid: u32) -> bool {
-        let mark = format!("RUNAI_PROJECT={}", self.project());
+        let mark = format!("RUNAI_PROJECT={}", self.project);
         let ours = |entry: &std::fs::DirEntry| {
             let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
             let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));

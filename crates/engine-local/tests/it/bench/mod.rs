@@ -60,6 +60,7 @@ fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
         images,
         umask: Some(0o027),
         output_bytes_max: OUTPUT_BYTES_MAX,
+        copy_bytes_max: 1 << 30,
     };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
