@@ -113,8 +113,9 @@ pub use project::{
     TotalResources, Units,
 };
 pub use property::{
-    WorkloadCategories, WorkloadCategory, WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig,
-    WorkloadTypeCreateFields, WorkloadTypeUpdateFields, WorkloadTypes,
+    ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory, WorkloadPriorities,
+    WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
+    WorkloadTypes,
 };
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
@@ -152,9 +153,9 @@ pub const SOURCE_HEADER: &str = "x-elastane-source";
 
 /// Largest page of a list.
 pub const PAGE_ITEMS_MAX: u64 = 500;
-/// Page of a list when none is asked for.
 /// Most workloads in a batch.
 pub const BATCH_ITEMS_MAX: usize = 500;
+/// Page of a list when none is asked for.
 pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 
 /// The one tenant of an installation.

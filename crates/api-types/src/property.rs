@@ -1,6 +1,7 @@
 //! What workloads can be said to be: types, priorities, categories.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::Time;
@@ -55,6 +56,22 @@ pub struct WorkloadTypeCreateFields {
     pub category_id: String,
     /// How important it is unless told.
     pub priority_id: String,
+    /// How a manifest of this type is read, by version. Kept and shown; nothing is done with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 4)]
+    pub resource_interfaces: Option<Vec<Value>>,
+}
+
+/// How a manifest of a type is read, for one version of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceInterfaceOfVersion {
+    /// The version, if it says one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// As it was given.
+    #[schema(value_type = Object)]
+    pub resource_interface: Value,
 }
 
 /// What to change of a type of workloads. What is left out stays.
@@ -67,6 +84,10 @@ pub struct WorkloadTypeUpdateFields {
     /// How important it is unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_id: Option<String>,
+    /// How a manifest of this type is read, by version; replaces those before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 4)]
+    pub resource_interfaces: Option<Vec<Value>>,
 }
 
 /// A type of workloads.
@@ -87,6 +108,9 @@ pub struct WorkloadTypeConfig {
     pub priority_id: String,
     /// Its name.
     pub priority_name: String,
+    /// How a manifest of it is read, by version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_interfaces: Option<Vec<ResourceInterfaceOfVersion>>,
     /// When it was made; not said of the program's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Time>,

@@ -154,15 +154,17 @@ optional! {
     }
 }
 
-/// A changed asset. The specification is replaced as a whole.
+/// A changed asset. A specification that is given replaces the one before as a whole; of a PVC data
+/// source a `path` alone leaves the rest of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssetUpdate<S> {
     /// What all assets have; what is left out stays.
     #[serde(default)]
     pub meta: AssetUpdateMeta,
-    /// What it is.
-    pub spec: S,
+    /// What it is; left out or null, it stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<S>,
 }
 
 kept! {

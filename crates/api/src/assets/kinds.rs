@@ -108,6 +108,12 @@ impl AssetSpec for PvcAssetSpec {
     const RESOURCE: Resource = Resource::PvcAssets;
     const STORED: &'static str = "pvc-asset";
 
+    /// The published change of a claim is one of its path.
+    fn after(self, before: &Self) -> Self {
+        let only_path = Self { path: self.path.clone(), ..Self::default() } == self;
+        if only_path { Self { path: self.path, ..before.clone() } } else { self }
+    }
+
     fn check(&self) -> Result<(), Fault> {
         needs([("path", self.path.is_some())])?;
         absolute("spec.path", self.path.as_deref())?;

@@ -58,6 +58,11 @@ pub(crate) trait AssetSpec:
     /// Refuses what can never be right.
     fn check(&self) -> Result<(), Fault>;
 
+    /// What it is after a change that says this.
+    fn after(self, _before: &Self) -> Self {
+        self
+    }
+
     /// The folder of the machine that it is of.
     fn path_on_machine(&self) -> Option<&str> {
         None
@@ -185,21 +190,23 @@ fn blank(value: &Value, path: &str) -> Option<String> {
 }
 
 impl<S: AssetSpec> Stored<S> {
-    /// Makes a change that was checked.
+    /// Makes a change that was checked. Without a specification that stays, and what of the machine
+    /// goes with it.
     pub(crate) fn change(
         &mut self,
-        given: Given,
         name: &mut String,
         meta: AssetUpdateMeta,
-        spec: S,
+        spec: Option<(Given, S)>,
     ) {
-        self.given = given;
         if let Some(new) = meta.name {
             *name = new;
         }
         self.description = description_after(meta.description, self.description.take());
         self.supports = meta.workload_supported_types.or(self.supports.take());
-        self.spec = spec;
+        if let Some((given, spec)) = spec {
+            self.given = given;
+            self.spec = spec.after(&self.spec);
+        }
         self.updates += 1;
     }
 }

@@ -5,33 +5,36 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use control::view::View;
 use control::{Object, Scope};
-use utoipa::openapi::schema::Type;
 
 use crate::State;
 use crate::convert;
-use crate::edge::{Fault, flag, parameters, unknown_word};
+use crate::edge::Allowed::{Flag, Number, Text, Word};
+use crate::edge::{Fault, Parameter, flag, parameters, unknown_word};
 use crate::openapi::{Description, Input};
 use crate::scopes;
 
+/// The kinds of scopes.
+const SCOPES: [&str; 5] = ["system", "tenant", "cluster", "department", "project"];
+
 /// Every parameter a list of assets takes, and what it does.
-const PARAMETERS: [(&str, Type, &str); 17] = [
-    ("name", Type::String, "Only those with this name"),
-    ("scope", Type::String, "Only those of this kind of scope"),
-    ("projectId", Type::String, "Those that a workload of this project can use"),
-    ("departmentId", Type::String, "Those of this department and of what is around it"),
-    ("clusterId", Type::String, "Those of the cluster and of what is around it"),
-    ("includeDescendants", Type::Boolean, "Also those of what lies within"),
-    ("assetIds", Type::String, "Only these, separated by commas"),
-    ("usageInfo", Type::Boolean, "Say who uses them"),
-    ("isTraining", Type::Boolean, "Only those that trainings may use, or may not"),
-    ("isWorkspace", Type::Boolean, "Only those that workspaces may use, or may not"),
-    ("isInference", Type::Boolean, "Only those that inferences may use, or may not"),
-    ("isDistributed", Type::Boolean, "Only those that distributed trainings may use, or may not"),
-    ("distributedFramework", Type::String, "Taken and ignored"),
-    ("complyToProject", Type::String, "Taken and ignored"),
-    ("complyToWorkloadType", Type::String, "Taken and ignored"),
-    ("complyToReplicaType", Type::String, "Taken and ignored"),
-    ("statusInfo", Type::Boolean, "Taken and ignored: nothing is copied elsewhere"),
+const PARAMETERS: [Parameter; 17] = [
+    ("name", Text, "Only those with this name"),
+    ("scope", Word(&SCOPES), "Only those of this kind of scope"),
+    ("projectId", Number(1, u64::MAX), "Those that a workload of this project can use"),
+    ("departmentId", Text, "Those of this department and of what is around it"),
+    ("clusterId", Text, "Those of the cluster and of what is around it"),
+    ("includeDescendants", Flag, "Also those of what lies within"),
+    ("assetIds", Text, "Only these, separated by commas"),
+    ("usageInfo", Flag, "Say who uses them"),
+    ("isTraining", Flag, "Only those that trainings may use, or may not"),
+    ("isWorkspace", Flag, "Only those that workspaces may use, or may not"),
+    ("isInference", Flag, "Only those that inferences may use, or may not"),
+    ("isDistributed", Flag, "Only those that distributed trainings may use, or may not"),
+    ("distributedFramework", Text, "Taken and ignored"),
+    ("complyToProject", Number(1, u64::MAX), "Taken and ignored"),
+    ("complyToWorkloadType", Text, "Taken and ignored"),
+    ("complyToReplicaType", Text, "Taken and ignored"),
+    ("statusInfo", Flag, "Taken and ignored: nothing is copied elsewhere"),
 ];
 
 /// Those of them that also the request for one asset takes.
@@ -63,17 +66,17 @@ pub(crate) struct OneAssetQuery {
 
 impl Input for AssetQuery {
     fn describe(to: &mut Description) {
-        for (name, kind, about) in PARAMETERS {
-            to.parameter(name, kind, about);
+        for (name, allowed, about) in PARAMETERS {
+            to.parameter_of(name, allowed.schema(), about);
         }
     }
 }
 
 impl Input for OneAssetQuery {
     fn describe(to: &mut Description) {
-        for (name, kind, about) in PARAMETERS {
+        for (name, allowed, about) in PARAMETERS {
             if OF_ONE.contains(&name) {
-                to.parameter(name, kind, about);
+                to.parameter_of(name, allowed.schema(), about);
             }
         }
     }
@@ -100,6 +103,9 @@ fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault
     for (name, value) in pairs {
         if !known.contains(&name.as_str()) {
             return Err(unknown_word("parameter", name, known));
+        }
+        for (_, allowed, _) in PARAMETERS.iter().filter(|(own, ..)| own == name) {
+            allowed.check(name, value)?;
         }
         match name.as_str() {
             "name" => query.name = Some(value.clone()),

@@ -124,13 +124,18 @@ const OPERATORS: [(&str, Operator); 8] = [
 
 impl Input for ListQuery {
     fn describe(to: &mut Description) {
-        for (name, allowed, about) in PARAMETERS {
-            to.parameter_of(name, allowed.schema(), about);
-        }
+        Self::describe_some(to, |_| true);
     }
 }
 
 impl ListQuery {
+    /// Says what some of the parameters may be.
+    pub(crate) fn describe_some(to: &mut Description, wanted: impl Fn(&str) -> bool) {
+        for (name, allowed, about) in PARAMETERS.into_iter().filter(|(name, ..)| wanted(name)) {
+            to.parameter_of(name, allowed.schema(), about);
+        }
+    }
+
     /// Reads the parameters.
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
         let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };

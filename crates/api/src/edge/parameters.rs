@@ -35,7 +35,7 @@ pub(crate) const VERBOSITY: Parameter = (
 
 /// Every parameter a list takes, and what it does; some change nothing here.
 pub(crate) const PARAMETERS: [Parameter; 14] = {
-    use Allowed::{Flag, Text};
+    use Allowed::{Flag, Number, Text};
     [
         OFFSET,
         LIMIT,
@@ -46,7 +46,7 @@ pub(crate) const PARAMETERS: [Parameter; 14] = {
         DELETED,
         ("completed", Flag, "Changes nothing here"),
         VERBOSITY,
-        ("complyToProject", Text, "Changes nothing here"),
+        ("complyToProject", Number(1, u64::MAX), "Changes nothing here"),
         ("complyToWorkloadType", Text, "Changes nothing here"),
         ("complyToReplicaType", Text, "Changes nothing here"),
         ("nodeName", Text, "Changes nothing here"),

@@ -20,7 +20,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::edge::{
-    Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText,
+    Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText, Row,
     Switched,
 };
 
@@ -107,6 +107,22 @@ impl Description {
         }
     }
 
+    /// Says which fields `sortBy` and `filterBy` take, where they are parameters.
+    pub(super) fn rows<T: Row>(&mut self) {
+        let names: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
+        for parameter in &mut self.query {
+            let schema = match parameter.name.as_str() {
+                "sortBy" => words_schema(names.iter().copied()),
+                "filterBy" => {
+                    let text = ObjectBuilder::new().schema_type(Type::String);
+                    text.pattern(Some(filter_pattern(&names))).build()
+                }
+                _ => continue,
+            };
+            parameter.schema = Some(schema.into());
+        }
+    }
+
     /// A reference to a type, whose schema is added.
     pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
@@ -135,6 +151,13 @@ impl Description {
 
 fn words_schema(words: impl Iterator<Item = &'static str>) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
+}
+
+/// What a filter by these fields looks like: conditions, separated by commas.
+fn filter_pattern(fields: &[&str]) -> String {
+    let operators = "(==|!=|<=|>=|=@|!@|=\\^|=\\$)";
+    let condition = format!("({}){operators}[^,]*", fields.join("|"));
+    format!("^(,*{condition}(,+{condition})*)?,*$")
 }
 
 /// Something a handler takes.

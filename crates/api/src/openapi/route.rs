@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::describe::{Described, Description};
 use crate::access::{Access, Where};
+use crate::edge::Row;
 
 /// A route: one method of one path.
 pub(crate) struct Route<S> {
@@ -105,6 +106,12 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     /// Hands the handler a value that tells it from its siblings.
     pub(crate) fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
         self.serve = self.serve.layer(Extension(value));
+        self
+    }
+
+    /// Says by which fields of what it lists can be sorted and filtered.
+    pub(crate) fn rows<T: Row>(mut self) -> Self {
+        self.describe.push(Description::rows::<T>);
         self
     }
 

@@ -260,10 +260,14 @@ async fn update<S: AssetSpec>(
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
-    assets::check(&request.spec)?;
-    let given = assets::Given::by(&caller, &state, &request.spec).await?;
+    let mut spec = None;
+    if let Some(said) = request.spec {
+        let after = said.clone().after(&before.body.spec);
+        assets::check(&after)?;
+        spec = Some((assets::Given::by(&caller, &state, &after).await?, said));
+    }
     let edit = move |name: &mut String, body: &mut Stored<S>| {
-        body.change(given.clone(), name, request.meta.clone(), request.spec.clone());
+        body.change(name, request.meta.clone(), spec.clone());
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;

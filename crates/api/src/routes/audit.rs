@@ -28,7 +28,9 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(log, "get_audit_logs", "Who asked for what, the newest first", list),
         get(file, "download_audit_logs", "The same as a file, CSV or JSON", download),
     ];
-    routes.into_iter().map(move |route| route.of("AuditLogs").needs(Read, of, Where::Tenant))
+    routes
+        .into_iter()
+        .map(move |route| route.of("AuditLogs").rows::<AuditLog>().needs(Read, of, Where::Tenant))
 }
 
 /// Which rows, and as what.
@@ -44,9 +46,8 @@ impl Input for AuditQuery {
         to.parameter("end", SchemaType::String, "Before this time");
         to.parameter("numberOfSamples", SchemaType::Integer, "The same as limit");
         to.parameter("fileType", SchemaType::String, "`CSV` or `JSON`; of the file only");
-        for name in ["offset", "limit", "sortBy", "sortOrder", "filterBy", "search"] {
-            to.parameter(name, SchemaType::String, "As in other lists");
-        }
+        let own = ["offset", "limit", "sortBy", "sortOrder", "filterBy", "search"];
+        ListQuery::describe_some(to, |name| own.contains(&name));
     }
 }
 

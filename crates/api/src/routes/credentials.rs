@@ -119,7 +119,7 @@ async fn update<S: Credential>(
             (body.keys, body.secrets) = (new.keys.clone(), new.secrets.clone());
         }
         let spec = if replaces { new.spec.clone() } else { body.spec.clone() };
-        body.change(assets::Given::default(), name, request.meta.clone(), spec);
+        body.change(name, request.meta.clone(), Some((assets::Given::default(), spec)));
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;

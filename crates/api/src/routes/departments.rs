@@ -56,7 +56,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_department_resources", change, units::change_shares::<OrgUnit>)
             .needs(Update, of, here),
     ];
-    routes.into_iter().map(|route| route.of("Departments"))
+    routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit>())
 }
 
 async fn list(

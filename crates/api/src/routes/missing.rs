@@ -111,8 +111,9 @@ GET /v1/k8s/admin-cli/{version}/{os}/checksum get_admin_cli_release_by_version_c
     },
     Missing {
         family: "Datavolumes",
-        instead: "workloads see the directories of the machine as they are: name the path in the \
-                  command or in `workingDir`",
+        instead: "data is not shared between projects by data volumes; use a data source that \
+                  several projects see: /api/v1/asset/datasource/host-path, …/nfs, …/s3 or …/git \
+                  with the scope `tenant` or `department`",
         operations: "
 POST /api/v1/datavolumes create_datavolume
 GET /api/v1/datavolumes get_datavolumes
@@ -159,7 +160,8 @@ PUT /api/v2/policy/nim-services overwrite_nim_service_policy
     },
     Missing {
         family: "Idps",
-        instead: "login providers are a matter of the server's settings; see `elastane up --help`",
+        instead: "the login provider is a setting of the server: start it with --oidc-issuer and \
+                  --oidc-client-id, see `elastane up --help`",
         operations: "
 POST /api/v1/idps create_idp
 GET /api/v1/idps get_idps
@@ -180,8 +182,9 @@ POST /api/v1/logo upload_tenant_logo
     },
     Missing {
         family: "NVIDIANIM",
-        instead: "use /api/v1/workloads/inferences and say in `command` what serves the model: \
-                  images are not run here",
+        instead: "use /api/v1/workloads/inferences with the image of the model server and its \
+                  port in `servingPort`; where workloads run as processes, say in `command` what \
+                  serves the model",
         operations: "
 POST /api/v2/workloads/nim-services create_nim_service
 GET /api/v2/workloads/nim-services/{workloadV2Id} get_nim_service_by_id
@@ -219,8 +222,9 @@ GET /api/v1/notification-types get_notification_types
     },
     Missing {
         family: "Registry",
-        instead: "images are not run here, so nothing is fetched from a registry; say in `command` \
-                  what to run, see docs/reference/images.md",
+        instead: "the repositories of a registry are not listed here; name the image in \
+                  `spec.image`, which the container runtime pulls, and keep the login of its \
+                  registry with POST /api/v1/asset/credentials/docker-registry",
         operations: "
 POST /api/v1/asset/registries create_registry
 GET /api/v1/asset/registries list_registries
@@ -271,8 +275,8 @@ PUT /api/v1/security/settings/{key} update_security_setting_by_key
     },
     Missing {
         family: "StorageClassConfiguration",
-        instead: "there are no storage classes: workloads see the directories of the machine as \
-                  they are; name the path in the command or in `workingDir`",
+        instead: "there are no storage classes: every volume is on the disk of the machine; use \
+                  /api/v1/asset/datasource/pvc without `storageClass`",
         operations: "
 POST /api/v1/storage-class-configuration create_storage_class_configuration
 GET /api/v1/storage-class-configuration list_storage_class_configuration
@@ -284,8 +288,8 @@ PUT /api/v1/storage-class-configuration/{id} update_storage_class_configuration_
     },
     Missing {
         family: "StorageClasses",
-        instead: "there are no storage classes: workloads see the directories of the machine as \
-                  they are; name the path in the command or in `workingDir`",
+        instead: "there are no storage classes: every volume is on the disk of the machine; use \
+                  /api/v1/asset/datasource/pvc without `storageClass`",
         operations: "
 GET /api/v1/storage-classes get_storage_classes
 GET /api/v2/storage-classes get_storage_classes_v2

@@ -42,6 +42,7 @@ use auth::Resource;
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
+use control::view::NodeView;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{Access, Where, authorise};
@@ -180,7 +181,9 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
         get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
-    .map(|route| route.of("Nodes").needs(Read, Resource::Nodes, Where::Anywhere));
+    .map(|route| {
+        route.of("Nodes").rows::<NodeView>().needs(Read, Resource::Nodes, Where::Anywhere)
+    });
     tokens.into_iter().chain(logins).chain(clusters).chain(nodes)
 }
 

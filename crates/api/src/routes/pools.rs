@@ -32,7 +32,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(one, "patch_nodepool", change, changed).needs(Update, of, tenant),
         del(one, "delete_nodepool", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NodePools"))
+    routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool>())
 }
 
 fn all(state: &Shared) -> Vec<Nodepool> {

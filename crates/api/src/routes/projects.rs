@@ -60,7 +60,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_project_resources", change, units::change_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
     ];
-    routes.into_iter().map(|route| route.of("Projects"))
+    routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView>())
 }
 
 async fn list(

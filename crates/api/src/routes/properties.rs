@@ -2,8 +2,9 @@
 //! types of others' workloads can be added.
 
 use api_types::{
-    WorkloadCategories, WorkloadCategory, WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig,
-    WorkloadTypeCreateFields, WorkloadTypeUpdateFields, WorkloadTypes,
+    ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory, WorkloadPriorities,
+    WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
+    WorkloadTypes,
 };
 use auth::Action::{Create, Delete, Update};
 use auth::Resource;
@@ -14,6 +15,7 @@ use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
@@ -42,8 +44,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let routes = [
         get(categories, "list_categories", "What workloads are for", list_categories).own(),
         get(category, "get_category_by_id", "A category", read_category).own(),
-        get(priorities, "get_workload_priorities", "The priority classes", list_priorities).own(),
-        get(types, "list_workload_types", "The types of workloads", list).own(),
+        get(priorities, "get_workload_priorities", "The priority classes", list_priorities)
+            .rows::<Class>()
+            .own(),
+        get(types, "list_workload_types", "The types of workloads", list)
+            .rows::<WorkloadTypeConfig>()
+            .own(),
         get(one, "get_workload_type", "A type of workloads", read).own(),
         post(types, "create_workload_type", "Adds a type of others' workloads", create)
             .needs(Create, of, place),
@@ -103,7 +109,14 @@ struct External {
     group: String,
     category_id: String,
     priority_id: String,
+    /// How manifests of the type are read, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource_interfaces: Option<Vec<Value>>,
 }
+
+/// Most resource interfaces of a type, and the longest text that all of them may be.
+const INTERFACES_MAX: usize = 4;
+const INTERFACES_BYTES_MAX: usize = 64 << 10;
 
 impl Family for External {
     const KIND: &'static str = "workload-type";
@@ -132,6 +145,7 @@ fn shown(id: &str, name: &str, group: &str, category: &str, priority: &str) -> W
         category_name: named.map_or(category, |(_, name, _)| name).to_owned(),
         priority_id: priority.to_owned(),
         priority_name: priority.to_owned(),
+        resource_interfaces: None,
         created_at: None,
         created_by: None,
         updated_at: None,
@@ -146,8 +160,37 @@ fn external(item: &Item<External>) -> WorkloadTypeConfig {
         created_by: Some(object.created_by.clone()),
         updated_at: Some(object.updated_at.into()),
         updated_by: Some(object.updated_by.clone()),
+        resource_interfaces: body.resource_interfaces.as_deref().map(by_version),
         ..shown(&object.id, &body.name, &body.group, &body.category_id, &body.priority_id)
     }
+}
+
+/// Resource interfaces as they are shown, each with the version of the type that it is about.
+fn by_version(all: &[Value]) -> Vec<ResourceInterfaceOfVersion> {
+    let one = |resource_interface: &Value| ResourceInterfaceOfVersion {
+        version: resource_interface
+            .pointer("/spec/structureDefinition/rootComponent/kind/version")
+            .and_then(|version| version.as_str().map(str::to_owned)),
+        resource_interface: resource_interface.clone(),
+    };
+    all.iter().map(one).collect()
+}
+
+fn check_interfaces(all: &[Value]) -> Result<(), Fault> {
+    let field = "resourceInterfaces";
+    if all.len() > INTERFACES_MAX {
+        let why = format!("has {} items; at most {INTERFACES_MAX} are allowed", all.len());
+        return Err(Fault::field(field, why));
+    }
+    if let Some(at) = all.iter().position(|one| !one.is_object()) {
+        return Err(Fault::field(&format!("{field}[{at}]"), "is not an object"));
+    }
+    let bytes: usize = all.iter().map(|one| one.to_string().len()).sum();
+    if bytes > INTERFACES_BYTES_MAX {
+        let why = format!("has {bytes} bytes; at most {INTERFACES_BYTES_MAX} are allowed");
+        return Err(Fault::field(field, why));
+    }
+    Ok(())
 }
 
 impl Row for WorkloadTypeConfig {
@@ -238,6 +281,7 @@ fn check(kind: &External) -> Result<(), Fault> {
             format!("`{}` is no category; allowed are {}", kind.category_id, known.join(", "));
         return Err(Fault::field("categoryId", why));
     }
+    check_interfaces(kind.resource_interfaces.as_deref().unwrap_or_default())?;
     let named = Class::named(&kind.priority_id);
     named.map(|_| ()).map_err(|why| Fault::field("priorityId", why))
 }
@@ -247,8 +291,9 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<WorkloadTypeCreateFields>,
 ) -> Result<Created<WorkloadTypeConfig>, Fault> {
-    let WorkloadTypeCreateFields { name, group, category_id, priority_id } = request;
-    let body = External { name, group, category_id, priority_id };
+    let WorkloadTypeCreateFields { name, group, category_id, priority_id, resource_interfaces } =
+        request;
+    let body = External { name, group, category_id, priority_id, resource_interfaces };
     check(&body)?;
     let own = own_types();
     if own.iter().any(|own| own.name == body.name && own.group == body.group) {
@@ -279,6 +324,10 @@ async fn update(
     let changed = move |body: &External| External {
         category_id: request.category_id.clone().unwrap_or_else(|| body.category_id.clone()),
         priority_id: request.priority_id.clone().unwrap_or_else(|| body.priority_id.clone()),
+        resource_interfaces: request
+            .resource_interfaces
+            .clone()
+            .or_else(|| body.resource_interfaces.clone()),
         ..body.clone()
     };
     check(&changed(&state.one::<External>(&id)?.body))?;

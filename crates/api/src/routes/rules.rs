@@ -77,7 +77,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(mine, "get_me_access_rules", "The caller's own access rules", own).own(),
         get(count_mine, "count_me_access_rules", "How many the caller has", count_own).own(),
     ];
-    rules.into_iter().map(|route| route.of("AccessRules"))
+    rules.into_iter().map(|route| route.of("AccessRules").rows::<Wire>())
 }
 
 fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {

@@ -50,6 +50,7 @@ macro_rules! of_type {
             ),
         ]
         .map(|route| route.of("WorkloadTemplates").with(WorkloadKind::$type))
+        .map(|route| route.rows::<Item<Template>>())
     }};
 }
 
@@ -79,6 +80,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(free, "template_name_availability", "Whether a name is free", availability),
         get("/api/v1/workload-templates/{templateId}", "get_template_by_id1", "A template", find),
     ]
+    .map(|route| route.rows::<Item<Template>>())
     .map(|route| route.of("WorkloadTemplates").needs(Read, Resource::Templates, Where::Anywhere));
     let trainings = of_type!(
         Training, "trainings", "trainings", "create_training_template"

@@ -34,7 +34,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(one, "get_network_topology_by_id", "A network topology", read).needs(Read, of, here),
         del(one, "delete_network_topology", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NetworkTopologies"))
+    routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology>())
 }
 
 fn all(state: &Shared) -> Vec<NetworkTopology> {

@@ -57,7 +57,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .own(),
     ];
-    users.into_iter().map(|route| route.of("Users"))
+    users.into_iter().map(|route| route.of("Users").rows::<User2>())
 }
 
 fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {

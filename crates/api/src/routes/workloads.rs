@@ -53,7 +53,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             Where::Anywhere,
         ),
     ]
-    .map(|route| route.of("Workloads"));
+    .map(|route| route.of("Workloads").rows::<WorkloadView>());
     let of_one = "/api/v1/workloads/{workloadId}/pods";
     let pods =
         [
@@ -70,7 +70,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
                 Where::Workload,
             ),
         ]
-        .map(|route| route.of("Pods"));
+        .map(|route| route.of("Pods").rows::<PodRow>());
     let (told, changes) =
         ("/api/v1/workloads/{workloadId}/events", "/api/v1/workloads/{workloadId}/history");
     let events = [

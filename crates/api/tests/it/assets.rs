@@ -68,6 +68,40 @@ async fn every_kind_is_kept_as_it_was_given() {
 }
 
 #[tokio::test]
+async fn a_change_of_what_is_said_of_an_asset_leaves_what_it_is() {
+    let server = Server::with_teams().await;
+    for (path, _, spec) in one_of_each() {
+        let id = keep(&server, path, &of_tenant("a"), &spec).await;
+        let one = format!("/api/v1/asset/{path}/{id}");
+        let renamed =
+            [json!({"meta": {"name": "b"}}), json!({"meta": {"name": "c"}, "spec": null})];
+        for body in renamed {
+            let (status, changed) = server.raw("PUT", &one, &body.to_string()).await;
+            assert_eq!(status, StatusCode::OK, "{path}: {changed}");
+            assert_eq!(changed["meta"]["name"], body["meta"]["name"], "{path}");
+            assert_eq!(server.get(&one).await["spec"], spec, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_path_of_a_claim_changes_alone() {
+    let server = Server::with_teams().await;
+    let spec = json!({"path": "/a", "claimInfo": {"size": "1G"}, "readOnly": true});
+    let id = keep(&server, "datasource/pvc", &of_tenant("a"), &spec).await;
+    let one = format!("/api/v1/asset/datasource/pvc/{id}");
+    let body = json!({"meta": {"name": "a"}, "spec": {"path": "/b"}});
+    let (status, changed) = server.raw("PUT", &one, &body.to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let after = json!({"path": "/b", "claimInfo": {"size": "1G"}, "readOnly": true});
+    assert_eq!(server.get(&one).await["spec"], after);
+    let body = json!({"spec": {"path": "/b", "existingPvc": true}});
+    refused(&server, ("PUT", &one, &body), 400, "spec.claimName: must").await;
+    let body = json!({"spec": {"path": "b"}});
+    refused(&server, ("PUT", &one, &body), 400, "spec.path").await;
+}
+
+#[tokio::test]
 async fn a_project_can_use_what_lies_around_it() {
     let server = Server::with_teams().await;
     for (name, meta) in [
@@ -298,7 +332,7 @@ async fn a_wrong_specification_is_refused_by_the_name_of_its_field() {
 async fn a_wrong_query_or_id_is_refused() {
     let server = Server::with_teams().await;
     for (path, status, message) in [
-        ("?projectId=x", 400, "projectId: `x` is not a project id"),
+        ("?projectId=x", 400, "projectId: `x` is not allowed; a whole number"),
         ("?projectId=9", 404, "project 9 was not found"),
         ("?departmentId=9", 404, "department 9 was not found"),
         ("?clusterId=x", 404, "no cluster `x`"),

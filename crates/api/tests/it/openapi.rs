@@ -156,3 +156,59 @@ async fn the_page_names_every_operation_and_runs_nothing() {
     }
     assert!(!page.contains("<script") && !page.contains("https://"), "it loads something");
 }
+
+/// The schema of a parameter of an operation.
+fn parameter<'a>(operation: &'a Value, name: &str) -> Option<&'a Value> {
+    let mut all = operation["parameters"].as_array().into_iter().flatten();
+    all.find(|one| one["in"] == "query" && one["name"] == name).map(|one| &one["schema"])
+}
+
+#[tokio::test]
+async fn lists_take_the_sort_keys_they_say_and_no_others() {
+    let server = Server::with_teams().await;
+    let document = server.get("/elastane/v1/openapi.json").await;
+    let mut lists = 0;
+    for (name, operation) in operations(&document) {
+        let Some(sort_by) = parameter(operation, "sortBy") else { continue };
+        let (Some(path), false) = (name.strip_prefix("GET "), name.contains('{')) else { continue };
+        if operation["responses"]["200"]["content"]["application/json"].is_null() {
+            continue;
+        }
+        // There is one cluster: nothing to sort.
+        let Some(keys) = sort_by["enum"].as_array() else {
+            assert!(path.ends_with("/clusters"), "{name} says no sort keys");
+            continue;
+        };
+        lists += 1;
+        let answer = async |query: String| server.raw("GET", &format!("{path}?{query}"), "").await;
+        for key in keys {
+            let (status, body) = answer(format!("sortBy={}", key.as_str().unwrap())).await;
+            assert_eq!(status, StatusCode::OK, "{name} sortBy={key}: {body}");
+        }
+        let (status, _) = answer("sortBy=nonsense".to_owned()).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{name}");
+        let pattern = parameter(operation, "filterBy").unwrap()["pattern"].as_str().unwrap();
+        assert!(pattern.contains(&format!("({}|", keys[0].as_str().unwrap())), "{pattern}");
+    }
+    assert!(lists > 15, "{lists}");
+}
+
+#[tokio::test]
+async fn parameters_that_change_nothing_are_still_what_they_are_said_to_be() {
+    let server = Server::with_teams().await;
+    let compute = "/api/v1/asset/compute";
+    for (query, status) in [
+        ("statusInfo=true", 200),
+        ("statusInfo=1", 400),
+        ("complyToProject=1", 200),
+        ("complyToProject=team-a", 400),
+        ("scope=tenant", 200),
+        ("scope=nonsense", 400),
+        ("projectId=x", 400),
+    ] {
+        let (got, body) = server.raw("GET", &format!("{compute}?{query}"), "").await;
+        assert_eq!(got.as_u16(), status, "{query}: {body}");
+    }
+    let templates = "/api/v1/workload-templates?complyToProject=x";
+    assert_eq!(server.raw("GET", templates, "").await.0, StatusCode::BAD_REQUEST);
+}

@@ -49,6 +49,16 @@ async fn a_type_is_added_changed_and_deleted() {
     assert_eq!(names(&all["types"]), ["RayJob"]);
     let all = server.get(&format!("{TYPES}?filterBy=group==ray.io")).await;
     assert_eq!(names(&all["types"]), ["RayJob"]);
+    let kind = json!({"group": "ray.io", "version": "v1", "kind": "RayJob"});
+    let interface = json!({"spec": {"structureDefinition": {"rootComponent": {"kind": kind}}}});
+    let given = json!({"resourceInterfaces": [interface, {}]});
+    let (status, made) = server.raw("PUT", &one, &given.to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{made}");
+    let shown = json!([{"version": "v1", "resourceInterface": interface},
+                       {"resourceInterface": {}}]);
+    assert_eq!(server.get(&one).await["resourceInterfaces"], shown);
+    let (_, left) = server.raw("PUT", &one, &json!({"priorityId": "low"}).to_string()).await;
+    assert_eq!(left["resourceInterfaces"], shown, "what is left out stays");
     assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
     refused(&server, ("GET", &one, &Value::Null), 404, "workload-type").await;
 }
@@ -57,6 +67,11 @@ async fn a_type_is_added_changed_and_deleted() {
 async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
     let server = Server::new().await;
     let with = |name: &str, group: &str, category: &str, priority: &str| json!({"name": name, "group": group, "categoryId": category, "priorityId": priority});
+    let with_interfaces = |all: Value| {
+        let mut body = with("RayJob", "ray.io", "train", "low");
+        body["resourceInterfaces"] = all;
+        body
+    };
     for (body, status, message) in [
         (with("rayJob", "ray.io", "train", "low"), 400, "name: `rayJob` is no kind"),
         (with("Ray_Job", "ray.io", "train", "low"), 400, "name: `Ray_Job` is no kind"),
@@ -71,6 +86,13 @@ async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
             "type TrainingWorkload.run.ai is",
         ),
         (json!({"name": "A", "group": "a"}), 400, "missing field `categoryId`"),
+        (with_interfaces(json!([{}, {}, {}, {}, {}])), 400, "resourceInterfaces: has 5 items"),
+        (with_interfaces(json!([{}, "x"])), 400, "resourceInterfaces[1]: is not an object"),
+        (
+            with_interfaces(json!([{"x": "y".repeat(70_000)}])),
+            400,
+            "resourceInterfaces: has 70008 bytes; at",
+        ),
     ] {
         refused(&server, ("POST", TYPES, &body), status, message).await;
     }
