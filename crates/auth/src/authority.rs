@@ -3,11 +3,13 @@
 //!
 //! - `signing-key`: 32 random bytes. Deleting it makes all tokens invalid.
 //! - `admin-credentials.json`: client id and secret of the administrator's application.
-//! - `token`: a token of the administrator, for command lines of the same user on this machine;
-//!   written anew at every start, so that it cannot run out under a server that is restarted.
+//! - `token`: a token of the administrator, for command lines of the same user on this machine.
+//!   It is short-lived and bound to a secret of this start of the server; the server replaces it
+//!   in time, and ends all of them when the file is deleted.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use store::{Change, CredentialRow, Store};
@@ -29,8 +31,10 @@ pub const TOKEN_FILE: &str = "token";
 
 /// How long a granted token is valid.
 const GRANT_S: u64 = 24 * 3600;
-/// How long the token in the state directory is valid.
-const LOCAL_TOKEN_S: u64 = 365 * 24 * 3600;
+/// How long a token in the state directory is valid.
+const LOCAL_TOKEN_S: u64 = 900;
+/// It is replaced once it is this old, so that one which was just read can still be used.
+const LOCAL_TOKEN_RENEWED_S: u64 = 300;
 
 /// Grants tokens and checks them.
 #[derive(Debug, Clone)]
@@ -38,6 +42,22 @@ pub struct Authority {
     keys: Keys,
     clients: BTreeMap<String, Client>,
     local_user: String,
+    local: LocalToken,
+}
+
+/// The token in the state directory.
+#[derive(Debug, Clone, Default)]
+struct LocalToken {
+    path: PathBuf,
+    /// What a valid one has as its proof; none: no token is valid.
+    current: Arc<Mutex<Option<LocalProof>>>,
+}
+
+/// Of a secret that is kept nowhere but here, so that it ends with this server.
+#[derive(Debug, Clone)]
+struct LocalProof {
+    proof: String,
+    issued_at: Instant,
 }
 
 #[derive(Debug, Clone)]
@@ -68,8 +88,9 @@ struct Credentials {
 impl Authority {
     /// An authority that knows these keys and no client.
     #[must_use]
-    pub const fn new(keys: Keys) -> Self {
-        Self { keys, clients: BTreeMap::new(), local_user: String::new() }
+    pub fn new(keys: Keys) -> Self {
+        let local = LocalToken::default();
+        Self { keys, clients: BTreeMap::new(), local_user: String::new(), local }
     }
 
     /// Adds a client, or replaces it.
@@ -112,14 +133,45 @@ impl Authority {
             let row = CredentialRow { client_id, secret_sha256: hash, subject, created_at: now };
             store.apply(&[Change::Credential(row)]).await?;
         }
-        let local = Identity {
-            name: local_user.to_owned(),
-            principal: Principal::Local.to_string(),
-            proof: String::new(),
-        };
-        let token = authority.keys.issue(&local, now, LOCAL_TOKEN_S) + "\n";
-        files::write(&dir.join(TOKEN_FILE), token.as_bytes())?;
+        authority.local.path = dir.join(TOKEN_FILE);
+        authority.renew_local(now)?;
         Ok(authority)
+    }
+
+    /// Replaces the token in the state directory if it is old, and if it is not there any more:
+    /// then those given out before end, too.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the operating system gives no random bytes.
+    pub fn renew_local(&self, now: Instant) -> Result<(), Error> {
+        let mut current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = current.clone().filter(|_| self.local.path.exists());
+        let proof = match kept {
+            // A clock that was set back makes none of them young for ever.
+            Some(known) if now >= known.issued_at && now < known.due() => return Ok(()),
+            Some(known) => known.proof,
+            None => {
+                // Those before end, also should the disk refuse a new one.
+                *current = None;
+                fingerprint(&hash_secret(&new_secret()?))
+            }
+        };
+        let identity = Identity {
+            name: self.local_user.clone(),
+            principal: Principal::Local.to_string(),
+            proof: proof.clone(),
+        };
+        let token = self.keys.issue(&identity, now, LOCAL_TOKEN_S) + "\n";
+        files::write(&self.local.path, token.as_bytes())?;
+        *current = Some(LocalProof { proof, issued_at: now });
+        Ok(())
+    }
+
+    /// Whether a token of the state directory has this proof.
+    #[must_use]
+    pub fn is_current_local(&self, proof: &str) -> bool {
+        let current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|current| secret_matches(proof, &hash_secret(&current.proof)))
     }
 
     /// A token for a client that comes with the installation, if it is one; none if there is no
@@ -192,6 +244,12 @@ impl Authority {
     }
 }
 
+impl LocalProof {
+    const fn due(&self) -> Instant {
+        self.issued_at.plus_ms(LOCAL_TOKEN_RENEWED_S * 1000)
+    }
+}
+
 /// Reads the signing key, or makes one.
 fn open_key(path: &Path) -> Result<Keys, Error> {
     let Some(bytes) = files::read(path)? else {
@@ -258,6 +316,42 @@ mod tests {
         let claims = authority.verify(&granted.token, NOW).unwrap();
         assert!(authority.is_current(&claims.identity.proof));
         assert_eq!(credentials(dir.path()).client_secret, secret);
+    }
+
+    #[tokio::test]
+    async fn the_local_token_is_replaced_in_time_and_ends_with_its_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let token = || fs::read_to_string(dir.path().join(TOKEN_FILE)).unwrap().trim().to_owned();
+        let first = open(dir.path()).await.unwrap();
+        let old = token();
+        first.renew_local(NOW.plus_ms(299_999)).unwrap();
+        assert_eq!(token(), old, "young enough");
+        first.renew_local(NOW.plus_ms(300_000)).unwrap();
+        let new = token();
+        let valid = |of: &Authority, token: &str, at_ms: u64| {
+            of.verify(token, NOW.plus_ms(at_ms))
+                .is_ok_and(|claims| of.is_current_local(&claims.identity.proof))
+        };
+        assert!(new != old && valid(&first, &old, 899_999) && valid(&first, &new, 1_199_999));
+        assert!(!valid(&first, &old, 900_000) && !valid(&first, &new, 1_200_000), "short-lived");
+        let second = open(dir.path()).await.unwrap();
+        assert!(valid(&second, &token(), 0) && !valid(&second, &new, 300_000), "another start");
+        first.renew_local(Instant(NOW.0 - 1)).unwrap();
+        assert!(valid(&first, &token(), 0), "a clock that was set back");
+    }
+
+    #[tokio::test]
+    async fn deleting_the_local_token_revokes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = open(dir.path()).await.unwrap();
+        let token = || fs::read_to_string(dir.path().join(TOKEN_FILE)).unwrap();
+        let proof = |token: &str| authority.verify(token.trim(), NOW).unwrap().identity.proof;
+        let old = proof(&token());
+        fs::remove_file(dir.path().join(TOKEN_FILE)).unwrap();
+        authority.renew_local(NOW).unwrap();
+        assert!(!authority.is_current_local(&old) && authority.is_current_local(&proof(&token())));
+        assert!(!authority.is_current_local(""));
+        assert!(!Authority::new(Keys::from_bytes([1; 32])).is_current_local(""));
     }
 
     #[tokio::test]

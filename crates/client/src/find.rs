@@ -71,7 +71,7 @@ pub fn find(
             // Another user's server is met without a token, and says so itself.
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
                 (Some(dir), Some(owner)) => {
-                    let client = Client::of_user(url, read_token(dir)?, owner)?;
+                    let client = Client::of_user(url, read_token(dir)?, owner)?.renewed_in(dir);
                     Ok(Found { client, local })
                 }
                 _ => Ok(Found { client: Client::new(url, given, ca)?, local }),
@@ -80,10 +80,10 @@ pub fn find(
         // Whatever address it names: the server that wrote it is on this machine.
         (None, Some(file), Some(dir)) => {
             let client = match owner(dir)? {
-                Some(owner) => {
-                    let token = given.map_or_else(|| read_token(dir), |token| Ok(Some(token)))?;
-                    Client::of_user(&file.url, token, owner)?
-                }
+                Some(owner) => match given {
+                    Some(token) => Client::of_user(&file.url, Some(token), owner)?,
+                    None => Client::of_user(&file.url, read_token(dir)?, owner)?.renewed_in(dir),
+                },
                 // Taken away since the file was read.
                 None => Client::new(&file.url, None, ca)?,
             };
@@ -142,7 +142,7 @@ pub fn write_server_file(state_dir: &Path, file: &ServerFile) -> Result<(), Erro
         .map_err(|error| fault(error.to_string()))
 }
 
-fn read_token(state_dir: &Path) -> Result<Option<String>, Error> {
+pub(crate) fn read_token(state_dir: &Path) -> Result<Option<String>, Error> {
     let text = read_if_there(&state_dir.join(TOKEN_FILE))?;
     Ok(text.map(|text| text.trim().to_owned()).filter(|token| !token.is_empty()))
 }
@@ -209,6 +209,22 @@ mod tests {
         assert_eq!(token("127.0.0.1.example.org"), None);
         assert_eq!(token("gpu.example.org"), None);
         assert_eq!(find(None, None, Some(dir.path()), None).unwrap().client.token, None);
+    }
+
+    #[test]
+    fn the_local_token_is_read_again_for_each_request_and_a_given_one_never() {
+        let dir = dir_with_token();
+        let (_server, port) = listen();
+        let url = format!("http://127.0.0.1:{port}");
+        write_server_file(dir.path(), &ServerFile { url: url.clone(), pid: 7 }).unwrap();
+        let found = |url, token| find(url, token, Some(dir.path()), None).unwrap().client;
+        let clients = [found(None, None), found(Some(&url), None), found(None, Some("given"))];
+        fs::write(dir.path().join(TOKEN_FILE), "renewed\n").unwrap();
+        let sent = clients.map(|client| {
+            let request = client.request(reqwest::Method::GET, "/x").build().unwrap();
+            request.headers()["authorization"].to_str().unwrap().to_owned()
+        });
+        assert_eq!(sent, ["Bearer renewed", "Bearer renewed", "Bearer given"]);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub use logs::{LogPosition, LogStream, Logs, Since};
 pub use routes::{Download, WorkloadKind};
 pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// A connection to one server.
@@ -29,6 +31,8 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     token: Option<String>,
+    /// Where the token is read again for each request: the server replaces it all the time.
+    renewed_in: Option<PathBuf>,
     source: &'static str,
     /// The user whose program must listen there; none for whoever does.
     owner: Option<u32>,

@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Error, Sent, listener, trust};
+use crate::{Client, Error, Sent, find, listener, trust};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ impl Client {
         let (base, scheme) = checked(url)?;
         let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
         let http = connector(&base, trusted)?;
-        Ok(Self { http, base, token, source: "CLI", owner: None, told: None })
+        Ok(Self { http, base, token, renewed_in: None, source: "CLI", owner: None, told: None })
     }
 
     /// A client that sends nothing unless a program of this user listens there.
@@ -35,7 +35,14 @@ impl Client {
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
         let (base, _) = checked(url)?;
         let http = connector(&base, trust::anybody()?)?;
-        Ok(Self { http, base, token, source: "CLI", owner: Some(owner), told: None })
+        let owner = Some(owner);
+        Ok(Self { http, base, token, renewed_in: None, source: "CLI", owner, told: None })
+    }
+
+    /// The same, whose token is the one that is in this state directory at the time of each
+    /// request.
+    pub(crate) fn renewed_in(self, state_dir: &Path) -> Self {
+        Self { renewed_in: Some(state_dir.to_owned()), ..self }
     }
 
     /// Where the server is.
@@ -59,7 +66,7 @@ impl Client {
     /// The same server, asked with another token or none.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
-        Self { token, ..self }
+        Self { token, renewed_in: None, ..self }
     }
 
     /// The same, with somebody who is told of each request.
@@ -73,7 +80,10 @@ impl Client {
             .http
             .request(method, format!("{}{path}", self.base))
             .header(api_types::SOURCE_HEADER, self.source);
-        match &self.token {
+        // One that cannot be read is as good as the last one: the server says what is wrong with
+        // it.
+        let renewed = self.renewed_in.as_deref().and_then(|dir| find::read_token(dir).ok()?);
+        match renewed.as_ref().or(self.token.as_ref()) {
             Some(token) => request.bearer_auth(token),
             None => request,
         }

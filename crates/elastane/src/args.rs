@@ -63,8 +63,12 @@ pub(crate) enum Command {
     /// Keys that credentials are encrypted with
     #[command(subcommand)]
     Keys(Keys),
-    /// Print the access token of this installation
-    Token,
+    /// Print a token of the local administrator, valid for at most 15 minutes
+    Token {
+        /// End all of them at once; then print a new one
+        #[arg(long)]
+        revoke: bool,
+    },
     /// Print the version
     Version,
     /// Write the manual pages of both programs

@@ -93,7 +93,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),
         Command::Keys(verb) => keys::run(dir, verb),
-        Command::Token => status::token(&state_dir(dir)?),
+        Command::Token { revoke } => status::token(&state_dir(dir)?, revoke),
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;
             Ok(())

@@ -2,12 +2,17 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use api_types::Status;
 
 use cli_kit::exit::Error;
 use cli_kit::output::{How, One, show};
 use cli_kit::table::Table;
+
+/// How often, and how many times, it is looked whether a server has replaced a revoked token.
+const REVOKED_LOOK: Duration = Duration::from_millis(100);
+const REVOKED_LOOKS: u32 = 100;
 
 pub(super) async fn run(state_dir: PathBuf, one: One) -> Result<(), Error> {
     let found = client::find(None, None, Some(&state_dir), None)?;
@@ -60,14 +65,38 @@ pub(super) async fn snapshot(state_dir: PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn token(state_dir: &Path) -> Result<(), Error> {
+pub(super) fn token(state_dir: &Path, revoke: bool) -> Result<(), Error> {
     let path = state_dir.join(auth::TOKEN_FILE);
-    let token = std::fs::read_to_string(&path).map_err(|error| {
-        Error::Failed(format!(
-            "cannot read {}: {error}; `elastane up` writes it, for its own user",
-            path.display()
-        ))
-    })?;
+    let read = || {
+        let text = std::fs::read_to_string(&path);
+        text.map_err(|error| {
+            Error::Failed(format!(
+                "cannot read {}: {error}; `elastane up` writes it, for its own user",
+                path.display()
+            ))
+        })
+    };
+    let mut token = read()?;
+    if revoke {
+        std::fs::remove_file(&path)?;
+        token = await_token(&path, &read)?;
+    }
     writeln!(std::io::stdout(), "{}", token.trim())?;
     Ok(())
+}
+
+/// A server that runs ends those before as soon as it sees that there is none, then writes a new
+/// one.
+fn await_token(path: &Path, read: &dyn Fn() -> Result<String, Error>) -> Result<String, Error> {
+    for _ in 0..REVOKED_LOOKS {
+        std::thread::sleep(REVOKED_LOOK);
+        if path.exists() {
+            return read();
+        }
+    }
+    let file = path.display();
+    Err(Error::Failed(format!(
+        "{file} was deleted, but no server has written a new one; tokens of a server that has \
+         stopped are worth nothing: start one with `elastane up`"
+    )))
 }

@@ -1,7 +1,7 @@
 //! `elastane up`: puts the parts of the server together, and takes them apart again.
 //!
 //! ```text
-//! values -> state directory -> listener -> engine -> control -> interface -> server.json
+//! values -> state directory -> token -> listener -> engine -> control -> interface -> server.json
 //! ```
 
 use std::fs;
@@ -28,6 +28,9 @@ use cli_kit::exit::Error;
 
 /// Threads that serve; the rest of the machine belongs to the workloads.
 const WORKERS: usize = 2;
+/// How often it is looked whether the local administrator's token needs to be renewed, or was
+/// revoked.
+const TOKEN_LOOK: Duration = Duration::from_secs(2);
 
 pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
     let config = config::resolve(state_dir.as_deref(), flags, &super::env)
@@ -93,6 +96,7 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let shutdown = state.shutdown.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
     tokio::spawn(async move { api::reseal(&resealed, &vault).await });
+    tokio::spawn(renew_token(state.authority.clone()));
     let by_signal = stop_on_signals(shutdown.clone())?;
     let interface = api::serve(listener, tls, api::router(state), shutdown.clone());
     let deciding = {
@@ -122,6 +126,17 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     Ok(farewell(by_signal, pods.map(|pod| pod.state)))
 }
 
+/// Keeps the token in the state directory fresh, by the clock of the machine: it may have been
+/// asleep.
+async fn renew_token(authority: Arc<auth::Authority>) {
+    loop {
+        tokio::time::sleep(TOKEN_LOOK).await;
+        if let Err(error) = authority.renew_local(SystemClock.now()) {
+            tracing::warn!("cannot renew the local administrator's token: {}", chain(&error));
+        }
+    }
+}
+
 /// The state directory, made if need be. It is an argument of other processes, which start
 /// elsewhere, so it is given from the root.
 fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
@@ -145,10 +160,11 @@ async fn open(
     let tls = certificate::open(config)?;
     let store = store::Store::open_in(dir, &config.database).await;
     let store = store.map_err(|error| failed(&error))?;
-    let listener = listen(config.listen).await?;
     let clock = Arc::new(SystemClock);
+    // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
+    let listener = listen(config.listen).await?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());

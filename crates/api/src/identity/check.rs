@@ -42,7 +42,11 @@ impl Server {
     /// The same caller as it is now; none if its token is worth nothing any more. For what goes on
     /// long after it was asked.
     pub(crate) fn again(&self, caller: &Caller) -> Option<Caller> {
-        let claims = caller.claims.clone().filter(|claims| claims.exp > self.now().0 / 1000)?;
+        // The local administrator's token is replaced all the time; what it began goes on until
+        // those of this start are revoked.
+        let is_local = caller.principal == Principal::Local;
+        let lasts = |claims: &Arc<Claims>| is_local || claims.exp > self.now().0 / 1000;
+        let claims = caller.claims.clone().filter(lasts)?;
         let now = self.caller(&claims, caller.origin.clone())?;
         let grants = self.rules().of(&now.principal, &now.groups);
         Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
@@ -79,7 +83,9 @@ impl Server {
         let principal: Principal = claims.identity.principal.parse().ok()?;
         let caller = |principal, name: &str| Caller::new(principal, name, origin.clone());
         match &principal {
-            Principal::Local => Some(caller(Principal::Local, name)),
+            Principal::Local => {
+                self.authority.is_current_local(proof).then(|| caller(Principal::Local, name))
+            }
             Principal::Admin => {
                 self.authority.is_current(proof).then(|| caller(Principal::Admin, name))
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -69,13 +70,17 @@ fn answer_all(stream: &TcpStream, name: &str, version: &str) -> Option<()> {
 
 struct Client {
     port: u16,
-    token: String,
+    token_file: PathBuf,
 }
 
 impl Client {
     fn new(sandbox: &Sandbox) -> Self {
-        let token = fs::read_to_string(sandbox.state_dir().join("token")).expect("a token");
-        Self { port: sandbox.port(), token: token.trim().to_owned() }
+        Self { port: sandbox.port(), token_file: sandbox.state_dir().join("token") }
+    }
+
+    /// That of the server which runs now.
+    fn token(&self) -> String {
+        fs::read_to_string(&self.token_file).expect("a token").trim().to_owned()
     }
 
     /// Status, head and body; none if there was no connection.
@@ -98,7 +103,7 @@ impl Client {
 
     fn api(&self, line: &str, body: &Value) -> Value {
         let headers =
-            format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", self.token);
+            format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", self.token());
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (code, _, answer) = self.send(line, &headers, body.as_bytes()).expect("an answer");
         assert!(code < 300, "{line}: {code} {answer}");
@@ -204,7 +209,7 @@ fn replicas_come_with_requests_and_go_without() {
     assert_eq!(told("RevisionRetired").len(), 1);
     let deleted = sandbox.shell("runai delete svc -p team-a").text;
     assert!(deleted.contains("Job svc deleted successfully."), "{deleted}");
-    let own = format!("Authorization: Bearer {}\r\n", client.token);
+    let own = format!("Authorization: Bearer {}\r\n", client.token());
     let gone = || client.send("GET /serve/team-a/svc/", &own, b"").is_some_and(|it| it.0 == 404);
     assert!(wait_until(PATIENCE, gone));
 }
@@ -255,7 +260,7 @@ fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
     let here = free_port();
     let line = format!("exec runai inference port-forward svc -p team-a --port {here}:8000");
     let mut forward = sandbox.begin(&line);
-    let direct = Client { port: here, token: String::new() };
+    let direct = Client { port: here, token_file: PathBuf::new() };
     let answered = wait_until(PATIENCE, || {
         client.ask("", 0);
         direct.send("GET /direct", "", b"").is_some_and(|(_, _, body)| body.contains("get /direct"))
@@ -279,7 +284,7 @@ fn what_passes_through(client: &Client, me: &str) {
     assert!(body.contains("\"length\":30000000"), "{body}");
 
     // A token of this server is worth something here only; the replica is told whose it is.
-    let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token);
+    let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token());
     let foreign = "Authorization: Bearer sk-1\r\nX-Forwarded-User: mallory\r\n".to_owned();
     for (headers, user, token) in [(own, me, false), (foreign, "", true)] {
         let (_, _, body) = client.send("GET /serve/team-a/svc/", &headers, b"").expect("an answer");
