@@ -85,9 +85,9 @@ pub use metric::{
 };
 pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, GpuTrouble, Health, LimitsKept, LiveEvent, NodeStatus, PodStates, Reason, Search,
-    SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume, Volumes,
-    WorkloadExtras, channel,
+    Explanation, GpuTrouble, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, PodStates,
+    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
+    Volumes, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

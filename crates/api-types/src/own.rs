@@ -105,6 +105,9 @@ pub struct Status {
     /// Which limits of CPU and memory runs are kept to.
     #[serde(default)]
     pub limits: LimitsKept,
+    /// How runs are kept apart from each other and from the server.
+    #[serde(default)]
+    pub isolation: Isolation,
     /// Whether any GPU exists only in the books.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
@@ -133,6 +136,18 @@ pub struct LimitsKept {
     /// Why one is not, and what to do; left out where both are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// How runs are kept apart from each other and from the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Isolation {
+    /// By which means: `containers`, `accounts`, `namespaces`, `landlock`, `none`.
+    pub kind: String,
+    /// What that means, in one sentence.
+    pub meaning: String,
+    /// What is not kept apart, why, and what to do; left out where everything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }
 
 /// Answer of `GET /healthz`.

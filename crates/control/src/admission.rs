@@ -310,6 +310,8 @@ pub(crate) fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         workload_name: spec.name.clone(),
         workload_id: Uuid::nil(),
         project_name: String::new(),
+        submitted_by: spec.submitted_by.clone(),
+        submitter_id: spec.submitter_id.clone(),
         pod_index: 0,
         node_name: String::new(),
         devices: Vec::new(),

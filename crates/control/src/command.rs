@@ -102,6 +102,8 @@ pub struct WorkloadSpec {
     pub kind: WorkloadKind,
     /// Who asked.
     pub submitted_by: String,
+    /// Which principal that was, for good; names may be used again. Empty where it is not known.
+    pub submitter_id: String,
     /// From where: `CLI`, `Control-plane`, `Other`.
     pub source: String,
     /// Its pods, or the first set of them.

@@ -169,6 +169,7 @@ impl State {
         self.check(project, &mut spec, engine)?;
         // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
         spec.submitted_by.clone_from(&head.spec.submitted_by);
+        spec.submitter_id.clone_from(&head.spec.submitter_id);
         if spec == *head.spec {
             return Ok(Subject::Workload(id));
         }

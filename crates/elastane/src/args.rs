@@ -141,9 +141,30 @@ pub(crate) struct Up {
     /// Let everyone's workloads have rights over this machine, not only administrators'
     #[arg(long)]
     pub(crate) allow_privileged: bool,
+    /// How workloads are kept apart
+    #[command(flatten)]
+    pub(crate) accounts: Accounts,
     /// Who else vouches for people
     #[command(flatten)]
     pub(crate) login: Login,
+}
+
+/// How workloads that run as processes are kept apart.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Isolation of processes")]
+pub(crate) struct Accounts {
+    /// Unix accounts that the runs of users have where the server is root
+    #[arg(long, value_name = "USER=ACCOUNT,...")]
+    pub(crate) accounts: Option<String>,
+    /// E-mail domains whose local parts are names of Unix accounts, or * [default: none]
+    #[arg(long, value_name = "DOMAIN,...")]
+    pub(crate) account_domains: Option<String>,
+    /// Private ids of all other users [default: 1900000000-1900065535]
+    #[arg(long, value_name = "FIRST-LAST")]
+    pub(crate) account_pool: Option<String>,
+    /// Refuse to start where workloads could read the server's files or each other's
+    #[arg(long)]
+    pub(crate) require_isolation: bool,
 }
 
 /// The login provider (OpenID Connect).

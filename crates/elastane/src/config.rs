@@ -5,12 +5,14 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use engine_local::AccountPolicy;
 use model::{UsageWindow, UsageWindowError, WindowKind};
 use sim::scenario::amount::{Millis, Unit};
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 use tracing::level_filters::LevelFilter;
 
+use super::accounts;
 use super::args::Up;
 use super::login::{self, Login};
 use super::runtime::{self, Choice};
@@ -19,7 +21,10 @@ use cli_kit::settings::Env;
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 30] = [
+pub(super) const KEYS: [&str; 34] = [
+    "account_domains",
+    "account_pool",
+    "accounts",
     "allow_privileged",
     "audit_kept",
     "cluster_name",
@@ -43,6 +48,7 @@ pub(super) const KEYS: [&str; 30] = [
     "oidc_token_exchange",
     "oidc_trust_email",
     "oidc_user_claim",
+    "require_isolation",
     "runtime",
     "state_dir",
     "tls_cert",
@@ -52,12 +58,13 @@ pub(super) const KEYS: [&str; 30] = [
     "workloads_domain",
 ];
 /// Those that are true or false; the others are texts.
-const SWITCHES: [&str; 5] = [
+const SWITCHES: [&str; 6] = [
     "allow_privileged",
     "insecure_listen",
     "oidc_create_users",
     "oidc_token_exchange",
     "oidc_trust_email",
+    "require_isolation",
 ];
 /// Largest copy of a repository or bucket, unless said otherwise.
 pub(super) const COPY_BYTES_MAX: u64 = 50 << 30;
@@ -121,6 +128,10 @@ pub(crate) struct Config {
     /// Who else vouches for people.
     pub(crate) login: Option<Login>,
     pub(crate) machines: Machines,
+    /// Which Unix accounts the runs of submitters have.
+    pub(crate) accounts: AccountPolicy,
+    /// Whether to start only where runs are kept apart.
+    pub(crate) require_isolation: bool,
     pub(crate) runtime: Choice,
     /// Which past counts in fair shares.
     pub(crate) usage: Option<UsageWindow>,
@@ -205,6 +216,11 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
         })?,
         login: login::login(&find)?,
         machines: machines(&layers)?,
+        accounts: accounts::policy(&find)?,
+        require_isolation: find("require_isolation")
+            .map(|given| boolean(&given))
+            .transpose()?
+            .unwrap_or(false),
         runtime: runtime::choice(find("runtime"))?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
         kept: kept(find("events_kept"), find("audit_kept"))?,
@@ -265,6 +281,9 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
     let switch = |on: bool| on.then(|| "true".to_owned());
     let login = &flags.login;
     let values = [
+        ("account_domains", "--account-domains", text(&flags.accounts.account_domains)),
+        ("account_pool", "--account-pool", text(&flags.accounts.account_pool)),
+        ("accounts", "--accounts", text(&flags.accounts.accounts)),
         ("allow_privileged", "--allow-privileged", switch(flags.allow_privileged)),
         ("audit_kept", "--audit-kept", text(&flags.audit_kept)),
         ("cluster_name", "--cluster-name", text(&flags.cluster_name)),
@@ -296,6 +315,7 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("oidc_token_exchange", "--oidc-token-exchange", switch(login.oidc_token_exchange)),
         ("oidc_trust_email", "--oidc-trust-email", switch(login.oidc_trust_email)),
         ("oidc_user_claim", "--oidc-user-claim", text(&login.oidc_user_claim)),
+        ("require_isolation", "--require-isolation", switch(flags.accounts.require_isolation)),
         ("runtime", "--runtime", text(&flags.runtime)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
         ("tls_cert", "--tls-cert", text(&flags.tls_cert)),

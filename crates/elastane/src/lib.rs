@@ -1,5 +1,6 @@
 //! `elastane`: the operator's command line. Owns which words there are and where each leads.
 
+mod accounts;
 mod args;
 mod backup;
 mod certificate;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use engine::image::QUICKSTARTS;
 use engine::{Engine, Installation, Observation, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
+use engine_local::Separation;
 
 use super::config::Given;
 use super::up::chain;
@@ -69,6 +70,15 @@ pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
     }
 }
 
+/// What processes are given.
+#[derive(Debug, Default)]
+pub(super) struct OfProcesses {
+    /// Their umask; none: that of this process.
+    pub(super) umask: Option<u32>,
+    /// How they are kept apart; none for an engine that starts nothing.
+    pub(super) separation: Option<Separation>,
+}
+
 /// An engine, and what to say of it.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,
@@ -78,17 +88,27 @@ pub(super) struct Opened {
 }
 
 /// What an engine is opened with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Setup<'a> {
     /// Given from the root.
     pub(super) state_dir: &'a Path,
     /// That of processes; none for this one's.
     pub(super) umask: Option<u32>,
+    /// How processes are kept apart; none for an engine that starts nothing.
+    pub(super) separation: Option<Separation>,
     pub(super) copy_bytes_max: u64,
 }
 
-/// Opens the engine of a state directory; the caller holds the store's lock. `real_gpus`: whether GPUs
-/// have to be handed on.
+impl<'a> Setup<'a> {
+    /// For an engine that starts nothing.
+    const fn at_rest(state_dir: &'a Path) -> Self {
+        let copy_bytes_max = super::config::COPY_BYTES_MAX;
+        Self { state_dir, umask: None, separation: None, copy_bytes_max }
+    }
+}
+
+/// Opens the engine of a state directory; the caller holds the store's lock. `real_gpus`: whether
+/// GPUs have to be handed on.
 pub(super) async fn open(
     choice: Choice,
     setup: Setup<'_>,
@@ -104,7 +124,7 @@ pub(super) async fn open(
         (Choice::Auto, None) => best(real_gpus).await,
     };
     if let Some(last) = last.filter(|last| *last != wanted) {
-        let found = open_one(last, setup, &installation).await.map_err(|error| {
+        let found = open_one(last, Setup::at_rest(state_dir), &installation).await.map_err(|error| {
             Error::Failed(format!(
                 "workloads of this state directory were started {}, and what became of them cannot be \
                  seen: {error}; make it answer, or delete {} if none is left",
@@ -134,8 +154,8 @@ pub(super) async fn open(
 pub(super) async fn open_last(state_dir: &Path) -> Result<Option<Opened>, Error> {
     let Some(runtime) = last(state_dir)? else { return Ok(None) };
     let installation = installation(state_dir, Some(runtime))?;
-    let setup = Setup { state_dir, umask: None, copy_bytes_max: super::config::COPY_BYTES_MAX };
-    open_one(runtime, setup, &installation).await.map(Some).map_err(Error::Failed)
+    let opened = open_one(runtime, Setup::at_rest(state_dir), &installation).await;
+    opened.map(Some).map_err(Error::Failed)
 }
 
 fn installation(state_dir: &Path, last: Option<Runtime>) -> Result<Installation, Error> {
@@ -203,7 +223,7 @@ async fn best(real_gpus: bool) -> Runtime {
 /// The text says why not.
 async fn open_one(
     runtime: Runtime,
-    Setup { state_dir, umask, copy_bytes_max }: Setup<'_>,
+    Setup { state_dir, umask, separation, copy_bytes_max }: Setup<'_>,
     installation: &Installation,
 ) -> Result<Opened, String> {
     match runtime {
@@ -219,6 +239,7 @@ async fn open_one(
                 umask,
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 copy_bytes_max,
+                separation,
             };
             let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
             check_moved(&engine, installation).await?;

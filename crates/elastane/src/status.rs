@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api_types::Status;
 
+use super::up::isolation;
 use cli_kit::exit::Error;
 use cli_kit::output::{How, One, show};
 use cli_kit::table::Table;
@@ -32,6 +33,11 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     writeln!(out, "elastane {} is running at {}", status.version, url)?;
     writeln!(out, "  State      {}", state_dir.display())?;
     writeln!(out, "  Runtime    {}", status.runtime)?;
+    // A server of an earlier version says nothing of it.
+    if !status.isolation.kind.is_empty() {
+        let api_types::Isolation { kind, meaning, missing } = &status.isolation;
+        write!(out, "{}", isolation(kind, meaning, missing.as_deref().unwrap_or_default()))?;
+    }
     if let Some(why) = &status.limits.why {
         writeln!(out, "  Limits     not all are kept: {why}")?;
     }

@@ -39,6 +39,8 @@ fn without_a_word_everything_has_a_value() {
         log: LevelFilter::WARN,
         login: None,
         machines: Machines::Found,
+        accounts: engine_local::AccountPolicy::default(),
+        require_isolation: false,
         runtime: Choice::Auto,
         usage: None,
         kept: control::Kept::default(),
@@ -195,7 +197,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
             "log = \"info\"\nstate-dir = \"x\"",
             "line 2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are allow_privileged, "),
+        ("zzz = 1", "line 1: unknown key `zzz`; known are account_domains, "),
         ("log = 7", "line 1: `log` takes \"text\""),
         ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
         ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
@@ -383,6 +385,16 @@ fn help_of_up() {
                                                only administrators'
           -h, --help                           Print help
 
+        Isolation of processes:
+              --accounts <USER=ACCOUNT,...>   Unix accounts that the runs of users have where the server is
+                                              root
+              --account-domains <DOMAIN,...>  E-mail domains whose local parts are names of Unix accounts,
+                                              or * [default: none]
+              --account-pool <FIRST-LAST>     Private ids of all other users [default:
+                                              1900000000-1900065535]
+              --require-isolation             Refuse to start where workloads could read the server's files
+                                              or each other's
+
         Login provider:
               --oidc-issuer <URL>               Let people log in at this OpenID Connect provider, such as
                                                 https://id.example.org
@@ -429,7 +441,7 @@ fn help_of_the_program() {
           backup               Save the state to a file, while the server runs or not
           restore              Bring the state back from such a file, into either database
           keys                 Keys that credentials are encrypted with
-          token                Print the access token of this installation
+          token                Print a token of the local administrator, valid for at most 15 minutes
           version              Print the version
           quickstart-workload  Train a small model on the CPU; the workload of the quickstarts
           help                 Print this message or the help of the given subcommand(s)

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use control::view::PodState;
 use control::{Clock as _, NodeSpec, SystemClock};
-use engine::Engine;
+use engine::{Engine, Isolation, IsolationKind};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use tokio::net::TcpListener;
@@ -168,9 +168,18 @@ async fn open(
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
-    let copy_bytes_max = config.copy_bytes_max;
-    let setup = runtime::Setup { state_dir: dir, umask: Some(umask), copy_bytes_max };
+    let separation = engine_local::Separation {
+        accounts: config.accounts.clone(),
+        private_files: config.secret_files.clone(),
+    };
+    let setup = runtime::Setup {
+        state_dir: dir,
+        umask: Some(umask),
+        separation: Some(separation),
+        copy_bytes_max: config.copy_bytes_max,
+    };
     let opened = runtime::open(config.runtime, setup, real_gpus).await?;
+    check_isolation(config, &opened.engine.capabilities().isolation)?;
     let options = control::Options {
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -201,6 +210,21 @@ async fn open(
         shutdown: api::Shutdown::default(),
     };
     Ok(Server { listener, tls, service, state, engine: opened.engine, runtime: opened.said })
+}
+
+/// Says what this machine cannot keep apart, or refuses to start there.
+fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
+    let Isolation { kind, missing } = found;
+    if config.require_isolation && *kind == IsolationKind::None {
+        return Err(Error::Failed(format!(
+            "workloads cannot be kept apart on this machine, which --require-isolation asks for: \
+             {missing}"
+        )));
+    }
+    if *kind == IsolationKind::None {
+        tracing::warn!("workloads are not kept apart ({}): {missing}", kind.meaning());
+    }
+    Ok(())
 }
 
 /// What of this machine workloads may have: of what the server keeps for itself, and of the daemon that
@@ -329,6 +353,8 @@ fn banner(
     };
     // Commands find it by this variable where it is not the usual one.
     let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);
+    let Isolation { kind, missing } = control.capabilities().isolation;
+    let isolation = isolation(kind.name(), kind.meaning(), &missing);
     let export = match elsewhere {
         true => format!("  export ELASTANE_STATE_DIR='{}'\n", state_dir.display()),
         false => String::new(),
@@ -341,7 +367,7 @@ fn banner(
         view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
     format!(
         "elastane {version} is running\n  URL        {url}\n  Token      {token}\n  \
-         Runtime    {runtime}\n{nodes}{workloads}\
+         Runtime    {runtime}\n{isolation}{nodes}{workloads}\
          \nNext, in a second terminal:\n{export}  {first}\n  runai config project {project}\n  \
          runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
@@ -349,6 +375,15 @@ fn banner(
         token = state_dir.join(auth::TOKEN_FILE).display(),
         nodes = machines::announce(found),
     )
+}
+
+/// How workloads are kept apart, and what is not.
+pub(super) fn isolation(kind: &str, meaning: &str, missing: &str) -> String {
+    let more = match missing {
+        "" => String::new(),
+        missing => format!("             {missing}\n"),
+    };
+    format!("  Isolation  {kind}: {meaning}\n{more}")
 }
 
 /// What is left behind: whatever has a process, one that is being ended included.

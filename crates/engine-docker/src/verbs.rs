@@ -12,8 +12,9 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, LimitsKept,
-    LogRange, Measured, Observation, RunKey, RunSpec, RunState, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, Isolation,
+    IsolationKind, LimitsKept, LogRange, Measured, Observation, RunKey, RunSpec, RunState, Session,
+    TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -33,6 +34,7 @@ impl Engine for DockerEngine {
         Capabilities {
             runtime: "docker".to_owned(),
             keeps_limits: LimitsKept::ALL,
+            isolation: Isolation { kind: IsolationKind::Containers, missing: String::new() },
             enforces_memory_fraction: Enforcement::Cooperative,
         }
     }

@@ -10,6 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::isolation::Account;
+use crate::ownership;
+
 /// Bytes carried at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// Size of a terminal before anybody has looked at it, as that of the first ones.
@@ -28,9 +31,14 @@ pub(crate) enum Console {
 
 impl Console {
     /// The console, and what the process gets as input, output and errors.
-    pub(crate) fn open(stdin: bool, tty: bool, log: File) -> io::Result<(Self, [Stdio; 3])> {
+    pub(crate) fn open(
+        stdin: bool,
+        tty: bool,
+        log: File,
+        account: Option<&Account>,
+    ) -> io::Result<(Self, [Stdio; 3])> {
         if tty {
-            let (master, slave) = terminal(ROWS_COLUMNS)?;
+            let (master, slave) = terminal(ROWS_COLUMNS, account)?;
             let ends = [slave.try_clone()?, slave.try_clone()?, slave].map(Stdio::from);
             return Ok((Self::Terminal { master: master.into(), log }, ends));
         }
@@ -93,13 +101,20 @@ fn has_something(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
 }
 
-/// A terminal of so many rows and columns: the end that a person is at, and the process's.
-pub(crate) fn terminal(size: (u16, u16)) -> io::Result<(OwnedFd, OwnedFd)> {
+/// A terminal of so many rows and columns: the end that a person is at, and the process's, which
+/// belongs to its account.
+pub(crate) fn terminal(
+    size: (u16, u16),
+    account: Option<&Account>,
+) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
     unlockpt(&master)?;
     let slave = ioctl_tiocgptpeer(&master, flags)?;
     resize(&master, size)?;
+    if let Some(account) = account {
+        ownership::give_handle(&slave, account)?;
+    }
     Ok((master, slave))
 }
 

@@ -11,14 +11,20 @@
 
 use std::path::Path;
 
-use engine::{Container, Error, Mount, MountSource, PullPolicy, Seccomp};
+use engine::{Container, Error, IsolationKind, Mount, MountSource, Port, PullPolicy, Seccomp};
 use rustix::process::{getgid, getuid};
+
+use crate::isolation::Account;
 
 /// Refuses what a process cannot have.
 ///
 /// # Errors
 /// The field, why, and what to do.
-pub(crate) fn check(container: &Container) -> Result<(), Error> {
+pub(crate) fn check(
+    container: &Container,
+    account: Option<&Account>,
+    isolation: IsolationKind,
+) -> Result<(), Error> {
     // Limits are kept where the machine lets them be; where it does not, that is told.
     let Container { mounts, ports, user, limits: _, shared_memory_large: _, pull, security } =
         container;
@@ -35,23 +41,25 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
         );
         return refused(field, &why);
     }
-    for port in ports {
-        if let Some(host) = port.host.filter(|host| *host != port.container) {
-            let inner = port.container;
-            let why = format!(
-                "a process listens on the machine itself, so its port {inner} cannot be {host} \
-                 outside; leave the outer one out, or let the program listen on {host}"
-            );
-            return refused("ports", &why);
-        }
-    }
-    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    let other = "processes run as the user of the server";
+    ports.iter().try_for_each(port)?;
+    let (uid, gid) = account
+        .map_or((getuid().as_raw(), getgid().as_raw()), |account| (account.uid, account.gid));
+    let other = match account {
+        Some(_) => "a process runs as the account of its submitter",
+        None => "processes run as the user of the server",
+    };
+    let gains = security.privilege_escalation == Some(true)
+        && matches!(isolation, IsolationKind::Namespaces | IsolationKind::Landlock);
     let security_fields = [
         ("security.runAsUid", user.uid.is_some_and(|id| id != uid), other),
         ("security.runAsGid", user.gid.is_some_and(|id| id != gid), other),
         ("security.supplementalGroups", !user.groups.is_empty(), other),
-        ("security.runAsNonRoot", security.not_root && uid == 0, "the server runs as root"),
+        ("security.runAsNonRoot", security.not_root && uid == 0, "its account is root"),
+        (
+            "security.allowPrivilegeEscalation",
+            gains,
+            "what keeps runs apart here lets no program gain rights",
+        ),
         ("security.capabilities", !security.capabilities.is_empty(), "a process is given none"),
         ("security.privileged", security.privileged, "a process has the rights of the server"),
         (
@@ -74,6 +82,16 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
         Some((field, _, why)) => refused(field, why),
         None => Ok(()),
     }
+}
+
+fn port(port: &Port) -> Result<(), Error> {
+    let Some(host) = port.host.filter(|host| *host != port.container) else { return Ok(()) };
+    let inner = port.container;
+    let why = format!(
+        "a process listens on the machine itself, so its port {inner} cannot be {host} outside; \
+         leave the outer one out, or let the program listen on {host}"
+    );
+    refused("ports", &why)
 }
 
 fn mount(mount: &Mount) -> Result<(), Error> {
@@ -120,10 +138,10 @@ fn refused(field: &'static str, why: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{Limits, Port, Propagation, Repository, Security, User};
+    use engine::{Limits, Propagation, Repository, Security, User};
 
     fn field_of(container: &Container) -> Option<&'static str> {
-        let text = check(container).err()?;
+        let text = check(container, None, IsolationKind::None).err()?;
         assert!(text.to_string().contains("`elastane up --runtime docker`"), "{text}");
         match text {
             Error::NotHere { field, .. } => Some(field),
@@ -199,6 +217,28 @@ mod tests {
         for told in [false, true] {
             let security = Security { privilege_escalation: Some(told), ..Security::default() };
             assert_eq!(secure(security), None, "it is what they say");
+        }
+    }
+
+    #[test]
+    fn the_account_of_a_run_is_what_it_may_ask_for() {
+        let ann = Account::private(1_900_000_000);
+        let asked = |user: User, not_root: bool| {
+            let security = Security { not_root, ..Security::default() };
+            let container = Container { user, security, ..Container::default() };
+            check(&container, Some(&ann), IsolationKind::Accounts).is_ok()
+        };
+        let uid = |uid| User { uid: Some(uid), ..User::default() };
+        assert!(asked(uid(ann.uid), true) && asked(User::default(), true));
+        assert!(!asked(uid(0), false) && !asked(uid(getuid().as_raw()), false));
+    }
+
+    #[test]
+    fn no_rights_are_promised_where_none_can_be_gained() {
+        let security = Security { privilege_escalation: Some(true), ..Security::default() };
+        let container = Container { security, ..Container::default() };
+        for (kind, ok) in [(IsolationKind::Landlock, false), (IsolationKind::None, true)] {
+            assert_eq!(check(&container, None, kind).is_ok(), ok);
         }
     }
 }

@@ -1,23 +1,31 @@
 //! Where a supervisor lets in who comes to its run. Owns: the socket, and a process for each
-//! visitor, which has the surroundings of the run. Refuses to know: what the visitor wants.
+//! visitor, which is among the processes of the run. Refuses to know: what the visitor wants.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use engine::environment::RUN_VARIABLE;
 use rustix::process::{Pid, Signal, kill_process};
+use uuid::Uuid;
 
 use crate::cgroup::Group;
+use crate::isolation::Boundary;
 use crate::process::limit_mark;
 use crate::record::RunDir;
-use crate::sys;
+use crate::sys::{self, Start};
 
 /// The socket in the run's folder.
 pub(crate) const SOCKET: &str = "session.sock";
+/// What a visitor says first. The socket alone is no proof: Landlock lets every process of the same
+/// account connect to it.
+pub(crate) const KEY: &str = "session.key";
 /// How the supervisor asks its own program to see to a visitor: `<program> session <run dir>`.
 pub(crate) const SUBCOMMAND: &str = "session";
 /// Tells sessions that the main process has ended and all it printed is in the log.
@@ -35,17 +43,49 @@ pub(crate) struct Surroundings {
     pub(crate) working_dir: PathBuf,
     /// The control group of the run, made.
     pub(crate) group: Option<Group>,
+    /// What keeps it apart from others.
+    pub(crate) boundary: Option<Boundary>,
 }
 
 impl Surroundings {
     /// Lets a command begin as a process of the run, in a session of its own.
     pub(crate) fn put_in(&self, command: &mut Command, terminal: bool) -> io::Result<()> {
-        command.env_clear().envs(&self.env).current_dir(&self.working_dir);
-        sys::in_own_session(command, limit_mark(&self.key), terminal);
-        let doors = self.group.as_ref().map(Group::doors).transpose()?;
-        sys::through(command, doors.unwrap_or_default());
+        command.env_clear().envs(&self.env);
+        let groups = self.group.as_ref().map(Group::doors).transpose()?.unwrap_or_default();
+        let entry = self.boundary.as_ref().map(|boundary| boundary.entry(&self.working_dir));
+        let entry = entry.transpose()?;
+        if entry.is_none() {
+            command.current_dir(&self.working_dir);
+        }
+        let mark = limit_mark(&self.key);
+        sys::in_own_session(command, Start { mark, terminal, groups, entry });
         Ok(())
     }
+
+    /// Lets this program begin among the processes of the run, to see to a visitor. It keeps the
+    /// account of the server, so what the run put into its environment (`LD_PRELOAD`) is handed on
+    /// under other names.
+    fn put_beside(&self, command: &mut Command) -> io::Result<()> {
+        let handed_on =
+            |(name, value): (&String, &String)| (format!("{HANDED_ON}{name}"), value.clone());
+        command.env_clear().envs(self.env.iter().map(handed_on)).current_dir("/");
+        command.env(RUN_VARIABLE, &self.key);
+        let groups = self.group.as_ref().map(Group::doors).transpose()?.unwrap_or_default();
+        let mark = limit_mark(&self.key);
+        sys::in_own_session(command, Start { mark, terminal: false, groups, entry: None });
+        Ok(())
+    }
+}
+
+/// What goes before the name of a variable that is not for the process which has it.
+const HANDED_ON: &str = "RUN:";
+
+/// The environment of the run, in a process that sees to its visitor.
+pub(crate) fn handed_on() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let own = name.as_bytes().strip_prefix(HANDED_ON.as_bytes())?;
+        Some((OsStr::from_bytes(own).to_owned(), value))
+    })
 }
 
 /// An open door.
@@ -67,6 +107,7 @@ pub(crate) fn socket(dir: &RunDir) -> io::Result<(File, PathBuf)> {
 
 impl Door {
     pub(crate) fn open(dir: &RunDir, around: Surroundings) -> io::Result<Self> {
+        dir.replace(KEY, Uuid::new_v4().simple().to_string().as_bytes())?;
         let (_folder, path) = socket(dir)?;
         let listener = match UnixListener::bind(&path) {
             // Of a supervisor before this one that was killed before it started anything.
@@ -100,7 +141,7 @@ impl Door {
         command.arg(SUBCOMMAND).arg(self.dir.path());
         let complaints = self.dir.append("supervisor.log")?;
         command.stdin(OwnedFd::from(connection)).stdout(input()?).stderr(complaints);
-        self.around.put_in(&mut command, false)?;
+        self.around.put_beside(&mut command)?;
         // Reaped together with all that is below the supervisor.
         self.visitors.extend(i32::try_from(command.spawn()?.id()).ok());
         Ok(())

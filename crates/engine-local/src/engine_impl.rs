@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,9 +19,11 @@ use uuid::Uuid;
 use crate::copies;
 use crate::environment::{self, Folders};
 use crate::insist;
+use crate::isolation::{Account, Boundary};
 use crate::logs;
 use crate::measure;
 use crate::open::{LocalEngine, Paths, io_error, make_dir, spawn_supervisor};
+use crate::ownership;
 use crate::ports;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
@@ -34,11 +37,12 @@ impl Engine for LocalEngine {
             runtime: "process".to_owned(),
             enforces_memory_fraction: Enforcement::Cooperative,
             keeps_limits: self.shared.place.keeps(),
+            isolation: self.shared.separator.found().clone(),
         }
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
-        environment::check(spec, &self.shared.images.argv(spec)?)
+        check(&self.shared, spec, &self.shared.images.argv(spec)?).map(drop)
     }
 
     fn port_is_free(&self, port: u16) -> bool {
@@ -198,9 +202,16 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     }
 }
 
+/// Refuses what cannot be run; returns the account of the run, where it is not the server's.
+fn check(shared: &Shared, spec: &RunSpec, argv: &[String]) -> Result<Option<Account>, Error> {
+    let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
+    environment::check(spec, argv, account.as_ref(), shared.separator.found().kind)?;
+    Ok(account)
+}
+
 fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = shared.images.argv(spec)?;
-    environment::check(spec, &argv)?;
+    let account = check(shared, spec, &argv)?;
     let shims = shared.paths.shims();
     let folders = Folders {
         home: shared.paths.home(spec.key.pod),
@@ -210,7 +221,8 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         copies: shared.dir(spec.key).copies(),
         hostfile: shared.dir(spec.key).hostfile(),
     };
-    let mut env = environment::environment(&shared.inherited, spec, &folders)?;
+    let inherited = environment::of_account(&shared.inherited, account.as_ref());
+    let mut env = environment::environment(&inherited, spec, &folders)?;
     let port = match shared.images.port(spec) {
         None => None,
         Some(usual) => Some((usual, ports::tell(usual, spec, &mut env)?)),
@@ -219,6 +231,8 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         Some(own) => copies::place(&folders.copies, own, &spec.container),
         None => shared.paths.work(spec.key.pod),
     };
+    let visible =
+        vec![shared.paths.pod(spec.key.pod), folders.secrets, folders.copies, folders.hostfile];
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
@@ -233,6 +247,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             group: shared.place.group(spec.key),
             limits: spec.container.limits,
             output_bytes_max: shared.output_bytes_max,
+            boundary: shared.separator.boundary(account, visible, vec![shims.clone()]),
             more_rights: spec.container.security.privilege_escalation == Some(true),
             port,
         }),
@@ -241,9 +256,18 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
 
 fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
     let key = spec.key;
+    let Runtime::Process(process) = &file.runtime;
+    let account = process.boundary.as_ref().and_then(Boundary::account);
+    let given = |path: &Path| {
+        account.map_or(Ok(()), |account| ownership::give(path, account)).map_err(|source| {
+            io_error(format!("give {} to the account of the run", path.display()), source)
+        })
+    };
     let own = [Paths::work, Paths::home, Paths::checkpoint];
     own.into_iter().try_for_each(|of| make_dir(&of(&shared.paths, key.pod)))?;
+    given(&shared.paths.pod(key.pod))?;
     make_dir(dir.path())?;
+    given(&dir.copies())?;
     if file.secrets {
         dir.write_secrets(&Secrets::of(&spec.secrets))
             .map_err(|source| io_error(format!("write the secrets of {key}"), source))?;
@@ -251,6 +275,7 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
     if let Some(hosts) = spec.gang.as_ref().and_then(|gang| gang.hostfile(&environment::address)) {
         std::fs::write(dir.hostfile(), hosts)
             .map_err(|source| io_error(format!("write the hostfile of {key}"), source))?;
+        given(&dir.hostfile())?;
     }
     dir.write_spec_once(file)
         .map_err(|source| io_error(format!("write the specification of {key}"), source))

@@ -8,16 +8,22 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Error, Framework, Gang, Member, RunSpec, Secret, SecretPlace};
+use engine::{Error, Framework, Gang, IsolationKind, Member, RunSpec, Secret, SecretPlace};
 
 use crate::container;
 use crate::copies;
+use crate::isolation::{Account, first_closed};
 use crate::secrets::FOLDER_VARIABLE;
 
 /// What of the server's environment a run may see.
 const INHERITED: [&str; 8] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
 /// Where programs are looked for if the server was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where Python finds packages that a user has installed.
+const PACKAGES: &str = "PYTHONUSERBASE";
+/// The shell of an account that has none of its own.
+const SHELL_DEFAULT: &str = "/bin/sh";
 
 /// The folders a run is told about.
 #[derive(Debug, Clone)]
@@ -45,17 +51,54 @@ pub(crate) fn inherited() -> BTreeMap<String, String> {
     kept.entry("PATH".to_owned()).or_insert_with(|| PATH_DEFAULT.to_owned());
     // Packages of Python that the server's user has installed are found as if it were at home.
     if let Ok(home) = std::env::var("HOME") {
-        kept.insert("PYTHONUSERBASE".to_owned(), format!("{home}/.local"));
+        kept.insert(PACKAGES.to_owned(), format!("{home}/.local"));
     }
     kept
+}
+
+/// The same for a run of another account.
+pub(crate) fn of_account(
+    inherited: &BTreeMap<String, String>,
+    account: Option<&Account>,
+) -> BTreeMap<String, String> {
+    let mut env = inherited.clone();
+    let Some(account) = account else { return env };
+    env.extend(["USER", "LOGNAME"].map(|name| (name.to_owned(), account.name.clone())));
+    let shell = account.shell.clone().unwrap_or_else(|| SHELL_DEFAULT.to_owned());
+    env.insert("SHELL".to_owned(), shell);
+    if let Some(path) = env.get_mut("PATH") {
+        *path = enterable(path, account);
+    }
+    // Not those of the server's user.
+    match &account.home {
+        Some(home) => {
+            env.insert(PACKAGES.to_owned(), home.join(".local").display().to_string());
+        }
+        None => drop(env.remove(PACKAGES)),
+    }
+    env
+}
+
+/// The folders of a search path that an account can enter: with a closed one in
+/// it, the error for a program that does not exist would be "permission denied".
+fn enterable(path: &str, account: &Account) -> String {
+    let folders: Vec<_> = std::env::split_paths(path).collect();
+    let open = folders.iter().filter(|folder| first_closed(folder, account).is_none());
+    let joined = std::env::join_paths(open).ok().and_then(|path| path.into_string().ok());
+    joined.filter(|path| !path.is_empty()).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
 /// Checks what cannot be handed to a process.
 ///
 /// # Errors
 /// Names the variable, the argument or the field.
-pub(crate) fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
-    container::check(&spec.container)?;
+pub(crate) fn check(
+    spec: &RunSpec,
+    argv: &[String],
+    account: Option<&Account>,
+    isolation: IsolationKind,
+) -> Result<(), Error> {
+    container::check(&spec.container, account, isolation)?;
     engine::environment::check(spec, argv)
 }
 
@@ -187,6 +230,8 @@ pub(crate) mod tests {
 
     #[test]
     fn what_no_process_can_be_given_is_refused() {
+        let none = IsolationKind::None;
+        let check = |spec: &RunSpec, argv: &[String]| check(spec, argv, None, none);
         let mut spec = spec();
         spec.env = BTreeMap::from([("A=B".to_owned(), String::new())]);
         assert!(check(&spec, &[]).is_err());
@@ -195,5 +240,21 @@ pub(crate) mod tests {
         spec.env.clear();
         assert!(check(&spec, &["a\0".to_owned()]).is_err());
         assert!(check(&spec, &["a".to_owned()]).is_ok());
+    }
+
+    #[test]
+    fn a_run_of_another_account_is_not_told_of_the_servers_user() {
+        let closed = tempfile::tempdir().expect("a folder");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&closed, mode).expect("changed");
+        let path = format!("{}/bin:/bin", closed.path().display());
+        let words = [("PATH", path.as_str()), ("USER", "operator"), (PACKAGES, "/operator/.local")];
+        let own = words.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env = of_account(&BTreeMap::from(own), Some(&Account::private(1_900_000_007)));
+        assert!(
+            !env.contains_key(PACKAGES) && !env.values().any(|value| value.contains("operator"))
+        );
+        let names = ["PATH", "USER", "LOGNAME", "SHELL"].map(|name| env[name].as_str());
+        assert_eq!(names, ["/bin", "elastane-1900000007", "elastane-1900000007", "/bin/sh"]);
     }
 }

@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::cgroup::Place;
 use crate::environment;
 use crate::image::ImageTable;
+use crate::isolation::{Separation, Separator};
 use crate::process;
 use crate::record::{ExitFile, RunDir, StateFile};
 use crate::supervise;
@@ -45,6 +46,8 @@ pub struct Options {
     pub output_bytes_max: u64,
     /// Largest copy of a repository or bucket that is made, in bytes.
     pub copy_bytes_max: u64,
+    /// How runs are kept apart; none: they are not.
+    pub separation: Option<Separation>,
 }
 
 /// The engine for this machine. Dropping it leaves every run running.
@@ -128,7 +131,15 @@ impl LocalEngine {
     /// # Errors
     /// The state directory cannot be read or written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let Options { state_dir, supervisor, images, umask, output_bytes_max, copy_bytes_max } =
+        let Options {
+            state_dir,
+            supervisor,
+            images,
+            umask,
+            output_bytes_max,
+            copy_bytes_max,
+            separation,
+        } =
             options;
         make_dir(&state_dir)?;
         let root = state_dir
@@ -139,11 +150,16 @@ impl LocalEngine {
             make_dir(&folder)?;
         }
         write_shim(&paths.shims(), &supervisor)?;
+        let separator = match separation {
+            Some(wanted) => Separator::find(wanted, &paths.root, &supervisor)?,
+            None => Separator::none("the server was not asked to keep runs apart"),
+        };
         let (events, observations) = mpsc::unbounded_channel();
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited, events);
         shared.umask = umask;
         shared.place = Place::find();
+        shared.separator = separator;
         shared.output_bytes_max = Some(output_bytes_max);
         shared.copy_bytes_max = copy_bytes_max;
         let shared = Arc::new(shared);
@@ -173,7 +189,9 @@ fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
         let new = folder.join("nvidia-smi.new");
         fs::write(&new, script)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
-        fs::rename(&new, &path)
+        fs::rename(&new, &path)?;
+        // For runs of other accounts, who see it and not the state directory around it.
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
     };
     write().map_err(|source| io_error(format!("write {}", path.display()), source))
 }

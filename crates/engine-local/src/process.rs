@@ -184,8 +184,9 @@ fn parse_limit(limits: &str) -> Option<u64> {
 
 fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
     let folder = format!("/proc/{}", pid_of(entry));
-    // Another user's, or gone: its environment is not ours to read.
-    if !fs::metadata(&folder).is_ok_and(|meta| meta.uid() == getuid().as_raw()) {
+    // Gone, or another user's, whose environment only root may read.
+    let own = |uid: u32| getuid().is_root() || uid == getuid().as_raw();
+    if !fs::metadata(&folder).is_ok_and(|meta| own(meta.uid())) {
         return Look::Other;
     }
     let Ok(environment) = fs::read(format!("{folder}/environ")) else { return Look::Other };

@@ -15,6 +15,7 @@
 //! output.log    stdout and stderr of the run, together; a hole where it was too much (`bound`)
 //! output.times  when it was written (`times`)
 //! session.sock  where the supervisor lets in whoever comes to the run (`door`)
+//! session.key   and says this first
 //! ```
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::cgroup::Group;
+use crate::isolation::Boundary;
 use crate::secrets::{self, Secrets};
 
 /// Size of a reserved state file. One block on the usual file systems; a state fits in it.
@@ -89,6 +91,9 @@ pub(crate) struct ProcessSpec {
     /// Most of its output that is kept, in bytes; none: all of it.
     #[serde(default)]
     pub(crate) output_bytes_max: Option<u64>,
+    /// What keeps it apart from others; none: nothing does.
+    #[serde(default)]
+    pub(crate) boundary: Option<Boundary>,
     /// Whether programs in it may get rights that it has not, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
@@ -389,7 +394,8 @@ impl RunDir {
         }
     }
 
-    fn replace(&self, name: &str, text: &[u8]) -> io::Result<()> {
+    /// Writes a file of the run, whole or not at all, readable by its owner only.
+    pub(crate) fn replace(&self, name: &str, text: &[u8]) -> io::Result<()> {
         let new = self.file(&format!("{name}.new"));
         private(&new)?.write_all(text)?;
         fs::rename(new, self.file(name))

@@ -2,6 +2,8 @@
 //! process of the run has. Owns: the command a visitor runs, with or without a terminal, and the end
 //! of all it started; or the way between a visitor and the main process.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,7 +13,6 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use engine::environment::RUN_VARIABLE;
 use engine::{Input, TerminalSize};
 use rustix::event::PollFlags;
 use rustix::fs::inotify;
@@ -21,12 +22,12 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::bound::read_kept;
 use crate::console::{resize, terminal};
-use crate::door::{NO_MORE_INPUT, OVER};
+use crate::door::{self, NO_MORE_INPUT, OVER, Surroundings};
 use crate::frame::{self, Wish};
-use crate::process::{limit_mark, signal_descendants};
-use crate::record::{ExitFile, RunDir};
+use crate::isolation::Boundary;
+use crate::process::signal_descendants;
+use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
 use crate::supervise::{Fault, complain, refusal};
-use crate::sys;
 use crate::tree::{Brood, Flag, Signals};
 
 /// What a command left running has so long to end.
@@ -55,10 +56,12 @@ fn run(dir: &RunDir) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     let mut orders = Orders::register()?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    check_key(dir, &mut line)?;
     match frame::read_wish(&mut line)? {
         Wish::Exec { command, stdin, terminal, env } => {
             leave_input()?;
-            let exit = match Guest::start(&command, stdin, terminal, env, &line)? {
+            let around = surroundings(dir, env)?;
+            let exit = match Guest::start(&command, stdin, terminal, &around, &line)? {
                 Ok(guest) => guest.watch(&mut orders, &line),
                 Err(why) => ExitFile::CannotRun(why),
             };
@@ -72,6 +75,29 @@ fn run(dir: &RunDir) -> io::Result<()> {
             attach(dir, (terminal, from), (console, stdin), &mut orders, &line)
         }
     }
+}
+
+/// Refuses a visitor who has not the key of the run.
+fn check_key(dir: &RunDir, line: &mut UnixStream) -> io::Result<()> {
+    let key = std::fs::read(dir.file(door::KEY))?;
+    let mut said = vec![0; key.len()];
+    line.read_exact(&mut said)?;
+    match said == key && !key.is_empty() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it has another key")),
+    }
+}
+
+/// The surroundings of the run, for a command with these variables of its own.
+fn surroundings(dir: &RunDir, env: BTreeMap<String, String>) -> io::Result<Surroundings> {
+    let SpecFile { key, runtime: Runtime::Process(process), .. } = dir.read_spec()?;
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let env = door::handed_on().filter_map(text).chain(env).collect();
+    let ProcessSpec { working_dir, boundary, .. } = process;
+    // It is in the control group of the run, and so is what it starts.
+    Ok(Surroundings { key, env, working_dir, group: None, boundary })
 }
 
 /// What this process is told by signals.
@@ -104,19 +130,19 @@ impl Guest {
         words: &[String],
         stdin: bool,
         size: Option<(u16, u16)>,
-        env: std::collections::BTreeMap<String, String>,
+        around: &Surroundings,
         line: &UnixStream,
     ) -> io::Result<Result<Self, String>> {
         let Some((program, args)) = words.split_first() else {
             return Ok(Err("say which command to run".to_owned()));
         };
         let mut command = Command::new(program);
-        command.args(args).envs(env);
-        let key = std::env::var(RUN_VARIABLE).unwrap_or_default();
-        sys::in_own_session(&mut command, limit_mark(&key), size.is_some());
+        command.args(args);
+        around.put_in(&mut command, size.is_some())?;
         let master = match size {
             Some(size) => {
-                let (master, slave) = terminal(size)?;
+                let account = around.boundary.as_ref().and_then(Boundary::account);
+                let (master, slave) = terminal(size, account)?;
                 command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
                 Some(File::from(master))
             }
@@ -129,8 +155,7 @@ impl Guest {
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                let folder = std::env::current_dir().unwrap_or_default();
-                return Ok(Err(match refusal(error, program, &folder) {
+                return Ok(Err(match refusal(error, program, &around.working_dir) {
                     Fault::OfRun(why) => why,
                     Fault::OfMachine(error) => format!("`{program}` cannot be started: {error}"),
                 }));
@@ -331,4 +356,27 @@ fn let_go(typed: &mut Option<Typed>) {
 fn leave_input() -> io::Result<()> {
     let null = File::options().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(null)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_has_the_key_of_the_run_is_seen_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = RunDir::at(folder.path());
+        let knock = |said: &[u8]| {
+            let (mut visitor, mut line) = UnixStream::pair().expect("a line");
+            visitor.write_all(said).expect("written");
+            drop(visitor);
+            check_key(&dir, &mut line).is_ok()
+        };
+        assert!(!knock(b""), "there is no key");
+        dir.replace(door::KEY, b"").expect("written");
+        assert!(!knock(b"x"), "no key that anybody has");
+        dir.replace(door::KEY, b"0123").expect("written");
+        assert!(knock(b"0123") && knock(b"0123wish"));
+        assert!(!knock(b"0124") && !knock(b"012") && !knock(b""));
+    }
 }

@@ -22,6 +22,8 @@ use crate::bound::{Bound, LOOK};
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::door::{Door, NO_MORE_INPUT, Surroundings};
+use crate::isolation::{Account, Boundary};
+use crate::ownership;
 use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
 use crate::secrets::Secrets;
 use crate::sys;
@@ -170,8 +172,17 @@ fn secrets(dir: &RunDir, spec: &SpecFile) -> Result<Secrets, Fault> {
         return Ok(Secrets::default());
     }
     let secrets = dir.take_secrets().map_err(Fault::OfMachine)?;
-    secrets.write_files(&dir.secrets_folder()).map_err(Fault::OfMachine)?;
+    let folder = dir.secrets_folder();
+    secrets.write_files(&folder).map_err(Fault::OfMachine)?;
+    if let Some(account) = account_of(spec) {
+        ownership::give(&folder, account).map_err(Fault::OfMachine)?;
+    }
     Ok(secrets)
+}
+
+fn account_of(spec: &SpecFile) -> Option<&Account> {
+    let Runtime::Process(process) = &spec.runtime;
+    process.boundary.as_ref()?.account()
 }
 
 fn start(
@@ -180,7 +191,10 @@ fn start(
     secrets: Secrets,
 ) -> Result<(Pid, Console, Surroundings), Fault> {
     let Runtime::Process(process) = &spec.runtime;
-    check_folder(&process.working_dir)?;
+    // Behind a boundary the child finds out with the rights it has there.
+    if process.boundary.is_none() {
+        check_folder(&process.working_dir)?;
+    }
     // What the platform says of the run itself stands.
     let mut env = secrets.variables;
     env.extend(process.env.clone());
@@ -189,6 +203,7 @@ fn start(
         env,
         working_dir: process.working_dir.clone(),
         group: confine(process)?,
+        boundary: process.boundary.clone(),
     };
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if !process.more_rights {
@@ -245,6 +260,10 @@ fn check_folder(working_dir: &Path) -> Result<(), Fault> {
 pub(crate) fn refusal(error: io::Error, program: &str, folder: &Path) -> Fault {
     let folder = folder.display();
     match (error.kind(), Errno::from_io_error(&error)) {
+        (_, Some(sys::NO_WORKING_DIR)) => Fault::OfRun(format!(
+            "the working directory {folder} does not exist, or the account of the run may not \
+             enter it"
+        )),
         (io::ErrorKind::NotFound, _) => {
             Fault::OfRun(format!("`{program}`: command not found on this machine"))
         }
@@ -273,8 +292,13 @@ fn command(
     around: &Surroundings,
     spec: &ProcessSpec,
 ) -> io::Result<(Command, Console)> {
-    let (console, [input, output, errors]) =
-        Console::open(spec.stdin, spec.tty, dir.append(OUTPUT)?)?;
+    let log = dir.append(OUTPUT)?;
+    let account = spec.boundary.as_ref().and_then(Boundary::account);
+    if let Some(account) = account {
+        // So that it can open /dev/stdout; it has no other way to the file.
+        ownership::give_handle(&log, account)?;
+    }
+    let (console, [input, output, errors]) = Console::open(spec.stdin, spec.tty, log, account)?;
     let (program, args) = spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(args).stdin(input).stdout(output).stderr(errors);

@@ -1,34 +1,53 @@
 //! The system calls that need care. Owns: this crate's only unsafe code.
 //!
-//! Justification: leaving the supervisor's session and asking to die with the supervisor must
-//! happen in the child before it becomes the user's program; the standard library offers only
-//! the unsafe `pre_exec` for that. Marking inherited descriptors has no safe wrapper at all, and
-//! tokio's for waiting on a descriptor is deprecated in favour of an unsafe one.
+//! Justification: leaving the supervisor's session, taking on the account and the view of a run,
+//! and asking to die with the supervisor must happen in the child before it becomes the user's
+//! program; the standard library offers only the unsafe `pre_exec` for that. The calls of
+//! Landlock, of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with
+//! four dependencies, which allocates where a child may not. Marking inherited descriptors has no
+//! safe wrapper at all, and tokio's for waiting on a descriptor is deprecated in favour of an
+//! unsafe one.
 #![expect(unsafe_code, reason = "Linux process code, see above")]
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
 use rustix::process::{
     Resource, Rlimit, Signal, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
     setrlimit, setsid,
 };
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Makes the command lead a session of its own, carry a mark, and be killed if this thread ends:
-/// the kernel binds the death signal to the thread that forks, so this is for single-threaded
-/// programs.
-///
-/// The mark is a limit on file locks, which Linux has not enforced since 2.4.25 but still hands
-/// down from process to process and shows in `/proc/<pid>/limits`.
-///
-/// With a `terminal` as its input, that becomes the one it is controlled by.
-pub(crate) fn in_own_session(command: &mut Command, mark: u64, terminal: bool) {
+use crate::isolation::{Entry, NotEntered};
+
+/// How a command begins as a process of a run.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// A limit on file locks, which Linux has not enforced since 2.4.25 but still hands down from
+    /// process to process and shows in `/proc/<pid>/limits`.
+    pub(crate) mark: u64,
+    /// Whether its input is a terminal, which it is then controlled by.
+    pub(crate) terminal: bool,
+    /// Files into which a process writes `0` to come into a control group.
+    pub(crate) groups: Vec<File>,
+    /// What keeps it apart from others; none: nothing does.
+    pub(crate) entry: Option<Entry>,
+}
+
+/// Makes the command lead a session of its own, carry a mark, be in its control groups and behind
+/// its boundary, and be killed if this thread ends: the kernel binds the death signal to the thread
+/// that forks, so this is for single-threaded programs.
+pub(crate) fn in_own_session(command: &mut Command, start: Start) {
+    let Start { mark, terminal, groups, entry } = start;
     let parent = getpid();
     let mark = Rlimit { current: Some(mark), maximum: Some(mark) };
     let prepare = move || {
@@ -37,27 +56,186 @@ pub(crate) fn in_own_session(command: &mut Command, mark: u64, terminal: bool) {
             // SAFETY: the standard library has put the command's input at 0 before this is called.
             ioctl_tiocsctty(unsafe { BorrowedFd::borrow_raw(0) })?;
         }
-        set_parent_process_death_signal(Some(Signal::KILL))?;
         // Refused where an ancestor has set a lower limit; then the environment alone marks.
         let _refused = setrlimit(Resource::Locks, mark);
+        // Whatever refuses it is no fault of the command.
+        groups.iter().try_for_each(|group| write(group, b"0").map(drop).map_err(|_| Errno::IO))?;
+        entry.as_ref().map_or(Ok(()), enter)?;
+        // Last: another account takes it back.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the signal was asked for.
         if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
-    // SAFETY: the closure makes at most five system calls, captures plain numbers and does not
-    // allocate, lock or panic, so it is sound between fork and exec.
+    // SAFETY: the closure makes system calls with what was prepared for them, on descriptors that
+    // it owns, and does not allocate, lock or panic, so it is sound between fork and exec.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Lets the command begin behind these doors: each is a file into which a process writes `0` to come into
-/// a control group.
-pub(crate) fn through(command: &mut Command, doors: Vec<File>) {
-    let prepare = move || {
+/// Lets a command begin behind a boundary, and no more.
+pub(crate) fn behind(command: &mut Command, entry: Entry) {
+    // SAFETY: as in `in_own_session`.
+    unsafe { command.pre_exec(move || Ok(enter(&entry)?)) };
+}
+
+/// The error by which a child tells that it may not enter its working directory. No other step of
+/// a start gives it.
+pub(crate) const NO_WORKING_DIR: Errno = Errno::BADFD;
+
+fn enter(entry: &Entry) -> Result<(), Errno> {
+    entry.enter().map_err(|why| match why {
         // Whatever refuses it is no fault of the command.
-        doors.iter().try_for_each(|door| write(door, b"0").map(drop).map_err(|_| Errno::IO.into()))
+        NotEntered::Boundary => Errno::IO,
+        NotEntered::WorkingDir => NO_WORKING_DIR,
+    })
+}
+
+/// Gives this process namespaces of its own.
+pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: no file descriptors are unshared, the one thing that could break what others hold.
+    unsafe { unshare_unsafe(flags) }
+}
+
+/// Writes a file of the kernel.
+pub(crate) fn write_to(path: &CStr, text: &CStr) -> Result<(), Errno> {
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    write(file, text.to_bytes()).map(drop)
+}
+
+/// Makes a mount read-only, and leaves the rest of it as it is. Does not know what is mounted
+/// below.
+pub(crate) fn make_read_only(mount: &CStr) -> Result<(), Errno> {
+    const READ_ONLY: u64 = 1;
+    // struct mount_attr: what is set, cleared, the propagation, a user namespace.
+    let attributes = [READ_ONLY, 0, 0, 0_u64];
+    // SAFETY: the kernel reads the path and the array, whose size it is told.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            mount.as_ptr(),
+            0,
+            attributes.as_ptr(),
+            size_of_val(&attributes),
+        )
     };
-    // SAFETY: the closure makes system calls on descriptors that it owns, and does not allocate, lock
-    // or panic, so it is sound between fork and exec.
-    unsafe { command.pre_exec(prepare) };
+    last_error(rc).map(drop)
+}
+
+/// Leaves the keys of the session that the server was started in. A kernel without keys has none.
+pub(crate) fn leave_keyring() -> Result<(), Errno> {
+    const JOIN_SESSION_KEYRING: libc::c_int = 1;
+    // SAFETY: the name is none, so no memory is read.
+    let rc = unsafe {
+        libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>())
+    };
+    match last_error(rc) {
+        Err(Errno::NOSYS) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// What of the file system Landlock looks after in a ruleset, or allows by a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LandlockAccess {
+    /// Nothing.
+    None,
+    /// All it knows.
+    Files,
+    /// What can be done with a file that is no folder.
+    OneFile,
+    /// Reading, listing and executing.
+    Reading,
+}
+
+/// The version that knows scopes.
+pub(crate) const LANDLOCK_ABI_SCOPES: u32 = 6;
+
+impl LandlockAccess {
+    /// The rights of linux/landlock.h: from executing to symbolic links, moving to another folder,
+    /// truncating.
+    const fn bits(self, abi: u32) -> u64 {
+        const REFER: u64 = 1 << 13;
+        const TRUNCATE: u64 = 1 << 14;
+        const EXECUTE_WRITE_READ: u64 = 0b111;
+        const EXECUTE_READ_LIST: u64 = 0b1101;
+        let refer = if abi >= 2 { REFER } else { 0 };
+        let truncate = if abi >= 3 { TRUNCATE } else { 0 };
+        match self {
+            Self::None => 0,
+            Self::Files => (REFER - 1) | refer | truncate,
+            Self::OneFile => EXECUTE_WRITE_READ | truncate,
+            Self::Reading => EXECUTE_READ_LIST,
+        }
+    }
+}
+
+/// The version of Landlock that the kernel has.
+pub(crate) fn landlock_abi() -> Result<u32, Errno> {
+    const VERSION: libc::c_int = 1;
+    // SAFETY: asked for the version, the kernel reads no memory.
+    let rc = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u64>(), 0_usize, VERSION)
+    };
+    last_error(rc)
+        .map(i64::unsigned_abs)
+        .and_then(|abi| u32::try_from(abi).map_err(|_| Errno::INVAL))
+}
+
+/// A ruleset that looks after these, and with `scoped` after signals and abstract sockets.
+pub(crate) fn landlock_ruleset(access: LandlockAccess, scoped: bool) -> io::Result<OwnedFd> {
+    const SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 0b11;
+    let abi = landlock_abi()?;
+    let scopes = if scoped { SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS } else { 0 };
+    // struct landlock_ruleset_attr: files, network, scopes. Older kernels know the first alone.
+    let attributes = [access.bits(abi), 0, scopes];
+    let size = if scoped { size_of_val(&attributes) } else { size_of::<u64>() };
+    // SAFETY: the kernel reads `size` bytes of the array, which is as long at least.
+    let rc =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attributes.as_ptr(), size, 0) };
+    let fd = last_error(rc).and_then(|fd| i32::try_from(fd).map_err(|_| Errno::INVAL))?;
+    // SAFETY: the kernel has just opened it for this call, close-on-exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Allows this access to what is at and below a handle.
+pub(crate) fn landlock_allow(
+    ruleset: &OwnedFd,
+    place: BorrowedFd<'_>,
+    access: LandlockAccess,
+) -> io::Result<()> {
+    /// `struct landlock_path_beneath_attr`
+    #[repr(C, packed)]
+    struct Rule {
+        access: u64,
+        place: libc::c_int,
+    }
+    const PATH_BENEATH: libc::c_int = 1;
+    let rule = Rule { access: access.bits(landlock_abi()?), place: place.as_raw_fd() };
+    // SAFETY: the kernel reads a rule of this kind, which has its layout.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            ptr::from_ref(&rule),
+            0,
+        )
+    };
+    Ok(last_error(rc).map(drop)?)
+}
+
+/// Puts this thread under the rules.
+pub(crate) fn landlock_restrict(ruleset: &OwnedFd) -> Result<(), Errno> {
+    // SAFETY: no memory is passed.
+    let rc = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    last_error(rc).map(drop)
+}
+
+fn last_error(rc: libc::c_long) -> Result<i64, Errno> {
+    if rc >= 0 {
+        return Ok(rc);
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
 /// Keeps every descriptor but 0, 1 and 2 from reaching programs started from now on. Ours are so

@@ -93,6 +93,12 @@ async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session,
     let failed = |source| io_error(format!("come to run {key}"), source);
     let said = frame::wish(wish).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut stream = knock(shared, key).await?;
+    // A supervisor of an earlier version has none, and expects none.
+    match tokio::fs::read(shared.dir(key).file(door::KEY)).await {
+        Ok(proof) => stream.write_all(&proof).await.map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
     stream.write_all(&said).await.map_err(failed)?;
     let (reader, writer) = stream.into_split();
     let (input, typed) = mpsc::channel(PIECES_AHEAD);

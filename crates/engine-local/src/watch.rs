@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
 use crate::image::ImageTable;
+use crate::isolation::Separator;
 use crate::open::Paths;
 use crate::process::kill_marked;
 use crate::record::{ExitFile, RunDir, StateFile};
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) copy_bytes_max: u64,
     /// Where runs get their control groups.
     pub(crate) place: Place,
+    /// What keeps runs apart.
+    pub(crate) separator: Separator,
     /// [`kill_marked`]; another one in tests, where no process resists.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
@@ -86,6 +89,7 @@ impl Shared {
             output_bytes_max: None,
             copy_bytes_max: u64::MAX,
             place: Place::none("nobody has looked for control groups"),
+            separator: Separator::none("nothing was looked for"),
             kill_marked,
             driver: gpu::Driver::default(),
             events,

@@ -40,6 +40,8 @@ pub fn spec(image: &str) -> RunSpec {
         workload_name: "train".to_owned(),
         workload_id: Uuid::new_v4(),
         project_name: "team-a".to_owned(),
+        submitted_by: "ann@example.org".to_owned(),
+        submitter_id: "user/7".to_owned(),
         pod_index: 0,
         node_name: "node-1".to_owned(),
         devices: Vec::new(),

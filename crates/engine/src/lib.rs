@@ -94,6 +94,10 @@ pub struct RunSpec {
     pub workload_id: Uuid,
     /// Name of the project.
     pub project_name: String,
+    /// Who submitted the workload, as the control plane records it.
+    pub submitted_by: String,
+    /// Which principal that was, for good; empty where it is not known.
+    pub submitter_id: String,
     /// Number of the pod among the workload's pods; the same after a restart.
     pub pod_index: u32,
     /// Node it is placed on.
@@ -238,6 +242,67 @@ pub struct Capabilities {
     pub enforces_memory_fraction: Enforcement,
     /// Which limits of a run are.
     pub keeps_limits: LimitsKept,
+    /// How runs are kept apart.
+    pub isolation: Isolation,
+}
+
+/// How an engine keeps runs apart from each other and from the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// By which means.
+    pub kind: IsolationKind,
+    /// What is not kept apart, why, and what to do; empty where everything is.
+    pub missing: String,
+}
+
+/// The means by which runs are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsolationKind {
+    /// A run is a container.
+    Containers,
+    /// A run has the Unix account of its submitter, and a view of the file system without the
+    /// state directory.
+    Accounts,
+    /// A run has the account of the server, in a user and mount namespace of its own.
+    Namespaces,
+    /// A run has the account of the server, and Landlock keeps it out of the state directory.
+    Landlock,
+    /// A run can do what the server can.
+    None,
+}
+
+impl IsolationKind {
+    /// The word for it in the API and in `elastane status`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Containers => "containers",
+            Self::Accounts => "accounts",
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
+            Self::None => "none",
+        }
+    }
+
+    /// What it means, in one sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Containers => "each run is a container",
+            Self::Accounts => {
+                "each run has the Unix account of its submitter and does not see the state \
+                 directory"
+            }
+            Self::Namespaces => {
+                "runs have the server's account, and namespaces of their own without the state \
+                 directory"
+            }
+            Self::Landlock => {
+                "runs have the server's account, and Landlock keeps them out of the state directory"
+            }
+            Self::None => "runs have the server's account and can read the administrator's token",
+        }
+    }
 }
 
 /// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to

@@ -14,6 +14,9 @@ pub struct WorkloadSpecBody {
     pub kind: String,
     /// Who asked.
     pub submitted_by: String,
+    /// Which principal that was; empty in what earlier versions wrote.
+    #[serde(default)]
+    pub submitter_id: String,
     /// From where.
     pub source: String,
     /// Its pods, or the first set of them.

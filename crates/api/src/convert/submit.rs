@@ -25,6 +25,8 @@ use crate::edge::{Caller, Fault};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) subject: String,
+    /// Which principal that is.
+    pub(crate) principal: String,
     pub(crate) source: String,
     /// Whether it may have anything of the machine.
     pub(crate) administrator: bool,
@@ -35,13 +37,15 @@ pub(crate) struct Asker {
 impl Asker {
     pub(crate) fn of(caller: &Caller, source: String) -> Self {
         let (subject, administrator) = (caller.subject.clone(), caller.administers());
-        Self { subject, source, administrator, has: Vec::new() }
+        let principal = caller.principal.to_string();
+        Self { subject, principal, source, administrator, has: Vec::new() }
     }
 
     /// Nobody in particular.
     pub(crate) fn nobody(source: &str) -> Self {
-        let (subject, source) = (String::new(), source.to_owned());
-        Self { subject, source, administrator: false, has: Vec::new() }
+        let (subject, principal) = (String::new(), String::new());
+        let source = source.to_owned();
+        Self { subject, principal, source, administrator: false, has: Vec::new() }
     }
 
     /// Whether the workload has this mounted already, and not with fewer rights.
@@ -82,6 +86,7 @@ pub(crate) fn command(
         name: request.name,
         kind,
         submitted_by: asker.subject,
+        submitter_id: asker.principal,
         source: asker.source,
         pods,
         more,

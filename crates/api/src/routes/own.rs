@@ -1,7 +1,7 @@
 //! Our own routes beside the published ones.
 
 use api_types::{
-    Explanation, Health, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
+    Explanation, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
 };
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
@@ -52,6 +52,12 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
     let (view, context) = (state.control.view(), state.context());
     let capabilities = state.control.capabilities();
     let used = view.nodes.iter().map(|node| node.used.gpu_millis).sum();
+    let engine::Isolation { kind, missing } = capabilities.isolation;
+    let isolation = Isolation {
+        kind: kind.name().to_owned(),
+        meaning: kind.meaning().to_owned(),
+        missing: Some(missing).filter(|missing| !missing.is_empty()),
+    };
     let engine::LimitsKept { cpu, memory, why } = capabilities.keeps_limits;
     Json(Status {
         version: state.control.cluster().version.clone(),
@@ -65,6 +71,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         }
         .to_owned(),
         limits: LimitsKept { cpu, memory, why: Some(why).filter(|why| !why.is_empty()) },
+        isolation,
         simulated: view.nodes.iter().any(|node| node.simulated),
         now: context.now.into(),
         event_seq: view.event_seq,

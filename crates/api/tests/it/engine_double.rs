@@ -9,9 +9,9 @@ use api::Shutdown;
 use async_trait::async_trait;
 use axum::Router;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, LimitsKept,
-    LogRange, Measured, Observation, Output, RunKey, RunSpec, RunState, RunUse, Session,
-    TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, Isolation,
+    IsolationKind, LimitsKept, LogRange, Measured, Observation, Output, RunKey, RunSpec, RunState,
+    RunUse, Session, TerminalSize,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc};
@@ -108,6 +108,7 @@ impl Engine for EngineDouble {
             runtime: "double".into(),
             enforces_memory_fraction: Enforcement::None,
             keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
+            isolation: Isolation { kind: IsolationKind::Accounts, missing: String::new() },
         }
     }
 

@@ -78,12 +78,17 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x1GiB");
     assert_eq!(sandbox.shell("elastane project create team-a --gpu-quota 4").code, Some(0));
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = std::env::current_exe().expect("this program");
+    // Where the account of the run gets to.
+    let folder = sandbox.home();
+    let program = folder.join("member");
+    let this = std::env::current_exe().expect("this program");
+    if std::fs::hard_link(&this, &program).is_err() {
+        std::fs::copy(this, &program).expect("a copy");
+    }
     let made = sandbox.shell(&format!(
         "runai training pytorch submit d -p team-a -g 1 --workers 2 -e MEETING={} \
          -c -- {} --exact --nocapture {TEST}",
-        folder.path().display(),
+        folder.display(),
         program.display()
     ));
     assert!(made.text.contains("Creating PyTorch training d..."), "{}", made.text);
@@ -95,7 +100,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     assert!(wait_until(PATIENCE, met), "{}", output("d-master-0"));
     assert!(output("d-master-0").contains("rank 0 of 3 knows 3"));
     assert!(output("d-worker-0").contains("rank 1 of 3 knows 3"));
-    let port = std::fs::read_to_string(folder.path().join("failed")).expect("the first port");
+    let port = std::fs::read_to_string(folder.join("failed")).expect("the first port");
     let ports = |pid| crate::sandbox::environment(pid).map(|of| of["MASTER_PORT"].clone());
     let before = members(&sandbox);
     assert_eq!(before.len(), 3);
@@ -103,6 +108,6 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 4x1GiB");
     assert_eq!((phase(&sandbox, id), members(&sandbox)), (json!("Running"), before));
-    std::fs::write(folder.path().join("go"), "").expect("a file");
+    std::fs::write(folder.join("go"), "").expect("a file");
     assert!(wait_until(PATIENCE, || phase(&sandbox, id) == "Completed"));
 }

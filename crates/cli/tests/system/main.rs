@@ -14,6 +14,7 @@ mod faults;
 mod gang;
 mod inference;
 mod install;
+mod isolation;
 mod limits;
 mod load;
 mod matching;

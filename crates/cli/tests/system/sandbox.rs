@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,7 +47,12 @@ impl Sandbox {
     /// An empty machine.
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("elastane-test-").tempdir().expect("a folder");
-        fs::create_dir(root.path().join("home")).expect("a home");
+        let home = root.path().join("home");
+        fs::create_dir(&home).expect("a home");
+        // Runs have accounts of their own where the tests are run by root, and work in here.
+        for (folder, mode) in [(root.path(), 0o755), (home.as_path(), 0o777)] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("changed");
+        }
         Self { root, port: free_port(), server: None }
     }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use control::Clock;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, GpuHealth, LimitsKept, LogRange, Measured,
-    Observation, RunKey, RunSpec, RunState,
+    Capabilities, Enforcement, Engine, Error, Exit, GpuHealth, Isolation, IsolationKind,
+    LimitsKept, LogRange, Measured, Observation, RunKey, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -222,6 +222,7 @@ impl Engine for FakeEngine {
             runtime: "fake".to_owned(),
             enforces_memory_fraction: Enforcement::None,
             keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
+            isolation: Isolation { kind: IsolationKind::Accounts, missing: String::new() },
         }
     }
 

@@ -61,6 +61,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         name: name.to_owned(),
         kind: WorkloadKind::Training,
         submitted_by: "alice".to_owned(),
+        submitter_id: "user/1".to_owned(),
         source: "CLI".to_owned(),
         pods: PodSet::one(PodSpec {
             image: "quickstart".to_owned(),

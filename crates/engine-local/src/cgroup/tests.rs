@@ -85,7 +85,9 @@ fn one_blow_ends_all_that_is_in_a_group() {
     group.make(&Limits::default()).expect("made");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "env -i setsid sleep 600 & setsid sleep 600 & exec sleep 600"]);
-    crate::sys::through(&mut command, group.doors().expect("made"));
+    let groups = group.doors().expect("made");
+    let start = crate::sys::Start { mark: 1 << 62, terminal: false, groups, entry: None };
+    crate::sys::in_own_session(&mut command, start);
     let mut main = command.spawn().expect("sh");
     while group.processes().len() < 3 {
         std::thread::sleep(FREEZE_LOOK);

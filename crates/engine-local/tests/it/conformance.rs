@@ -5,3 +5,21 @@ use crate::bench::Bench;
 engine::conformance_suite!(Bench::new());
 engine::conformance_suite!(sessions of Bench::new());
 engine::conformance_suite!(copies of Bench::new());
+
+/// The same promises hold where runs are kept apart, by whatever means this machine has for the
+/// user of the tests.
+mod apart {
+    use std::path::Path;
+
+    use engine_local::Separation;
+
+    use crate::bench::{Bench, SUPERVISOR};
+
+    fn bench() -> Bench {
+        Bench::with(Path::new(SUPERVISOR), Some(Separation::default()))
+    }
+
+    engine::conformance_suite!(bench());
+    engine::conformance_suite!(sessions of bench());
+    engine::conformance_suite!(copies of bench());
+}

@@ -62,6 +62,7 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
             name: name.to_owned(),
             kind: "training".to_owned(),
             submitted_by: "bob".to_owned(),
+            submitter_id: "user/7".to_owned(),
             source: "CLI".to_owned(),
             pods: pods("master", 1),
             more: vec![pods("worker", 2)],

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use engine::conformance::{Fixture, spec};
 use engine::{Engine, RunKey, RunSpec};
-use engine_local::{ImageTable, LocalEngine, Options};
+use engine_local::{ImageTable, LocalEngine, Options, Separation};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -23,6 +23,7 @@ pub(crate) struct Bench {
     folder: TempDir,
     engine: Option<Arc<LocalEngine>>,
     next: AtomicU32,
+    separation: Option<Separation>,
 }
 
 impl Bench {
@@ -31,9 +32,14 @@ impl Bench {
     }
 
     pub(crate) fn with_supervisor(supervisor: &Path) -> Self {
+        Self::with(supervisor, None)
+    }
+
+    /// One that keeps runs apart as it is told.
+    pub(crate) fn with(supervisor: &Path, separation: Option<Separation>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let engine = Some(open(folder.path(), supervisor));
-        Self { folder, engine, next: AtomicU32::new(0) }
+        let engine = Some(open(folder.path(), supervisor, separation.clone()));
+        Self { folder, engine, next: AtomicU32::new(0), separation }
     }
 
     /// Drops the engine as a crash of the server would.
@@ -52,7 +58,7 @@ impl Bench {
     }
 }
 
-fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
+fn open(folder: &Path, supervisor: &Path, separation: Option<Separation>) -> Arc<LocalEngine> {
     let images = ImageTable::new(supervisor);
     let options = Options {
         state_dir: folder.to_owned(),
@@ -61,6 +67,7 @@ fn open(folder: &Path, supervisor: &Path) -> Arc<LocalEngine> {
         umask: Some(0o027),
         output_bytes_max: OUTPUT_BYTES_MAX,
         copy_bytes_max: 1 << 30,
+        separation,
     };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
@@ -86,7 +93,8 @@ impl Fixture for Bench {
     async fn reopen(&mut self) {
         // The one handle besides the scenario's, which it has dropped.
         self.close();
-        self.engine = Some(open(self.folder.path(), Path::new(SUPERVISOR)));
+        let separation = self.separation.clone();
+        self.engine = Some(open(self.folder.path(), Path::new(SUPERVISOR), separation));
     }
 
     fn script(&self, text: &str) -> RunSpec {

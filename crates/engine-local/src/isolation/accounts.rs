@@ -1,0 +1,384 @@
+//! Which Unix account a submitter's runs have. Owns: the table, the mapping by name, and the
+//! private ids of everyone else with the file that keeps them. Refuses to know: how a process
+//! takes an account on.
+//!
+//! The name service is asked through `getent`, so directories such as LDAP count wherever the
+//! machine uses them; without that program the files in `/etc` are read.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use engine::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::open::io_error;
+
+/// The file of the private ids, in the state directory.
+const FILE: &str = "accounts.json";
+/// Accounts below are the system's.
+const FIRST_USER_ID: u32 = 1000;
+/// `nobody`, and the id that means "none" to the kernel in 16 bits. Neither is a person.
+const NOT_PEOPLE: RangeInclusive<u32> = 65534..=65535;
+
+/// Which accounts submitters have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountPolicy {
+    /// Accounts by submitter. Only these may be system accounts, or root.
+    pub table: BTreeMap<String, String>,
+    /// Domains of e-mail addresses whose local part names an account; `*` for every domain.
+    pub domains: Vec<String>,
+    /// Ids for everyone else, as user and group.
+    pub pool: RangeInclusive<u32>,
+}
+
+impl AccountPolicy {
+    /// Private ids that no tool of a Linux distribution gives out by itself.
+    pub const POOL_DEFAULT: RangeInclusive<u32> = 1_900_000_000..=1_900_065_535;
+}
+
+impl Default for AccountPolicy {
+    fn default() -> Self {
+        Self { table: BTreeMap::new(), domains: Vec::new(), pool: Self::POOL_DEFAULT }
+    }
+}
+
+/// A Unix account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Supplementary groups.
+    pub(crate) groups: Vec<u32>,
+    pub(crate) name: String,
+    /// None for a private id.
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) shell: Option<String>,
+}
+
+impl Account {
+    /// A private id.
+    pub(crate) fn private(id: u32) -> Self {
+        let name = format!("elastane-{id}");
+        Self { uid: id, gid: id, groups: Vec::new(), name, home: None, shell: None }
+    }
+
+    pub(crate) fn in_group(&self, gid: u32) -> bool {
+        self.gid == gid || self.groups.contains(&gid)
+    }
+}
+
+/// Finds the account of each submitter.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    policy: AccountPolicy,
+    pool: Mutex<Pool>,
+}
+
+impl Accounts {
+    /// # Errors
+    /// The file of the private ids cannot be read.
+    pub(crate) fn open(policy: AccountPolicy, state_dir: &Path) -> Result<Self, Error> {
+        let pool = Mutex::new(Pool::open(state_dir.join(FILE))?);
+        Ok(Self { policy, pool })
+    }
+
+    /// The account of a submitter, which from now on stays the same unless the policy changes. `id`
+    /// says which submitter of this name it is, should the name be used again.
+    ///
+    /// # Errors
+    /// The table names an account that does not exist, or there is no private id left.
+    pub(crate) fn of(&self, submitter: &str, id: &str) -> Result<Account, Error> {
+        if let Some(name) = self.policy.table.get(submitter) {
+            return look_up(name)?.ok_or_else(|| {
+                Error::Invalid(format!(
+                    "`{submitter}` has the account `{name}` (setting `accounts`), which does not \
+                     exist on this machine; create it, or change the setting"
+                ))
+            });
+        }
+        if let Some(name) = self.named(submitter)
+            && let Some(account) = look_up(name)?.filter(|account| is_person(account.uid))
+        {
+            return Ok(account);
+        }
+        let key = if id.is_empty() { submitter } else { id };
+        self.private(key).map(Account::private)
+    }
+
+    /// The account name that an e-mail address stands for, where the policy trusts its domain.
+    fn named<'a>(&self, submitter: &'a str) -> Option<&'a str> {
+        let (local, domain) = submitter.rsplit_once('@')?;
+        let trusted = |known: &String| known == "*" || known.eq_ignore_ascii_case(domain);
+        (self.policy.domains.iter().any(trusted) && is_account_name(local)).then_some(local)
+    }
+
+    fn private(&self, key: &str) -> Result<u32, Error> {
+        // Nothing panics between two changes of it.
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.id_of(key, &self.policy.pool, &id_is_taken)
+    }
+}
+
+const fn is_person(uid: u32) -> bool {
+    uid >= FIRST_USER_ID && !(*NOT_PEOPLE.start() <= uid && uid <= *NOT_PEOPLE.end())
+}
+
+/// Whether `getent` and the files take it for a name: no number, no option, no separator.
+fn is_account_name(name: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    name.len() <= 255 && name.starts_with(first) && name.chars().all(inside)
+}
+
+/// The account of this name; none if there is none.
+fn look_up(name: &str) -> Result<Option<Account>, Error> {
+    let failed = |source| io_error(format!("look up the account `{name}`"), source);
+    if !is_account_name(name) {
+        return Ok(None);
+    }
+    let Some(line) = entry("passwd", name).map_err(failed)? else { return Ok(None) };
+    let Some(mut account) = parse_passwd(&line).filter(|found| found.name == name) else {
+        return Ok(None);
+    };
+    account.groups = groups(&account).map_err(failed)?;
+    Ok(Some(account))
+}
+
+/// Whether an account has this id already.
+fn id_is_taken(id: u32) -> bool {
+    // What cannot be told is taken for free: the range is a private one.
+    entry("passwd", &id.to_string()).is_ok_and(|line| line.is_some())
+}
+
+fn parse_passwd(line: &str) -> Option<Account> {
+    let fields: Vec<&str> = line.trim_end().split(':').collect();
+    let [name, _, uid, gid, _, home, shell] = fields.as_slice() else { return None };
+    Some(Account {
+        uid: uid.parse().ok()?,
+        gid: gid.parse().ok()?,
+        groups: Vec::new(),
+        name: (*name).to_owned(),
+        home: Some(PathBuf::from(home)).filter(|home| home.is_absolute()),
+        shell: Some((*shell).to_owned()).filter(|shell| !shell.is_empty()),
+    })
+}
+
+/// The supplementary groups of an account, as `initgroups` sets them.
+fn groups(account: &Account) -> io::Result<Vec<u32>> {
+    let numbers = match ask(&["initgroups", &account.name])? {
+        Answer::Lines(text) => {
+            let words = text.split_ascii_whitespace().skip(1);
+            words.filter_map(|word| word.parse().ok()).collect()
+        }
+        Answer::Nothing => Vec::new(),
+        Answer::NoProgram => groups_in(&fs::read_to_string("/etc/group")?, &account.name),
+    };
+    Ok(numbers.into_iter().filter(|gid| *gid != account.gid).collect())
+}
+
+fn groups_in(text: &str, name: &str) -> Vec<u32> {
+    let group = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [_, _, gid, members] = fields.as_slice() else { return None };
+        members.split(',').any(|member| member.trim() == name).then(|| gid.parse().ok())?
+    };
+    text.lines().filter_map(group).collect()
+}
+
+/// The line of a database of the name service.
+fn entry(database: &str, key: &str) -> io::Result<Option<String>> {
+    match ask(&[database, key])? {
+        Answer::Lines(text) => Ok(text.lines().next().map(ToOwned::to_owned)),
+        Answer::Nothing => Ok(None),
+        Answer::NoProgram => {
+            let text = fs::read_to_string(format!("/etc/{database}"))?;
+            let is = |line: &&str| {
+                let mut fields = line.split(':');
+                let name = fields.next();
+                name == Some(key) || fields.nth(1) == Some(key)
+            };
+            Ok(text.lines().find(is).map(ToOwned::to_owned))
+        }
+    }
+}
+
+/// What `getent` says.
+enum Answer {
+    Lines(String),
+    Nothing,
+    NoProgram,
+}
+
+/// Exit code of `getent` for a key that is not there.
+const GETENT_NO_KEY: i32 = 2;
+
+fn ask(words: &[&str]) -> io::Result<Answer> {
+    let asked = Command::new("getent").args(words).stdin(Stdio::null()).output();
+    let output = match asked {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Answer::NoProgram),
+        other => other?,
+    };
+    match output.status.code() {
+        Some(0) => Ok(Answer::Lines(String::from_utf8_lossy(&output.stdout).into_owned())),
+        Some(GETENT_NO_KEY) => Ok(Answer::Nothing),
+        // One without this database, as that of Alpine.
+        Some(1) => Ok(Answer::NoProgram),
+        _ => Err(io::Error::other(format!(
+            "`getent {}` failed: {}",
+            words.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+    }
+}
+
+/// `accounts.json`: private ids by submitter.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Ids {
+    /// No id from here on was ever given out.
+    next: u32,
+    ids: BTreeMap<String, u32>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    path: PathBuf,
+    given: Ids,
+}
+
+impl Pool {
+    fn open(path: PathBuf) -> Result<Self, Error> {
+        let failed = |source| io_error(format!("read {}", path.display()), source);
+        let given = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| failed(error.into()))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => Ids::default(),
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Self { path, given })
+    }
+
+    /// The id of a submitter: the one it was given once, else the next that was never given out. It
+    /// is on disk before it is used.
+    fn id_of(
+        &mut self,
+        submitter: &str,
+        range: &RangeInclusive<u32>,
+        taken: &dyn Fn(u32) -> bool,
+    ) -> Result<u32, Error> {
+        if let Some(id) = self.given.ids.get(submitter) {
+            return Ok(*id);
+        }
+        let mut free =
+            (self.given.next.max(*range.start())..=*range.end()).filter(|id| !taken(*id));
+        let id = free.next().ok_or_else(|| {
+            Error::Invalid(format!(
+                "no private id is left for `{submitter}`: those from {} to {} were all given out; \
+                 start the server with a further range, `elastane up --account-pool FIRST-LAST`",
+                range.start(),
+                range.end()
+            ))
+        })?;
+        let mut ids = self.given.ids.clone();
+        ids.insert(submitter.to_owned(), id);
+        let given = Ids { next: id + 1, ids };
+        self.write(&given)
+            .map_err(|source| io_error(format!("write {}", self.path.display()), source))?;
+        self.given = given;
+        Ok(id)
+    }
+
+    fn write(&self, given: &Ids) -> io::Result<()> {
+        let fresh = self.path.with_extension("new");
+        let mut open = OpenOptions::new();
+        let mut file = open.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        file.write_all(&serde_json::to_vec_pretty(given)?)?;
+        file.sync_all()?;
+        fs::rename(&fresh, &self.path)?;
+        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accounts(folder: &tempfile::TempDir, policy: AccountPolicy) -> Accounts {
+        Accounts::open(policy, folder.path()).unwrap()
+    }
+
+    #[test]
+    fn a_private_id_is_one_submitters_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = 1_900_000_000..=1_900_000_001;
+        let policy = AccountPolicy { pool, ..AccountPolicy::default() };
+        let first = accounts(&folder, policy.clone());
+        let (ann, bob) = (first.of("ann@x", "").unwrap(), first.of("bob@x", "").unwrap());
+        assert_eq!((ann.uid, bob.uid, ann.gid), (1_900_000_000, 1_900_000_001, ann.uid));
+        assert!(ann.groups.is_empty());
+        let later = accounts(&folder, policy);
+        assert_eq!(later.of("bob@x", "").unwrap(), bob, "after a restart");
+        let said = later.of("ann@x", "user/2").unwrap_err().to_string();
+        assert!(said.contains("--account-pool"), "{said}");
+    }
+
+    #[test]
+    fn ids_of_others_are_passed_over_and_none_is_given_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut pool = Pool::open(folder.path().join(FILE)).unwrap();
+        let mut id = |who: &str, taken: u32| pool.id_of(who, &(7..=9), &|id| id == taken);
+        assert_eq!(id("ann", 7).unwrap(), 8);
+        assert_eq!(id("bob", 8).unwrap(), 9);
+        assert!(id("cat", 0).is_err(), "7 is not looked at again");
+    }
+
+    #[test]
+    fn the_system_has_its_accounts_for_itself_unless_the_table_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = AccountPolicy {
+            table: BTreeMap::from([("boss".to_owned(), "root".to_owned())]),
+            domains: vec!["*".to_owned()],
+            ..AccountPolicy::default()
+        };
+        let accounts = accounts(&folder, policy);
+        let uid = |who: &str| accounts.of(who, "").unwrap().uid;
+        assert_eq!(uid("boss"), 0);
+        for who in ["root@x", "daemon@x", "nobody@x", "0@x", "root", "-r@x", "a:b@x"] {
+            assert!(AccountPolicy::POOL_DEFAULT.contains(&uid(who)), "{who}");
+        }
+    }
+
+    #[test]
+    fn only_addresses_of_trusted_domains_name_an_account() {
+        let folder = tempfile::tempdir().unwrap();
+        let domains = vec!["Example.org".to_owned()];
+        let accounts = accounts(&folder, AccountPolicy { domains, ..AccountPolicy::default() });
+        assert_eq!(accounts.named("ann@example.org"), Some("ann"));
+        for other in ["ann@evil.org", "ann", "ann@example.org@evil.org", "x@example.org.evil.org"] {
+            assert_eq!(accounts.named(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_missing_account_of_the_table_is_no_private_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = BTreeMap::from([("ann".to_owned(), "no-such-account".to_owned())]);
+        let accounts = accounts(&folder, AccountPolicy { table, ..AccountPolicy::default() });
+        let said = accounts.of("ann", "").unwrap_err().to_string();
+        assert!(said.contains("`no-such-account`"), "{said}");
+    }
+
+    #[test]
+    fn the_files_are_read_where_there_is_no_program() {
+        let text = "root:x:0:\nlab:x:70:bob,ann\nsudo:x:27:root\nannex:x:9:anna\n";
+        assert_eq!(groups_in(text, "ann"), [70]);
+        let line = "ann:x:1001:1002:Ann,,,:/home/ann:/bin/zsh\n";
+        let ann = parse_passwd(line).unwrap();
+        assert_eq!((ann.uid, ann.gid, ann.name.as_str()), (1001, 1002, "ann"));
+        assert!(parse_passwd("ann:x:-1:1:::").is_none());
+    }
+}

@@ -1,0 +1,345 @@
+//! How runs are kept apart from each other and from the server. Owns: which means this machine
+//! has (found by trying, not by version), what each run has to take on, and taking it on
+//! between fork and exec.
+//!
+//! ```text
+//! server is root      accounts    another user, and a view without the state directory
+//! server is not root  namespaces  a user and mount namespace, so the same view; the kernel
+//!                                 lets no process of such a namespace look into one outside
+//!                     landlock    no files of the state directory, no processes outside
+//! neither             none        as the server itself; the start and the status tell it
+//! ```
+
+mod accounts;
+mod landlock;
+mod mounts;
+mod view;
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use engine::{Error, Isolation, IsolationKind};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Gid, Uid, chdir, getgid, getuid, set_dumpable_behavior};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities,
+    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+use serde::{Deserialize, Serialize};
+
+pub use accounts::AccountPolicy;
+pub(crate) use accounts::{Account, Accounts};
+use landlock::Ruleset;
+use view::View;
+pub(crate) use view::first_closed;
+
+use crate::sys;
+
+/// The settings of an engine for keeping runs apart.
+#[derive(Debug, Clone, Default)]
+pub struct Separation {
+    /// Which accounts runs have, where the server is root.
+    pub accounts: AccountPolicy,
+    /// Files of the server outside the state directory that no run may read.
+    pub private_files: Vec<PathBuf>,
+}
+
+/// What a run takes on before its command begins. Part of `spec.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Boundary {
+    pub(crate) means: Means,
+    /// The state directory.
+    private: PathBuf,
+    /// What of it the run has.
+    visible: Vec<PathBuf>,
+    /// What of it the run has, but may not change.
+    fixed: Vec<PathBuf>,
+    /// Programs of the run may begin with this one: it stands in for images.
+    program: PathBuf,
+    private_files: Vec<PathBuf>,
+}
+
+/// By which means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Means {
+    /// Another account, and a view.
+    Account { account: Account, hides_processes: bool },
+    /// The server's account, and a view in a user namespace.
+    Namespaces,
+    /// The server's account, without its files.
+    Landlock,
+}
+
+/// What this machine can do.
+#[derive(Debug)]
+pub(crate) struct Separator {
+    accounts: Option<Accounts>,
+    hides_processes: bool,
+    private: PathBuf,
+    program: PathBuf,
+    private_files: Vec<PathBuf>,
+    found: Isolation,
+}
+
+impl Separator {
+    /// Runs are not kept apart.
+    pub(crate) fn none(missing: &str) -> Self {
+        Self {
+            accounts: None,
+            hides_processes: false,
+            private: PathBuf::new(),
+            program: PathBuf::new(),
+            private_files: Vec::new(),
+            found: Isolation { kind: IsolationKind::None, missing: missing.to_owned() },
+        }
+    }
+
+    /// Finds out what this machine can do, by doing it with a shell.
+    ///
+    /// # Errors
+    /// The file of the private ids cannot be read.
+    pub(crate) fn find(
+        wanted: Separation,
+        state_dir: &Path,
+        program: &Path,
+    ) -> Result<Self, Error> {
+        let Separation { accounts: policy, private_files } = wanted;
+        let (private, program) = (state_dir.to_owned(), program.to_owned());
+        let first = Account::private(*policy.pool.start());
+        let boundary = |means| Boundary {
+            means,
+            private: private.clone(),
+            visible: Vec::new(),
+            fixed: Vec::new(),
+            program: program.clone(),
+            private_files: private_files.clone(),
+        };
+        let works = |means| boundary(means).attempt();
+        let is_root = getuid().is_root();
+        let (found, hides_processes) =
+            if is_root { find_accounts(&first, works) } else { (find_unprivileged(works), false) };
+        let accounts = match found.kind {
+            IsolationKind::Accounts => Some(Accounts::open(policy, state_dir)?),
+            _ => None,
+        };
+        Ok(Self { accounts, hides_processes, private, program, private_files, found })
+    }
+
+    /// For people.
+    pub(crate) const fn found(&self) -> &Isolation {
+        &self.found
+    }
+
+    /// The account of a submitter's runs; none: that of the server.
+    pub(crate) fn account(&self, submitter: &str, id: &str) -> Result<Option<Account>, Error> {
+        self.accounts.as_ref().map(|accounts| accounts.of(submitter, id)).transpose()
+    }
+
+    /// The boundary of a run that has this account, and of the private files those that are
+    /// visible, and to read those that are fixed.
+    pub(crate) fn boundary(
+        &self,
+        account: Option<Account>,
+        visible: Vec<PathBuf>,
+        fixed: Vec<PathBuf>,
+    ) -> Option<Boundary> {
+        let hides_processes = self.hides_processes;
+        let means = match (account, self.found.kind) {
+            (Some(account), _) => Means::Account { account, hides_processes },
+            (None, IsolationKind::Namespaces) => Means::Namespaces,
+            (None, IsolationKind::Landlock) => Means::Landlock,
+            (None, _) => return None,
+        };
+        Some(Boundary {
+            means,
+            private: self.private.clone(),
+            visible,
+            fixed,
+            program: self.program.clone(),
+            private_files: self.private_files.clone(),
+        })
+    }
+}
+
+fn find_accounts(first: &Account, works: impl Fn(Means) -> io::Result<()>) -> (Isolation, bool) {
+    let accounts = IsolationKind::Accounts;
+    let attempt =
+        |hides_processes| works(Means::Account { account: first.clone(), hides_processes });
+    if attempt(true).is_ok() {
+        return (Isolation { kind: accounts, missing: String::new() }, true);
+    }
+    let Err(error) = attempt(false) else {
+        let missing = "processes of others are in the process list, without their environment: \
+                       /proc cannot be mounted with `hidepid=invisible` (Linux 5.8 or later)";
+        return (Isolation { kind: accounts, missing: missing.to_owned() }, false);
+    };
+    let missing = format!(
+        "the server is root but cannot give a run another account and a mount namespace ({error}); \
+         in a container give it the capabilities SYS_ADMIN, SETUID and SETGID and ids of \
+         --account-pool that exist in it, or start the server as another user"
+    );
+    (Isolation { kind: IsolationKind::None, missing }, false)
+}
+
+fn find_unprivileged(works: impl Fn(Means) -> io::Result<()>) -> Isolation {
+    let shared = "runs of all users have one account, and can change its files outside the state \
+                  directory; start the server as root to give each user an account of their own";
+    let Err(namespaces) = works(Means::Namespaces) else {
+        return Isolation { kind: IsolationKind::Namespaces, missing: shared.to_owned() };
+    };
+    let Err(landlock) = works(Means::Landlock) else {
+        return Isolation { kind: IsolationKind::Landlock, missing: shared.to_owned() };
+    };
+    let missing = format!(
+        "user namespaces are not permitted ({namespaces}) and Landlock does not work \
+         ({landlock}); start the server as root, use `--runtime docker`, or permit user \
+         namespaces (`sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000`, \
+         with AppArmor also `kernel.apparmor_restrict_unprivileged_userns=0`)"
+    );
+    Isolation { kind: IsolationKind::None, missing }
+}
+
+impl Boundary {
+    /// The account of the run, where it is not the server's.
+    pub(crate) const fn account(&self) -> Option<&Account> {
+        match &self.means {
+            Means::Account { account, .. } => Some(account),
+            Means::Namespaces | Means::Landlock => None,
+        }
+    }
+
+    /// The private files outside the state directory, by all their paths.
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let own = self.private_files.iter().filter_map(|file| file.canonicalize().ok());
+        let mut all: Vec<PathBuf> = own.collect();
+        for at in 0..all.len() {
+            let others = mounts::other_paths(&all[at])?;
+            all.extend(others);
+        }
+        Ok(all)
+    }
+
+    /// Whether a shell begins behind it, with an empty state directory.
+    fn attempt(&self) -> io::Result<()> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", ":"]).env_clear();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        sys::behind(&mut command, self.entry(Path::new("/"))?);
+        let status = command.status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+    }
+
+    /// What is to be done in the child, with the working directory it begins in.
+    pub(crate) fn entry(&self, working_dir: &Path) -> io::Result<Entry> {
+        let Self { private, visible, fixed, program, .. } = self;
+        let view = || View::new(self.account(), private, visible, fixed, program);
+        let step = match &self.means {
+            Means::Account { account, hides_processes } => {
+                let groups = account.groups.iter().copied().map(Gid::from_raw).collect();
+                let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
+                let view = view()?.hiding_processes(*hides_processes);
+                Step::Account { view, uid, gid, groups }
+            }
+            Means::Namespaces => {
+                let line = |id: u32| CString::new(format!("{id} {id} 1\n"));
+                Step::Namespaces {
+                    view: view()?
+                        .covering(&mounts::other_paths(private)?)?
+                        .hiding(&self.files()?)?,
+                    users: line(getuid().as_raw())?,
+                    groups: line(getgid().as_raw())?,
+                    scope: Ruleset::of_scope().ok(),
+                }
+            }
+            Means::Landlock => {
+                let closed = [mounts::other_paths(private)?, self.files()?].concat();
+                Step::Landlock(Ruleset::without(private, visible, fixed, &closed)?)
+            }
+        };
+        let working_dir = CString::new(working_dir.as_os_str().as_bytes())?;
+        Ok(Entry { step, working_dir })
+    }
+}
+
+/// What a child does, prepared so that it allocates nothing.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    step: Step,
+    working_dir: CString,
+}
+
+#[derive(Debug)]
+enum Step {
+    Account { view: View, uid: Uid, gid: Gid, groups: Vec<Gid> },
+    Namespaces { view: View, users: CString, groups: CString, scope: Option<Ruleset> },
+    Landlock(Ruleset),
+}
+
+/// Why a child did not get there.
+pub(crate) enum NotEntered {
+    /// The machine refused.
+    Boundary,
+    /// There is no such working directory for it.
+    WorkingDir,
+}
+
+impl Entry {
+    /// To be called between fork and exec. There is no way back.
+    pub(crate) fn enter(&self) -> Result<(), NotEntered> {
+        self.step.take().map_err(|_| NotEntered::Boundary)?;
+        // With the rights and the view of the run.
+        chdir(self.working_dir.as_c_str()).map_err(|_| NotEntered::WorkingDir)
+    }
+}
+
+impl Step {
+    fn take(&self) -> Result<(), Errno> {
+        match self {
+            Self::Account { view, uid, gid, groups } => {
+                sys::unshare(UnshareFlags::NEWNS)?;
+                view.enter()?;
+                take_account(*uid, *gid, groups)
+            }
+            Self::Namespaces { view, users, groups, scope } => {
+                sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+                // The supervisor is not dumpable, so its child's files in /proc would be root's.
+                set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+                sys::write_to(c"/proc/self/setgroups", c"deny")?;
+                sys::write_to(c"/proc/self/uid_map", users)?;
+                sys::write_to(c"/proc/self/gid_map", groups)?;
+                view.enter()?;
+                set_no_new_privs(true)?;
+                scope.as_ref().map_or(Ok(()), Ruleset::restrict)?;
+                sys::leave_keyring()?;
+                give_up_capabilities()
+            }
+            Self::Landlock(ruleset) => {
+                set_no_new_privs(true)?;
+                sys::leave_keyring()?;
+                ruleset.restrict()
+            }
+        }
+    }
+}
+
+/// Groups before the user: afterwards they could not be changed any more.
+fn take_account(uid: Uid, gid: Gid, groups: &[Gid]) -> Result<(), Errno> {
+    set_thread_groups(groups)?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    if !uid.is_root() {
+        give_up_capabilities()?;
+    }
+    sys::leave_keyring()
+}
+
+/// All of them, also those that a program could inherit.
+fn give_up_capabilities() -> Result<(), Errno> {
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}
