@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,20 +17,77 @@ pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 /// How long a body may take to come; shorter than an answer may, so that it is the one to be told.
 const BODY_WAIT: Duration = Duration::from_secs(20);
 
-/// A JSON body of at most so many bytes. The content type is not looked at: there is only one format.
+/// A format in which a body may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Form,
+}
+
+impl Format {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Form => "application/x-www-form-urlencoded",
+        }
+    }
+
+    fn is(self, media_type: &str) -> bool {
+        let is_json = |rest: &str| rest.ends_with("+json");
+        media_type == self.media_type()
+            || self == Self::Json && media_type.strip_prefix("application/").is_some_and(is_json)
+    }
+}
+
+/// A JSON body of at most so many bytes.
 pub(crate) struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Body<T, BYTES_MAX> {
     type Rejection = Fault;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Fault> {
-        parse(&up_to(request, BYTES_MAX).await?).map(Self)
+        let (bytes, _) = typed(request, &[Format::Json], BYTES_MAX).await?;
+        parse(&bytes).map(Self)
     }
 }
 
-/// The whole body.
-pub(crate) async fn read(request: Request) -> Result<Bytes, Fault> {
-    up_to(request, BODY_BYTES_MAX).await
+/// The whole body, in one of these formats; that of an empty body is the first.
+pub(crate) async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), Fault> {
+    typed(request, formats, BODY_BYTES_MAX).await
+}
+
+/// A body whose content type names its format. A page of another site can have a browser send
+/// `text/plain` without asking this server first; it cannot do that with JSON.
+async fn typed(
+    request: Request,
+    formats: &[Format],
+    bytes_max: usize,
+) -> Result<(Bytes, Format), Fault> {
+    let format = format_of(request.headers(), formats);
+    let bytes = up_to(request, bytes_max).await?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok((bytes, formats.first().copied().unwrap_or(Format::Json)));
+    }
+    format.map(|format| (bytes, format))
+}
+
+fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, Fault> {
+    let mut given = headers.get_all(header::CONTENT_TYPE).iter();
+    let (first, second) = (given.next(), given.next());
+    let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = formats.iter().find(|format| format.is(&media_type));
+    if let (Some(format), None) = (known, second) {
+        return Ok(*format);
+    }
+    let wrong = match (first, second) {
+        (None, _) => "the body has no content type".to_owned(),
+        (_, Some(_)) => "the request has several content types".to_owned(),
+        _ => format!("a body of the content type `{}` is not read here", units::shown(text)),
+    };
+    let allowed: Vec<_> = formats.iter().map(|format| format.media_type()).collect();
+    let why = format!("{wrong}; send `Content-Type: {}`", allowed.join("` or `"));
+    Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
 }
 
 async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, Fault> {
@@ -180,7 +237,43 @@ mod tests {
     async fn a_body_that_does_not_come_is_not_waited_for() {
         let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let request = Request::new(axum::body::Body::from_stream(never));
-        assert_eq!(read(request).await.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
+        let refused = read(request, &[Format::Json]).await.unwrap_err();
+        assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[test]
+    fn a_body_has_one_content_type_that_its_route_takes() {
+        let of = |types: &[&str], formats: &[Format]| {
+            let values = types.iter().map(|text| (header::CONTENT_TYPE, text.parse().unwrap()));
+            let mut headers = HeaderMap::new();
+            values.for_each(|(name, value)| drop(headers.append(name, value)));
+            format_of(&headers, formats).map_err(|fault| fault.message)
+        };
+        let (json, form) = (Format::Json, Format::Form);
+        for media_type in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/merge-patch+json",
+            "application/json-patch+json;v=1",
+        ] {
+            assert_eq!(of(&[media_type], &[json]), Ok(json), "{media_type}");
+        }
+        assert_eq!(of(&["application/x-www-form-urlencoded"], &[json, form]), Ok(form));
+        for (types, said) in [
+            (&[][..], "the body has no content type; send `Content-Type: application/json`"),
+            (&["text/plain"], "a body of the content type `text/plain` is not read here; send"),
+            (&["text/plain; application/json"], "a body of"),
+            (&["text/x+json"], "a body of"),
+            (&["application/jsonx"], "a body of"),
+            (&["application/x-www-form-urlencoded"], "a body of"),
+            (&["multipart/form-data; boundary=x"], "a body of"),
+            (&["application/json", "application/json"], "the request has several content types"),
+        ] {
+            let refused = of(types, &[json]).unwrap_err();
+            assert!(refused.starts_with(said), "{types:?}: {refused}");
+        }
+        let refused = of(&["text/plain"], &[json, form]).unwrap_err();
+        assert!(refused.ends_with("json` or `application/x-www-form-urlencoded`"), "{refused}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched,
 };
 pub(crate) use body::{
-    Body, nearest, parse as parse_json, read as read_body, read_part, take_part,
+    Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,
 };
 pub(crate) use csv::csv_line;
 pub(crate) use fault::{Fault, Said};

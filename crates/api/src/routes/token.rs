@@ -3,13 +3,13 @@
 use api_types::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
 use axum::extract::{FromRequestParts, Query, Request, State as FromState};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::Uri;
 use axum::{Extension, Json};
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::edge::{Body, Fault, Html, Origin, parameters, parse_json, read_body};
+use crate::edge::{Body, Fault, Format, Html, Origin, parameters, parse_json, read_body};
 use crate::identity;
 use crate::openapi::{Description, Input, escape};
 
@@ -25,14 +25,11 @@ pub(super) async fn grant(
 pub(super) async fn grant_v2(
     FromState(server): FromState<Shared>,
     Extension(origin): Extension<Origin>,
-    headers: HeaderMap,
     request: Request,
 ) -> Result<Json<OAuth2TokenResponse>, Fault> {
-    let body = read_body(request).await?;
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let request = match content_type {
-        Some(kind) if kind.starts_with("application/x-www-form-urlencoded") => form(&body)?,
-        _ => parse_json(&body)?,
+    let request = match read_body(request, &[Format::Json, Format::Form]).await? {
+        (body, Format::Form) => form(&body)?,
+        (body, Format::Json) => parse_json(&body)?,
     };
     let TokenResponse { access_token, expires_in, refresh_token } =
         identity::grant(&server, request, origin).await?;

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::Shared;
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Fault, Given, ListQuery, OrderedPage, Page, read_body};
+use crate::edge::{Body, Caller, Fault, Format, Given, ListQuery, OrderedPage, Page, read_body};
 use crate::openapi::{Route, get, post};
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
@@ -144,7 +144,8 @@ async fn list_by_post(
     query: ListQuery,
     request: Request,
 ) -> Result<Json<WorkloadsPage>, Fault> {
-    if read_body(request).await?.iter().any(|byte| !byte.is_ascii_whitespace()) {
+    let (body, _) = read_body(request, &[Format::Json]).await?;
+    if body.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";
         return Err(Fault::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
     }

@@ -202,6 +202,7 @@ impl Stage {
         let request = Request::builder().method(method.as_str()).uri(&path);
         let request = request
             .header("host", "localhost")
+            .header("content-type", "application/json")
             .header("authorization", format!("Bearer {}", self.token));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.server.send(request.body(Body::from(body)).unwrap()).await;

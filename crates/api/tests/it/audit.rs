@@ -41,7 +41,7 @@ async fn a_change_is_told_with_who_and_how() {
         assert_eq!(row[field], want, "{field}: {row}");
     }
     let again = server.job("t", &json!({"image": "i"}));
-    let request = server.request("POST", "/api/v1/workloads/trainings");
+    let request = server.request_with_json("POST", "/api/v1/workloads/trainings");
     let answer = server.send(request.body(Body::from(again.to_string())).unwrap()).await;
     let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
     let row = &rows(&server, &format!("request_id=={id}")).await[0];

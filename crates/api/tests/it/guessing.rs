@@ -17,6 +17,7 @@ use crate::server::{Server, read};
 async fn grant(server: &Server, address: &str, body: &Value) -> (u16, HeaderMap, Value) {
     let address: SocketAddr = format!("{address}:1").parse().unwrap();
     let request = Request::post("/api/v1/token").header("host", "localhost");
+    let request = request.header("content-type", "application/json");
     let mut request = request.body(Body::from(body.to_string())).unwrap();
     request.extensions_mut().insert(ConnectInfo(address));
     let answer = server.send(request).await;

@@ -17,6 +17,7 @@ pub(crate) async fn call(
     if !token.is_empty() {
         request = request.header("authorization", format!("Bearer {token}"));
     }
+    let request = request.header("content-type", "application/json");
     let body = if body.is_null() { String::new() } else { body.to_string() };
     read(server.send(request.body(Body::from(body)).unwrap()).await).await
 }

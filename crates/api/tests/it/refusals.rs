@@ -185,7 +185,9 @@ async fn wrong_secrets_and_grants_get_no_token() {
         (json!([]), 400, "invalid type: a list"),
     ] {
         let request = Request::builder().method(Method::POST).uri("/api/v1/token");
-        let request = request.header("host", "localhost").body(Body::from(body.to_string()));
+        let request = request.header("host", "localhost");
+        let request = request.header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_string()));
         let (got, answer) = read(server.send(request.unwrap()).await).await;
         assert_eq!(got.as_u16(), status, "{body} {answer}");
         assert!(answer["message"].as_str().unwrap().starts_with(message), "{body} {answer}");
@@ -211,6 +213,28 @@ async fn pages_of_other_hosts_are_not_served() {
         let (got, answer) = read(server.send(request.body(Body::empty()).unwrap()).await).await;
         assert_eq!(got.as_u16(), status, "{host:?} {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_is_not_read_as_json() {
+    let server = Server::with_teams().await;
+    let path = "/api/v1/workloads/trainings";
+    let body = server.job("forged", &json!({"image": "i"})).to_string();
+    for (media_type, said) in [
+        (Some("text/plain"), "a body of the content type `text/plain` is not read here; send"),
+        (Some("application/x-www-form-urlencoded"), "a body of the content type"),
+        (Some("multipart/form-data; boundary=x"), "a body of the content type"),
+        (None, "the body has no content type; send `Content-Type: application/json`"),
+    ] {
+        let request = server.request("POST", path);
+        let request = media_type.into_iter().fold(request, |to, is| to.header("content-type", is));
+        let answer = server.send(request.body(Body::from(body.clone())).unwrap()).await;
+        let (status, answer) = read(answer).await;
+        assert_eq!((status.as_u16(), &answer["code"]), (415, &json!(415)), "{media_type:?}");
+        assert!(answer["message"].as_str().unwrap().starts_with(said), "{answer}");
+    }
+    assert_eq!(server.get("/api/v1/workloads/count").await["count"], 0, "none was made");
+    assert_eq!(server.post(path, serde_json::from_str(&body).unwrap()).await.0, 202);
 }
 
 #[tokio::test]

@@ -156,9 +156,19 @@ impl Server {
             .header("authorization", format!("Bearer {}", self.token))
     }
 
+    /// A request with a JSON body.
+    pub(crate) fn request_with_json(
+        &self,
+        method: &str,
+        path: &str,
+    ) -> axum::http::request::Builder {
+        self.request(method, path).header("content-type", "application/json")
+    }
+
     /// Sends a body as it is and reads the JSON answer; an empty answer is null.
     pub(crate) async fn raw(&self, method: &str, path: &str, body: &str) -> (StatusCode, Value) {
-        let request = self.request(method, path).body(Body::from(body.to_owned())).unwrap();
+        let request = self.request_with_json(method, path);
+        let request = request.body(Body::from(body.to_owned())).unwrap();
         read(self.send(request).await).await
     }
 

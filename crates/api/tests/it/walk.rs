@@ -19,6 +19,7 @@ async fn a_secret_buys_a_token_that_opens_the_door() {
     let body = json!({"grantType": "app_token", "AppId": own["clientId"],
         "AppSecret": own["clientSecret"]});
     let request = Request::post("/api/v1/token").header("host", "127.0.0.1");
+    let request = request.header("content-type", "application/json");
     let answer = server.send(request.body(Body::from(body.to_string())).unwrap()).await;
     let (status, granted) = read(answer).await;
     assert_eq!((status, granted["expiresIn"].as_u64()), (StatusCode::OK, Some(86_400)));
@@ -157,7 +158,7 @@ async fn the_source_is_what_the_client_says_it_is() {
     {
         let name = format!("w{}", said.unwrap_or("none").to_lowercase());
         let body = server.job(&name, &json!({"image": "i", "commandLine": "runai submit w"}));
-        let mut request = server.request("POST", "/api/v1/workloads/trainings");
+        let mut request = server.request_with_json("POST", "/api/v1/workloads/trainings");
         if let Some(said) = said {
             request = request.header(api_types::SOURCE_HEADER, said);
         }

@@ -34,7 +34,7 @@ fn commands(page: &str) -> Vec<String> {
                 let path = said.rsplit("`POST ").next().and_then(|rest| rest.split('`').next());
                 let to = format!("http://127.0.0.1:7070{}", path.unwrap_or_default());
                 let as_whom = r#"-H "Authorization: Bearer $TOKEN""#;
-                found.push(format!("curl {as_whom} {to} -d @- <<'END'\n{body}\nEND"));
+                found.push(format!("curl {as_whom} {to} --json @- <<'END'\n{body}\nEND"));
             }
             _ => said.push_str(part),
         }
