@@ -87,7 +87,7 @@ pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
     Explanation, GpuTrouble, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, PodStates,
     Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
-    Volumes, WorkloadExtras, channel,
+    Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

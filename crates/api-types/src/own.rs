@@ -404,6 +404,17 @@ pub struct Ticket {
     pub url: String,
 }
 
+/// By which a page of this server opens a WebSocket to a workload: as `elastane_ticket` in its
+/// address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebSocketTicket {
+    /// The ticket, good once.
+    pub ticket: String,
+    /// For how many seconds.
+    pub expires_in_seconds: u64,
+}
+
 /// How a session in a pod ended: the message of channel 3 of a WebSocket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -5,12 +5,12 @@
 //! them as from nowhere (`sandbox`): a page from an inference cannot act as who looks at it. And what
 //! would hold for the whole origin is neither passed on nor taken from there.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use auth::{Action, Resource};
 use axum::Extension;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State as FromState};
 use axum::http::header::{
     ALT_SVC, AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, FORWARDED, HOST, RETRY_AFTER,
@@ -26,7 +26,7 @@ use serving::{Error, NoReplica};
 use units::Instant;
 
 use crate::Server;
-use crate::edge::{Caller, Fault, Origin, bearer};
+use crate::edge::{Caller, FORWARDED_FOR, Fault, Origin, bearer, must_be_own_page};
 use crate::serve::Place;
 
 /// Where inferences are found.
@@ -45,10 +45,9 @@ const OF_THE_ORIGIN: [HeaderName; 6] = [
     HeaderName::from_static("nel"),
     HeaderName::from_static("report-to"),
 ];
-/// What whoever answers is told of the request; nobody else can say it. Of the addresses it came from the
-/// last is this server's word, those before are as they were sent.
+/// What the program that answers learns of the request; nothing else can say it. Of the addresses
+/// it came from the last is that of the connection, those before are the word of listed proxies.
 const USER: HeaderName = HeaderName::from_static("x-forwarded-user");
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -62,11 +61,17 @@ pub(crate) fn path(project: &str, name: &str) -> String {
 pub(crate) async fn forward(
     FromState(server): FromState<Arc<Server>>,
     Extension(origin): Extension<Origin>,
-    Path(place): Path<Vec<(String, String)>>,
+    place: Result<Path<Vec<(String, String)>>, PathRejection>,
     mut request: Request,
 ) -> Response {
+    let Ok(Path(place)) = place else {
+        return Fault::bad("the address is no text").into_response();
+    };
     serving::strip(request.headers_mut());
-    let caller = take_caller(&server, &origin, request.headers_mut());
+    let caller = match take_caller(&server, &origin, request.headers_mut()) {
+        Ok(caller) => caller,
+        Err(fault) => return refuse(&server, &origin, None, fault),
+    };
     match answer(&server, &origin, &place, caller.as_ref(), request).await {
         Ok(answer) => answer,
         Err(fault) => refuse(&server, &origin, caller.as_ref(), fault),
@@ -103,6 +108,7 @@ async fn answer(
     };
     let inference = find(server, named("project"), named("name"), caller)?;
     admit(&server.control.view(), &inference, origin, caller)?;
+    must_be_own_page(&server.url, request.headers())?;
     let prefix = path(&inference.project_name, &inference.spec.name);
     // All inferences would share them.
     request.headers_mut().remove(COOKIE);
@@ -121,17 +127,18 @@ async fn answer(
     Ok(answer)
 }
 
-/// Who asks. A token of this server is for this server: the replica never sees it, be it worth
-/// anything or not.
+/// Who asks; none without a token of this server. One that is worth nothing is refused, also where
+/// no token is needed. It is for this server: the replica never sees it.
 pub(crate) fn take_caller(
     server: &Server,
     origin: &Origin,
     headers: &mut HeaderMap,
-) -> Option<Caller> {
-    let token = bearer(headers).filter(|token| server.authority.has_signed(token))?;
-    let caller = server.check(token, origin.clone()).ok();
+) -> Result<Option<Caller>, Fault> {
+    let token = bearer(headers).filter(|token| server.authority.has_signed(token));
+    let Some(token) = token else { return Ok(None) };
+    let caller = server.check(token, origin.clone());
     headers.remove(AUTHORIZATION);
-    caller
+    caller.map(Some).map_err(|refusal| Fault::new(StatusCode::UNAUTHORIZED, refusal.why))
 }
 
 /// The inference of this name. Whoever has no token is not told which there are.
@@ -159,10 +166,9 @@ fn admit(
     origin: &Origin,
     caller: Option<&Caller>,
 ) -> Result<(), Fault> {
-    let Some(serving) = &inference.spec.serving else { return Ok(()) };
+    let Some(serving) = &inference.spec.serving else { return Err(needs_a_token()) };
     caller.map_or(Ok(()), Caller::must_have_own_password)?;
-    let is_here = |address: IpAddr| address.to_canonical().is_loopback();
-    if serving.local_only && !origin.address.parse().is_ok_and(is_here) {
+    if serving.local_only && !origin.is_local {
         // For a stranger elsewhere it is as if it were not there.
         caller.ok_or_else(needs_a_token)?;
         let why = "this inference answers requests from its own machine only";
@@ -229,11 +235,10 @@ pub(crate) fn tell(
     caller: Option<&Caller>,
 ) {
     take_away(headers);
-    let before = headers.get(&FORWARDED_FOR).and_then(|value| value.to_str().ok());
-    let from = match before {
-        Some(before) => format!("{before}, {}", origin.address),
-        None => origin.address.clone(),
-    };
+    // Only listed proxies are believed about who asked them.
+    let before = headers.get_all(&FORWARDED_FOR).iter().filter(|_| origin.by_proxy);
+    let before = before.filter_map(|value| value.to_str().ok());
+    let from = before.chain([origin.peer.as_str()]).collect::<Vec<_>>().join(", ");
     let proto = if server.url.starts_with("https:") { "https" } else { "http" };
     let host = headers.get(HOST).cloned();
     let values = [

@@ -11,6 +11,7 @@
 
 mod access;
 mod assets;
+mod connections;
 mod convert;
 mod edge;
 mod forecast;
@@ -44,9 +45,11 @@ use units::Instant;
 use visits::Visits;
 
 pub use assets::reseal;
+pub use connections::Limits;
+pub use edge::{Hosts, Proxies};
 pub use identity::LoginProvider;
 pub use routes::router;
-pub use serve::{Shutdown, serve};
+pub use serve::{Shutdown, serve, serve_within};
 pub use tls::{Tls, TlsError};
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
@@ -72,15 +75,19 @@ pub struct State {
     pub vault: auth::Vault,
     /// What time it is.
     pub clock: Arc<dyn control::Clock>,
-    /// Names this server may be addressed by, beside those of the loopback; none = any, for a
-    /// server that is reached from elsewhere.
-    pub hosts: Option<Vec<String>>,
+    /// Names this server may be addressed by, beside those of the loopback.
+    pub hosts: Hosts,
+    /// Proxies that are believed about where a request comes from.
+    pub proxies: Proxies,
     /// The researcher's program, to be downloaded; none if there is none beside this one.
     pub client_program: Option<PathBuf>,
     /// Serves the inferences.
     pub serving: Arc<serving::Service>,
-    /// Where this server is reached, such as `http://127.0.0.1:7171`.
+    /// Where this server is reached, such as `http://127.0.0.1:7171`; the public address if there
+    /// is one.
     pub url: String,
+    /// Whether that is a public address: then links name it, whatever host a request was for.
+    pub url_is_public: bool,
     /// The domain below which each port of a workload that is opened in a browser has a host.
     pub workloads_domain: String,
     /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.

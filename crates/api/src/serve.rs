@@ -1,14 +1,16 @@
-//! Listening and stopping. Owns: connections, how many there are and how long they may be silent,
-//! and a shutdown that answers what has been asked and ends streams.
+//! Listening and stopping. Owns: connections, how long they may be silent, and a shutdown that
+//! answers what has been asked and ends streams. Refuses to know: which of them make room
+//! (`connections`).
 
+use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::StatusCode;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -16,24 +18,19 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
 use crate::Tls;
+pub(crate) use crate::connections::Place;
+use crate::connections::{Connections, Limits};
 
 /// How long open connections may take to end.
 const DRAIN_WAIT: Duration = Duration::from_secs(3);
-/// How long a connection may take to be encrypted.
-const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
-/// How long a connection may be silent, or take for the head of a request.
+/// How long a connection may be silent between two requests, or take for the head of one but the
+/// first.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
-/// Most connections at a time; further ones wait.
-const CONNECTIONS_MAX: u32 = 8192;
-const _: () = assert!(
-    serving::REQUESTS_MAX * 2 <= CONNECTIONS_MAX as usize,
-    "requests to inferences may last; they leave room for others"
-);
 /// Wait after the machine refused a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -63,34 +60,46 @@ impl Shutdown {
 
 /// Answers requests until `shutdown` is triggered and what was asked before is answered.
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, shutdown: Shutdown) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    serve_within(Limits::default(), listener, tls, router, shutdown).await;
+}
+
+/// The same with other limits.
+pub async fn serve_within(
+    limits: Limits,
+    listener: TcpListener,
+    tls: Option<Tls>,
+    router: Router,
+    shutdown: Shutdown,
+) {
+    let connections = Connections::new(limits);
     loop {
         let next = tokio::select! {
             () = shutdown.wait() => break,
-            next = accept(&listener, &places) => next,
+            next = accept(&listener) => next,
         };
-        let Some((stream, address, place)) = next else {
+        let Some((stream, address)) = next else {
             tokio::time::sleep(REFUSED_PAUSE).await;
             continue;
         };
-        let connection =
-            Connection { router: router.clone(), address, stop: shutdown.clone(), place };
+        let Some(place) = connections.admit(address.ip()) else {
+            refuse(&stream, tls.is_some());
+            continue;
+        };
+        let first_wait = connections.first_wait();
+        let stop = shutdown.clone();
+        let connection = Connection { router: router.clone(), address, stop, place, first_wait };
         tokio::spawn(connection.begin(stream, tls.clone()));
     }
     drop(listener);
-    // All have ended when all places are free. What has not ended by then is cut off.
-    drop(tokio::time::timeout(DRAIN_WAIT, places.acquire_many(CONNECTIONS_MAX)).await);
+    // What has not ended by then is cut off.
+    drop(tokio::time::timeout(DRAIN_WAIT, connections.all_ended()).await);
 }
 
-/// The next connection, once there is a place for it; none if the machine refuses it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.ok()?;
+/// The next connection; none if the machine refuses it.
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     loop {
         match listener.accept().await {
-            Ok((stream, address)) => return Some((stream, address, place)),
+            Ok(accepted) => return Some(accepted),
             // That one went away by itself.
             Err(error)
                 if matches!(
@@ -105,9 +114,17 @@ async fn accept(
     }
 }
 
-/// The place of a connection. What it goes over to keeps it.
-#[derive(Clone)]
-pub(crate) struct Place(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
+/// What a connection gets for which there is no place: all others are being answered.
+const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+    connection: close\r\nretry-after: 5\r\n\r\n\
+    {\"code\":503,\"message\":\"too many connections are open; try again in 5 s\"}\n";
+
+/// Closes a connection, as far as possible with the reason.
+fn refuse(stream: &TcpStream, encrypted: bool) {
+    if !encrypted && let Err(error) = stream.try_write(FULL.as_bytes()) {
+        tracing::debug!("a connection was refused without a word: {error}");
+    }
+}
 
 /// What whoever speaks http to a server that speaks https is told.
 const PLAIN: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
@@ -134,28 +151,52 @@ struct Connection {
     router: Router,
     address: SocketAddr,
     stop: Shutdown,
-    place: OwnedSemaphorePermit,
+    place: Place,
+    first_wait: Duration,
 }
 
 impl Connection {
+    /// Serves it, unless it stays silent for too long or has to make room.
     async fn begin(self, stream: TcpStream, tls: Option<Tls>) {
+        let (place, address) = (self.place.clone(), self.address);
+        let stays_silent = async {
+            tokio::time::sleep(self.first_wait).await;
+            if place.has_asked() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let stays_silent = std::pin::pin!(stays_silent);
+        let why = tokio::select! {
+            () = self.serve(stream, tls) => return,
+            () = stays_silent => "it asked nothing in time",
+            () = place.has_to_leave() => "it made room for another",
+        };
+        tracing::debug!(%address, "a connection was closed: {why}");
+    }
+
+    async fn serve(&self, stream: TcpStream, tls: Option<Tls>) {
         let Some(tls) = tls else { return self.answer(stream).await };
-        let address = self.address;
-        match tokio::time::timeout(HANDSHAKE_WAIT, encrypt(stream, &tls)).await {
-            Ok(Ok(stream)) => self.answer(stream).await,
-            Ok(Err(error)) => tracing::debug!(%address, "no TLS came about: {error}"),
-            Err(_) => tracing::debug!(%address, "no TLS came about in time"),
+        match encrypt(stream, &tls).await {
+            Ok(stream) => self.answer(stream).await,
+            Err(error) => tracing::debug!(address = %self.address, "no TLS came about: {error}"),
         }
     }
 
-    async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let Self { router, address, stop, place } = self;
-        let place = Place(Arc::new(place));
+    async fn answer(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let (place, router, address) = (self.place.clone(), self.router.clone(), self.address);
         let service = service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(address));
             request.extensions_mut().insert(place.clone());
-            router.clone().call(request)
+            let busy = place.begin();
+            let answer = router.clone().call(request);
+            async move {
+                let answer = answer.await?;
+                if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    busy.goes_over();
+                }
+                Ok::<_, Infallible>(answer.map(|body| busy.until_end_of(body)))
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -166,7 +207,7 @@ impl Connection {
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = stop.wait() => {
+            () = self.stop.wait() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api_types::Time;
 use arc_swap::ArcSwap;
+use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, ServerConfig};
 use thiserror::Error;
@@ -127,6 +128,14 @@ impl Tls {
 
     fn seen(&self) -> std::sync::MutexGuard<'_, Stamp> {
         self.pair.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the certificate is for this name.
+    pub(crate) fn is_for(&self, name: &str) -> bool {
+        let current = self.pair.current.load();
+        let Ok(own) = current.end_entity_cert() else { return false };
+        let Ok(name) = ServerName::try_from(name) else { return false };
+        ParsedCertificate::try_from(own).is_ok_and(|own| verify_server_name(&own, &name).is_ok())
     }
 
     /// What whoever runs the server should know of its certificate.
@@ -289,6 +298,15 @@ mod tests {
         fs::set_permissions(made.key_file(), fs::Permissions::from_mode(0o644)).unwrap();
         let warnings = made.open().unwrap().warnings(at("2030-01-01T00:00:00Z"));
         assert!(warnings[0].contains("may be read by others; run `chmod 600"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_names_of_a_certificate_are_known() {
+        let tls = Made::new(2040).open().unwrap();
+        assert!(tls.is_for("localhost"));
+        for name in ["localhost.evil.example", "evil.example", "127.0.0.1", ""] {
+            assert!(!tls.is_for(name), "{name}");
+        }
     }
 
     #[test]

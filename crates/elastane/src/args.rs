@@ -96,6 +96,12 @@ pub(crate) struct Up {
     /// Where to listen [default: 127.0.0.1:7070]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+    /// Where others reach it, such as https://gpu.example.org: for links and logins behind a proxy
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Proxies whose X-Forwarded-For is believed, such as 127.0.0.1,10.0.0.0/8 [default: none]
+    #[arg(long, value_name = "ADDRESSES")]
+    pub(crate) trusted_proxies: Option<String>,
     /// Encrypt with the certificate (and its chain) in this file, PEM; needs --tls-key
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<String>,

@@ -15,13 +15,14 @@ use tracing::level_filters::LevelFilter;
 use super::accounts;
 use super::args::Up;
 use super::login::{self, Login};
+use super::reach;
 use super::runtime::{self, Choice};
 use cli_kit::settings::Env;
 
 /// Where the server listens when nothing else is said.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:7070";
 /// The keys of the file. In the environment they are upper case after `ELASTANE_`.
-pub(super) const KEYS: [&str; 34] = [
+pub(super) const KEYS: [&str; 36] = [
     "account_domains",
     "account_pool",
     "accounts",
@@ -48,11 +49,13 @@ pub(super) const KEYS: [&str; 34] = [
     "oidc_token_exchange",
     "oidc_trust_email",
     "oidc_user_claim",
+    "public_url",
     "require_isolation",
     "runtime",
     "state_dir",
     "tls_cert",
     "tls_key",
+    "trusted_proxies",
     "usage_half_life",
     "usage_window",
     "workloads_domain",
@@ -118,6 +121,10 @@ const SECRET_FILES: [&str; 4] =
 pub(crate) struct Config {
     pub(crate) state_dir: PathBuf,
     pub(crate) listen: SocketAddr,
+    /// Where others reach it.
+    pub(crate) public_url: Option<String>,
+    /// Whose word counts about where a request comes from.
+    pub(crate) trusted_proxies: api::Proxies,
     /// Files of the certificate and its key.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) cluster_name: String,
@@ -205,6 +212,11 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
     Ok(Config {
         state_dir,
         listen: address(&listen, insecure.unwrap_or(false) || tls.is_some())?,
+        public_url: find("public_url").map(|given| reach::public_url(&given)).transpose()?,
+        trusted_proxies: find("trusted_proxies")
+            .map(|given| reach::proxies(&given))
+            .transpose()?
+            .unwrap_or_default(),
         tls,
         cluster_name: cluster_name(find("cluster_name"))?,
         credentials_key_file: find("credentials_key_file").map(|given| given.text.into()),
@@ -315,11 +327,13 @@ fn from_flags(state_dir: Option<&Path>, flags: &Up) -> Layer {
         ("oidc_token_exchange", "--oidc-token-exchange", switch(login.oidc_token_exchange)),
         ("oidc_trust_email", "--oidc-trust-email", switch(login.oidc_trust_email)),
         ("oidc_user_claim", "--oidc-user-claim", text(&login.oidc_user_claim)),
+        ("public_url", "--public-url", text(&flags.public_url)),
         ("require_isolation", "--require-isolation", switch(flags.accounts.require_isolation)),
         ("runtime", "--runtime", text(&flags.runtime)),
         ("state_dir", "--state-dir", state_dir.map(|dir| dir.display().to_string())),
         ("tls_cert", "--tls-cert", text(&flags.tls_cert)),
         ("tls_key", "--tls-key", text(&flags.tls_key)),
+        ("trusted_proxies", "--trusted-proxies", text(&flags.trusted_proxies)),
         ("usage_half_life", "--usage-half-life", text(&flags.usage_half_life)),
         ("usage_window", "--usage-window", text(&flags.usage_window)),
         ("workloads_domain", "--workloads-domain", text(&flags.workloads_domain)),

@@ -14,6 +14,7 @@ mod machines;
 mod man;
 mod people;
 mod project;
+mod reach;
 mod runtime;
 mod simulate;
 mod status;

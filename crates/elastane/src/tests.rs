@@ -32,6 +32,8 @@ fn without_a_word_everything_has_a_value() {
     let want = Config {
         state_dir: PathBuf::from("/h/.local/state/elastane"),
         listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
+        public_url: None,
+        trusted_proxies: api::Proxies::default(),
         tls: None,
         cluster_name: "default".to_owned(),
         credentials_key_file: None,
@@ -164,6 +166,25 @@ fn logs_are_kept_for_a_day_or_more() {
     {
         let error = with(&audit(text), &[]).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn the_public_address_and_the_proxies_are_checked() {
+    let up = Up {
+        public_url: Some("https://gpu.example.org/".into()),
+        trusted_proxies: Some("127.0.0.1, 10.0.0.0/8".into()),
+        ..Up::default()
+    };
+    let config = with(&up, &[]).unwrap();
+    assert_eq!(config.public_url.as_deref(), Some("https://gpu.example.org"));
+    assert!(config.trusted_proxies.contain("10.1.2.3".parse().unwrap()));
+    for (key, text, said) in [
+        ("ELASTANE_PUBLIC_URL", "gpu", "ELASTANE_PUBLIC_URL: `gpu` is no address; write one"),
+        ("ELASTANE_TRUSTED_PROXIES", "nginx", "ELASTANE_TRUSTED_PROXIES: `nginx` is no address"),
+    ] {
+        let error = with(&Up::default(), &[(key, text)]).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{error}");
     }
 }
 
@@ -354,6 +375,11 @@ fn help_of_up() {
               --runtime <RUNTIME>              What workloads run as: docker, process, or auto for docker
                                                where it answers [default: auto]
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
+              --public-url <URL>               Where others reach it, such as https://gpu.example.org: for
+                                               links and logins behind a proxy
+              --trusted-proxies <ADDRESS,NETWORK>
+                                               Proxies whose X-Forwarded-For is believed, such as
+                                               127.0.0.1,10.0.0.0/8 [default: none]
               --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
                                                PEM; needs --tls-key
               --tls-key <FILE>                 Key of the certificate, PEM

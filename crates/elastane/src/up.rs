@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::Up;
 use super::config::{self, Config};
-use super::{certificate, login, machines, runtime};
+use super::{certificate, login, machines, reach, runtime};
 use cli_kit::exit::Error;
 
 /// Threads that serve; the rest of the machine belongs to the workloads.
@@ -73,6 +73,8 @@ struct Server {
     tls: Option<api::Tls>,
     service: control::Service,
     state: api::State,
+    /// Where it is reached on this machine.
+    local_url: String,
     engine: Arc<dyn Engine>,
     /// What workloads run as, for people.
     runtime: String,
@@ -83,7 +85,7 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     let dir = state_dir(&config.state_dir)?;
     let found = tokio::task::block_in_place(|| machines::find(&config.machines, &dir))?;
     let server = open(config, &dir, found.nodes.clone(), umask).await?;
-    let url = server.state.url.clone();
+    let url = server.local_url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     let runtime = &server.runtime;
@@ -98,7 +100,9 @@ async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
     tokio::spawn(async move { api::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     let by_signal = stop_on_signals(shutdown.clone())?;
-    let interface = api::serve(listener, tls, api::router(state), shutdown.clone());
+    let limits = reach::limits(config);
+    let router = api::router(state);
+    let interface = api::serve_within(limits, listener, tls, router, shutdown.clone());
     let deciding = {
         let stop = shutdown.clone();
         service.run(async move { stop.wait().await })
@@ -195,21 +199,24 @@ async fn open(
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", reachable(listener.local_addr()?));
+    let local_url = format!("{scheme}://{}", reach::reachable(listener.local_addr()?));
     let state = api::State {
         serving: serving::Service::new(control.clone()),
-        url,
+        url: config.public_url.as_ref().unwrap_or(&local_url).clone(),
+        url_is_public: config.public_url.is_some(),
         control,
         authority: Arc::new(authority),
         login_provider,
         vault,
         clock,
-        hosts: config.listen.ip().is_loopback().then(Vec::new),
+        hosts: reach::hosts(config, tls.as_ref()),
+        proxies: config.trusted_proxies.clone(),
         workloads_domain: config.workloads_domain.clone(),
         client_program: client_program(),
         shutdown: api::Shutdown::default(),
     };
-    Ok(Server { listener, tls, service, state, engine: opened.engine, runtime: opened.said })
+    let (engine, runtime) = (opened.engine, opened.said);
+    Ok(Server { listener, tls, service, state, local_url, engine, runtime })
 }
 
 /// Says what this machine cannot keep apart, or refuses to start there.
@@ -288,16 +295,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
         "another program listens on {address} already; \
          choose another port, for example `elastane up --listen {example}`"
     )))
-}
-
-/// An address that clients on this machine can use: "all of them" is none.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    address
 }
 
 /// Whether somebody began the server in a terminal: then SIGHUP says that this was closed, and ends it

@@ -244,9 +244,10 @@ mod tests {
     #[test]
     fn a_body_has_one_content_type_that_its_route_takes() {
         let of = |types: &[&str], formats: &[Format]| {
-            let values = types.iter().map(|text| (header::CONTENT_TYPE, text.parse().unwrap()));
             let mut headers = HeaderMap::new();
-            values.for_each(|(name, value)| drop(headers.append(name, value)));
+            for text in types {
+                headers.append(header::CONTENT_TYPE, text.parse().unwrap());
+            }
             format_of(&headers, formats).map_err(|fault| fault.message)
         };
         let (json, form) = (Format::Json, Format::Form);
@@ -355,7 +356,7 @@ mod tests {
             ),
             (
                 &spec(r#"{"backoffLimit":18446744073709551616}"#),
-                "spec.backoffLimit: invalid type: floating point `18446744073709552000.0`",
+                "spec.backoffLimit: invalid type: floating point `1.8446744073709552e+19`",
             ),
         ];
         for (body, want) in cases {

@@ -1,7 +1,6 @@
 //! What every request passes before a handler sees it: who asks, from which page, for how long.
 
 use std::any::Any;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use units::Instant;
 
 use super::fault::{Fault, Said};
 use super::origin::Origin;
+use super::socket::{by_ticket, must_be_own_page};
 use crate::Server;
 use crate::access::Grant;
 use crate::identity::Refusal;
@@ -75,12 +75,19 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Response> {
+    let refuse_page = |fault: Fault| {
+        server.note_refusal(&origin, ("", false), fault.status, &fault.message);
+        fault.into_response()
+    };
+    must_be_own_page(&server.url, request.headers()).map_err(refuse_page)?;
+    let by_ticket = by_ticket(&server, &origin, &mut request).transpose().map_err(refuse_page)?;
     let token = bearer(request.headers());
     let missing = || Refusal {
         why: "a token is missing; send `Authorization: Bearer <token>`".to_owned(),
         who: String::new(),
     };
-    let caller = token.ok_or_else(missing).and_then(|token| server.check(token, origin.clone()));
+    let of_token = |token: &str| server.check(token, origin.clone());
+    let caller = by_ticket.map_or_else(|| token.ok_or_else(missing).and_then(of_token), Ok);
     match caller {
         Ok(caller) => {
             let (who, by_program) = (caller.subject.clone(), caller.by_program);
@@ -109,41 +116,10 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Lets only requests pass that were addressed to this server. A web page that has its own name
-/// point to this machine (DNS rebinding) would be addressed to that name.
-pub(crate) async fn check_host(
-    FromState(state): FromState<Arc<Server>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Fault> {
-    let Some(hosts) = &state.hosts else { return Ok(next.run(request).await) };
-    let name = host_of(&request);
-    if is_loopback(name) || hosts.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-        return Ok(next.run(request).await);
-    }
-    let why = format!(
-        "requests for host `{name}` are not answered here; use localhost or 127.0.0.1, or start \
-         the server with --listen on that name"
-    );
-    Err(Fault::new(StatusCode::FORBIDDEN, why))
-}
-
-/// The host a request was addressed to, without its port.
-pub(crate) fn host_of(request: &Request) -> &str {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    without_port(host.or_else(|| request.uri().host()).unwrap_or_default())
-}
-
-fn without_port(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    }
-}
-
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+/// Whether a browser asks for a page to show.
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepts.is_some_and(|accept| accept.contains("text/html"))
 }
 
 /// Ends a handler that takes too long.
@@ -163,23 +139,6 @@ pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_are_read_without_their_port() {
-        for (host, name, loopback) in [
-            ("localhost:8080", "localhost", true),
-            ("LOCALHOST", "LOCALHOST", true),
-            ("127.0.0.1:1", "127.0.0.1", true),
-            ("127.9.9.9", "127.9.9.9", true),
-            ("[::1]:80", "::1", true),
-            ("evil.example:80", "evil.example", false),
-            ("127.0.0.1.evil.example", "127.0.0.1.evil.example", false),
-            ("", "", false),
-        ] {
-            assert_eq!(without_port(host), name, "{host}");
-            assert_eq!(is_loopback(name), loopback, "{host}");
-        }
-    }
 
     #[tokio::test]
     async fn a_panic_is_answered_without_its_text() {

@@ -1,13 +1,17 @@
-//! Where a request comes from, for the audit log.
+//! Where a request comes from, for the audit log, for limits, and for what only this machine may
+//! ask.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::{ConnectInfo, Request, State as FromState};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 use control::AuditDetail;
 
+use super::proxies::is_forwarded;
+use crate::Server;
 use crate::monitoring::RequestId;
 
 /// Where a request comes from and what it was.
@@ -15,6 +19,13 @@ use crate::monitoring::RequestId;
 pub(crate) struct Origin {
     /// Address it comes from; empty if that is not known.
     pub(crate) address: String,
+    /// Address of the connection it came over: that of the client, or of a proxy.
+    pub(crate) peer: String,
+    /// Whether that is a listed proxy.
+    pub(crate) by_proxy: bool,
+    /// Whether the client is on this machine. A proxy on this machine that is not listed may ask
+    /// for anybody.
+    pub(crate) is_local: bool,
     method: String,
     pub(crate) path: String,
     request_id: String,
@@ -35,12 +46,25 @@ impl Origin {
     }
 }
 
-/// Notes where a request comes from. Headers that name another address are not believed.
-pub(crate) async fn note_origin(mut request: Request, next: Next) -> Response {
+/// Notes where a request comes from. Headers that name another address are believed of listed
+/// proxies only.
+pub(crate) async fn note_origin(
+    FromState(server): FromState<Arc<Server>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map(|peer| peer.0.ip().to_canonical());
+    let by_proxy = peer.is_some_and(|peer| server.proxies.contain(peer));
+    let client = peer.map(|peer| server.proxies.client(peer, request.headers()));
+    let shown = |address: Option<IpAddr>| address.map(|of| of.to_string()).unwrap_or_default();
     let request_id = request.extensions().get::<RequestId>();
     let origin = Origin {
-        address: peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default(),
+        address: shown(client),
+        peer: shown(peer),
+        by_proxy,
+        is_local: client.is_some_and(|client| client.is_loopback())
+            && (by_proxy || !is_forwarded(request.headers())),
         method: request.method().to_string(),
         // Without the query, which may hold what is nobody's business.
         path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),

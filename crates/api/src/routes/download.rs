@@ -117,8 +117,12 @@ async fn manual(Path(name): Path<String>) -> Result<PlainText, Fault> {
     Err(Fault::new(StatusCode::NOT_FOUND, why))
 }
 
-/// Where this server was asked, as far as that can stand in a script.
+/// The public address of this server, else where it was asked, as far as that can stand in a
+/// script.
 fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, Fault> {
+    if state.url_is_public {
+        return Ok(state.url.clone());
+    }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
     if host.is_empty() || !host.chars().all(plain) {

@@ -33,6 +33,7 @@ mod users;
 mod v2;
 mod visits;
 mod volumes;
+mod welcome;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -46,7 +47,9 @@ use control::view::NodeView;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{Access, Where, authorise};
-use crate::edge::{Fault, authenticate, check_host, limit_time, note_origin, panicked};
+use crate::edge::{
+    Fault, authenticate, check_host, limit_time, name_one_host, note_origin, panicked,
+};
 use crate::monitoring::{Routes, trace};
 use crate::openapi::{self, Route, delete as del, get, post, put};
 use crate::{Server, State, gateway, urls};
@@ -82,11 +85,13 @@ pub fn router(state: State) -> Router {
     open.layer(from_fn(limit_time))
         .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
+        .layer(from_fn(welcome::as_json))
         .merge(inferences)
-        .fallback(wrong_path)
+        .fallback(welcome::wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
         .layer(from_fn_with_state(Arc::clone(&state), urls::divert))
-        .layer(from_fn(note_origin))
+        .layer(from_fn(name_one_host))
+        .layer(from_fn_with_state(Arc::clone(&state), note_origin))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(traced, trace))
         .with_state(state)
@@ -248,7 +253,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
-    let own = own.chain([tickets::route(), prometheus::route()]);
+    let own = own.chain(tickets::routes()).chain([prometheus::route()]);
     own.map(|route| route.of("Elastane"))
 }
 
@@ -266,10 +271,6 @@ fn description() -> Result<&'static Described, Fault> {
         Ok(Described { document: format!("{document:#}"), page: openapi::page(&document) })
     };
     MADE.get_or_init(make).as_ref().map_err(Fault::internal)
-}
-
-async fn wrong_path(uri: Uri) -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, format!("there is no route `{}`", uri.path()))
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Fault {

@@ -1,7 +1,7 @@
 //! Tickets: by them somebody comes to a port of a workload in a browser.
 
-use api_types::{Ticket, TicketRequest};
-use auth::Action::Read;
+use api_types::{Ticket, TicketRequest, WebSocketTicket};
+use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
@@ -13,8 +13,15 @@ use crate::edge::{Body, Caller, Fault};
 use crate::openapi::{Route, post};
 use crate::urls;
 
-/// The route.
-pub(super) fn route() -> Route<Shared> {
+/// The routes.
+pub(super) fn routes() -> [Route<Shared>; 2] {
+    let path = "/elastane/v1/workloads/{workloadId}/websocket-tickets";
+    let about = "A ticket by which a page opens a WebSocket of a workload; good once, for a minute";
+    let socket = post(path, "create_websocket_ticket", about, create_for_socket);
+    [route(), socket.needs(Update, Resource::Workloads, Where::Workload)]
+}
+
+fn route() -> Route<Shared> {
     let path = "/elastane/v1/workloads/{workloadId}/tickets";
     let about =
         "An address by which a browser comes to a port of a workload; good once, for a minute";
@@ -32,4 +39,16 @@ async fn create(
     let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
     state.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
     Ok(Json(Ticket { url }))
+}
+
+async fn create_for_socket(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<WebSocketTicket>, Fault> {
+    let workload = find(&state.control.view(), &id)?;
+    let (ticket, expires_in_seconds) = urls::ticket_for_socket(&state, &workload, &caller)?;
+    let target = format!("{}/{}: WebSocket", workload.project_name, workload.spec.name);
+    state.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
+    Ok(Json(WebSocketTicket { ticket, expires_in_seconds }))
 }

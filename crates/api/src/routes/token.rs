@@ -2,13 +2,14 @@
 
 use api_types::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
 use axum::extract::{FromRequestParts, Query, Request, State as FromState};
-use axum::http::request::Parts;
 use axum::http::Uri;
+use axum::http::request::Parts;
 use axum::{Extension, Json};
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
+use crate::Server;
 use crate::edge::{Body, Fault, Format, Html, Origin, parameters, parse_json, read_body};
 use crate::identity;
 use crate::openapi::{Description, Input, escape};
@@ -41,7 +42,24 @@ pub(super) async fn begin_login(
     FromState(server): FromState<Shared>,
     Body(request): Body<LoginRequest>,
 ) -> Result<Json<LoginStart>, Fault> {
+    leads_back(&server, &request.redirect_uri)?;
     Ok(Json(identity::start_login(&server, &request.redirect_uri).await?))
+}
+
+/// Refuses to begin a login whose code would go to a stranger: it ends at a program on the machine
+/// of the browser, or here.
+fn leads_back(server: &Server, redirect_uri: &str) -> Result<(), Fault> {
+    let address: Option<Uri> = redirect_uri.parse().ok();
+    let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if server.hosts.allow(host) {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` is not at this server; the address it is reached by is that of `--public-url`",
+        units::shown(redirect_uri)
+    );
+    Err(Fault::field("redirectUri", why))
 }
 
 /// What the login provider sent the browser back with.

@@ -75,7 +75,7 @@ pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
 }
 
 /// The ticket in an address, and the path and query without it.
-pub(super) fn take_ticket(uri: &Uri) -> Option<(String, String)> {
+pub(crate) fn take_ticket(uri: &Uri) -> Option<(String, String)> {
     let (mut ticket, mut others) = (None, Vec::new());
     for pair in uri.query()?.split('&') {
         match pair.strip_prefix(TICKET).and_then(|rest| rest.strip_prefix('=')) {

@@ -25,7 +25,7 @@ use super::passes::{Place, VISIT_MS};
 use crate::Server;
 use crate::access::resource_of;
 use crate::convert::phase_name;
-use crate::edge::{Caller, Fault, Origin, host_of};
+use crate::edge::{Caller, Fault, Origin, host_of, must_be_own_page, wants_page};
 use crate::gateway::{is_meant, no_longer_allowed, refuse, take_caller, tell};
 use crate::serve;
 
@@ -45,7 +45,7 @@ pub(crate) async fn divert(
     let refused = match find(&server, &project, &name, port) {
         Some(door) => door.answer(&server, origin, request).await,
         None => {
-            let caller = take_caller(&server, &origin, request.headers_mut());
+            let caller = take_caller(&server, &origin, request.headers_mut()).ok().flatten();
             let fault = caller.as_ref().map_or_else(closed, |_| nowhere());
             Err(refuse(&server, &origin, caller.as_ref(), fault))
         }
@@ -55,12 +55,6 @@ pub(crate) async fn divert(
         Err(refused) if for_people => page::of(refused),
         Err(refused) => refused,
     }
-}
-
-/// Whether a browser asks for a page to show.
-fn wants_page(headers: &HeaderMap) -> bool {
-    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accepts.is_some_and(|accept| accept.contains("text/html"))
 }
 
 /// Who comes.
@@ -124,6 +118,7 @@ impl Door {
             return entered.map_err(|fault| refuse(server, &origin, None, fault));
         }
         let guest = self.guest(server, &origin, &visits, request.headers_mut());
+        let guest = guest.map_err(|fault| refuse(server, &origin, None, fault))?;
         let answer = self.pass(server, &origin, &guest, request).await;
         answer.map_err(|fault| refuse(server, &origin, guest.caller.as_ref(), fault))
     }
@@ -139,16 +134,16 @@ impl Door {
         origin: &Origin,
         visits: &[String],
         headers: &mut HeaderMap,
-    ) -> Guest {
+    ) -> Result<Guest, Fault> {
         let nobody = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
-        if let Some(caller) = take_caller(server, origin, headers) {
-            return Guest { caller: Some(caller), ..nobody };
+        if let Some(caller) = take_caller(server, origin, headers)? {
+            return Ok(Guest { caller: Some(caller), ..nobody });
         }
         let now = server.now();
-        let Some(pass) = server.passes.visit(visits, self.place(), now) else { return nobody };
+        let Some(pass) = server.passes.visit(visits, self.place(), now) else { return Ok(nobody) };
         let caller = server.again(&Caller { origin: origin.clone(), ..pass.caller });
         let elsewhere = caller.is_some() && is_from_elsewhere(headers);
-        Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) }
+        Ok(Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
     }
 
     /// Begins the visit of who comes with a ticket, and leads on to the address without it.
@@ -205,6 +200,7 @@ impl Door {
             return Err(Fault::forbidden(why));
         }
         self.admit(caller)?;
+        must_be_own_page(&self.address, request.headers())?;
         must_not_stay(request.headers())?;
         tell(server, request.headers_mut(), None, origin, caller);
         *request.uri_mut() = path_of(request.uri());

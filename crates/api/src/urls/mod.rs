@@ -10,6 +10,7 @@ mod passes;
 mod ticket;
 
 pub(crate) use address::{Origins, addresses, check, is_of_a_workload};
+pub(crate) use browser::take_ticket;
 pub(crate) use front::divert;
 pub(crate) use passes::Passes;
-pub(crate) use ticket::ticket;
+pub(crate) use ticket::{redeem_for_socket, ticket, ticket_for_socket};

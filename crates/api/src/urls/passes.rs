@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::edge::Caller;
 
 /// How long a ticket is good, and how long a visit lasts at most.
-const TICKET_MS: u64 = 60_000;
+pub(super) const TICKET_MS: u64 = 60_000;
 pub(super) const VISIT_MS: u64 = 12 * 3600 * 1000;
 /// Most of each, of one caller and of all; the oldest goes for a new one.
 const OWN_MAX: usize = 64;
@@ -20,7 +20,7 @@ const ALL_MAX: usize = 2048;
 /// Most secrets of one request that are looked at.
 const BROUGHT_MAX: usize = 64;
 
-/// A port of a workload.
+/// A port of a workload; 0 stands for the WebSockets of this server to it.
 pub(super) type Place = (Uuid, u16);
 
 /// Who is let in where, and until when.

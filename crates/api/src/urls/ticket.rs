@@ -4,11 +4,16 @@
 use axum::http::StatusCode;
 use control::view::WorkloadView;
 use control::{Audience, ExposedUrl};
+use uuid::Uuid;
 
 use super::browser::TICKET;
+use super::passes::TICKET_MS;
 use crate::Server;
 use crate::edge::{Caller, Fault};
 use crate::gateway::is_meant;
+
+/// No port of a workload has this number.
+const NO_PORT: u16 = 0;
 
 /// The port that is meant, by name or number, or the only one; and an address by which a browser comes there
 /// as this caller. Where everyone may come there is no ticket in it.
@@ -30,6 +35,21 @@ pub(crate) fn ticket(
     let ticket = server.passes.ticket((workload.id, url.port), caller, server.now());
     let ticket = ticket.map_err(Fault::internal)?;
     Ok((url.port, format!("{address}/?{TICKET}={ticket}")))
+}
+
+/// A ticket to the WebSockets of a workload, and for how many seconds it is good.
+pub(crate) fn ticket_for_socket(
+    server: &Server,
+    workload: &WorkloadView,
+    caller: &Caller,
+) -> Result<(String, u64), Fault> {
+    let ticket = server.passes.ticket((workload.id, NO_PORT), caller, server.now());
+    Ok((ticket.map_err(Fault::internal)?, TICKET_MS / 1000))
+}
+
+/// Who comes with such a ticket. It is used up.
+pub(crate) fn redeem_for_socket(server: &Server, ticket: &str, workload: Uuid) -> Option<Caller> {
+    server.passes.redeem(ticket, (workload, NO_PORT), server.now())
 }
 
 fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a ExposedUrl, Fault> {

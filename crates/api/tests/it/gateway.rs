@@ -124,15 +124,14 @@ async fn what_holds_for_the_whole_origin_is_neither_taken_nor_given() {
 }
 
 #[tokio::test]
-async fn a_token_of_this_server_stays_here_when_it_is_worth_nothing_any_more() {
+async fn a_token_of_this_server_stays_here_and_is_refused_when_it_has_ended() {
     let server = serving().await;
     let (id, _, token) = people::program(&server, "bot").await;
-    for (token, user) in [(token.as_str(), json!("bot")), (&token, Value::Null)] {
-        let bearer = format!("Bearer {token}");
-        let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", &bearer)]).await;
-        assert_eq!((&told["authorization"], &told["x-forwarded-user"]), (&Value::Null, &user));
-        server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
-    }
+    let bearer = format!("Bearer {token}");
+    let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", &bearer)]).await;
+    assert_eq!((&told["authorization"], &told["x-forwarded-user"]), (&Value::Null, &json!("bot")));
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
+    assert_eq!(refusal(&server, "svc", &token).await.0, 401, "also where no token is needed");
     let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", "Bearer sk-1")]).await;
     assert_eq!(told["authorization"], "Bearer sk-1", "it is the replica's own");
 }
@@ -234,4 +233,68 @@ async fn one_for_this_machine_only_is_not_there_for_strangers_elsewhere() {
     assert_eq!(refusal(&server, "here", "").await, nothing);
     let (status, why) = refusal(&server, "here", &server.token).await;
     assert!(status == 403 && why.contains("its own machine only"), "{status} {why}");
+}
+
+/// Status of a request that came over a connection from this address.
+async fn status_from(server: &Server, peer: &str, headers: &[(&str, &str)]) -> (u16, Value) {
+    let bearer = format!("Bearer {}", server.token);
+    let request = Request::builder().uri("/serve/team-a/svc/").header("host", "localhost");
+    let request = request.header("authorization", bearer);
+    let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
+    let mut request = request.body(Body::empty()).unwrap();
+    let peer: std::net::SocketAddr = format!("{peer}:1").parse().unwrap();
+    request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
+    let (status, told) = read(server.send(request).await).await;
+    (status.as_u16(), told)
+}
+
+#[tokio::test]
+async fn only_listed_proxies_say_where_a_request_comes_from() {
+    let server = serving().await;
+    for (peer, said, told) in [
+        ("192.0.2.1", "203.0.113.9", "192.0.2.1"),
+        ("10.0.0.1", "203.0.113.9", "203.0.113.9, 10.0.0.1"),
+        ("10.0.0.1", "127.0.0.1, 203.0.113.9", "127.0.0.1, 203.0.113.9, 10.0.0.1"),
+    ] {
+        let (_, answer) = status_from(&server, peer, &[("x-forwarded-for", said)]).await;
+        assert_eq!(answer["x-forwarded-for"], told, "{peer} {said}");
+    }
+    let is_logged = |log: &Value| log.to_string().contains("203.0.113.9");
+    let path = "/api/v1/audit/log?numberOfSamples=500";
+    let bad = [("x-forwarded-for", "203.0.113.9"), ("authorization", "Bearer x")];
+    let mut request = Request::get("/api/v1/workloads").header("host", "localhost");
+    for (name, value) in bad {
+        request = request.header(name, value);
+    }
+    let mut request = request.body(Body::empty()).unwrap();
+    let peer: std::net::SocketAddr = "10.0.0.1:1".parse().unwrap();
+    request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
+    assert_eq!(server.send(request).await.status(), StatusCode::UNAUTHORIZED);
+    server.until(path, is_logged).await;
+}
+
+#[tokio::test]
+async fn what_came_over_a_proxy_that_is_not_listed_is_not_of_this_machine() {
+    let server = Server::with_teams().await;
+    server.engine.serve(echo());
+    made(&server, "svc", &spec(&json!({"clusterLocalAccessOnly": true}), 1)).await;
+    for (peer, headers, status) in [
+        ("127.0.0.1", &[][..], 200),
+        ("127.0.0.1", &[("x-forwarded-for", "127.0.0.1")], 403),
+        ("127.0.0.1", &[("forwarded", "for=127.0.0.1")], 403),
+        ("192.0.2.1", &[("x-forwarded-for", "127.0.0.1")], 403),
+        ("10.0.0.1", &[("x-forwarded-for", "203.0.113.9")], 403),
+    ] {
+        let (got, answer) = status_from(&server, peer, headers).await;
+        assert_eq!(got, status, "{peer} {headers:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_open_no_websocket_of_an_inference() {
+    let server = serving().await;
+    for (origin, status) in [("http://localhost", 200), ("http://evil.example", 403)] {
+        let sent = [("upgrade", "websocket"), ("connection", "upgrade"), ("origin", origin)];
+        assert_eq!(status_from(&server, "127.0.0.1", &sent).await.0, status, "{origin}");
+    }
 }

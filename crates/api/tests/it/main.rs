@@ -9,6 +9,7 @@ mod audit;
 mod bounds;
 mod compose;
 mod config_maps;
+mod connections;
 mod credentials;
 mod deleted;
 mod departments;

@@ -8,6 +8,13 @@ use crate::people::{call, get, grant, grant_password, text, user};
 use crate::server::Server;
 
 const MINE: &str = "/api/v1/authorization/me/access-rules";
+/// Where a login ends that a stranger began.
+const STRANGERS: [&str; 4] = [
+    "https://evil.example/callback",
+    "http://127.0.0.1.evil.example/callback",
+    "http://evil.example@:80/",
+    "callback",
+];
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
 
 /// A server that makes users of whoever the provider vouches for.
@@ -51,6 +58,20 @@ async fn give_group(server: &Server, group: &str, role: u64) -> (u16, Value) {
     });
     let (status, made) = server.post("/api/v1/authorization/access-rules", body).await;
     (status.as_u16(), made)
+}
+
+#[tokio::test]
+async fn no_login_ends_at_a_stranger() {
+    let fake = FakeProvider::start().await;
+    let server = Server::with_provider(&fake.issuer(), true).await;
+    for redirect in STRANGERS {
+        let body = json!({"redirectUri": redirect});
+        let (status, said) = call(&server, "", ("POST", "/elastane/v1/login"), &body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{redirect}: {said}");
+        assert!(text(&said, "message").starts_with("redirectUri: "), "{said}");
+    }
+    let body = json!({"redirectUri": "https://gpu-box/elastane/v1/login/code"});
+    assert_eq!(call(&server, "", ("POST", "/elastane/v1/login"), &body).await.0, StatusCode::OK);
 }
 
 #[tokio::test]

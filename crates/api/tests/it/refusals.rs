@@ -204,7 +204,7 @@ async fn pages_of_other_hosts_are_not_served() {
         (Some("evil.example"), 403),
         (Some("localhost.evil.example"), 403),
         (Some("192.168.0.7"), 403),
-        (None, 403),
+        (None, 400),
     ] {
         let mut request = Request::get("/healthz");
         if let Some(host) = host {
@@ -238,6 +238,71 @@ async fn a_form_of_another_site_is_not_read_as_json() {
 }
 
 #[tokio::test]
+async fn a_request_that_names_two_hosts_is_refused_on_every_route() {
+    let server = Server::new().await;
+    for path in ["/", "/healthz", "/api/v1/token", "/serve/a/b/", "/api/v1/workloads"] {
+        for (target, hosts) in [
+            (path.to_owned(), &["localhost", "localhost"][..]),
+            (path.to_owned(), &["localhost", "evil.example"]),
+            (path.to_owned(), &["a--p--80.localhost", "localhost"]),
+            (format!("http://evil.example{path}"), &["localhost"]),
+            (format!("http://a--p--80.localhost{path}"), &["localhost"]),
+        ] {
+            let request = Request::get(&target);
+            let request = hosts.iter().fold(request, |request, host| request.header("host", *host));
+            let answer = server.send(request.body(Body::empty()).unwrap()).await;
+            let (status, answer) = read(answer).await;
+            assert_eq!(
+                (status.as_u16(), &answer["code"]),
+                (400, &json!(400)),
+                "{target} {hosts:?}"
+            );
+        }
+    }
+    let name = Request::get("/serve/a/b/").header("host", "evil.example");
+    let answer = server.send(name.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "the gateway checks it, too");
+}
+
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let server = Server::with_teams().await;
+    for (method, path, status) in [
+        ("GET", "/api/v1/workloads/%ff", 400),
+        ("GET", "/api/v1/org-unit/projects/%ff%fe", 400),
+        ("GET", "/serve/%ff/x/", 400),
+        ("GET", "/api/v1/nothing", 404),
+        ("PATCH", "/api/v1/clusters", 405),
+        ("PUT", "/healthz", 405),
+        ("GET", "/", 404),
+        ("GET", "/elastane/v1/workloads/x/exec", 400),
+    ] {
+        let (got, answer) = server.raw(method, path, "").await;
+        assert_eq!((got.as_u16(), &answer["code"]), (status, &json!(status)), "{method} {path}");
+        assert!(!answer["message"].as_str().unwrap().is_empty(), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_sees_at_the_root_what_this_is_and_what_to_do() {
+    let server = Server::new().await;
+    let root = |method: &str| {
+        let request = Request::builder().method(method).uri("/").header("host", "localhost");
+        request.header("accept", "text/html,*/*;q=0.8").body(Body::empty()).unwrap()
+    };
+    let answer = server.send(root("GET")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
+    let page = crate::server::bytes(answer).await;
+    let page = std::str::from_utf8(&page).unwrap();
+    for said in ["export RUNAI_CP_URL=http://elastane.test\n", "runai login", "/elastane/v1/docs"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(!page.contains("<script"), "{page}");
+    assert_eq!(server.send(root("POST")).await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn parameters_that_do_nothing_are_refused() {
     let server = Server::new().await;
     for path in [
@@ -262,7 +327,7 @@ async fn arrays_are_no_objects_and_text_has_no_control_characters() {
         (
             trainings,
             job(json!({"image": "i", "compute": [1]})),
-            "spec.compute: invalid type: an ar",
+            "spec.compute: invalid type: a list",
         ),
         (trainings, job(json!({"image": "a\nb"})), "spec.image: has a control character"),
         (trainings, job(json!({"image": "i", "args": "a\0"})), "spec.args: has a"),

@@ -70,6 +70,53 @@ impl Place {
     }
 }
 
+/// The status of what a page asks for: with its Origin, and headers as they are.
+async fn page(place: &Place, id: &str, query: &str, headers: &[(&str, &str)]) -> u16 {
+    let path = format!("/elastane/v1/workloads/{id}/exec?command=sh{query}");
+    let url = format!("ws://{}{path}", place.address);
+    let mut request = url.into_client_request().unwrap();
+    for (name, value) in headers {
+        let name: axum::http::HeaderName = name.parse().unwrap();
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    let stream = TcpStream::connect(place.address).await.unwrap();
+    match client_async(request, stream).await {
+        Ok(_) => 101,
+        Err(Error::Http(answer)) => answer.status().as_u16(),
+        Err(error) => panic!("{query}: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_page_comes_by_a_ticket_that_is_good_once_and_pages_of_other_sites_do_not() {
+    let place = Place::new().await;
+    let id = place.id.clone();
+    let other = place.server.train("a2", 1).await;
+    let own = format!("http://{}", place.address);
+    let bearer = format!("Bearer {}", place.server.token);
+    let ticket = async |token: &str| {
+        let path = format!("/elastane/v1/workloads/{id}/websocket-tickets");
+        let (status, made) = call(&place.server, token, ("POST", &path), &Value::Null).await;
+        let ticket = made["ticket"].as_str().unwrap_or_default();
+        (status.as_u16(), format!("&elastane_ticket={ticket}"))
+    };
+    let (_, first) = ticket(&place.server.token).await;
+    let evil = [("origin", "http://evil.example"), ("authorization", bearer.as_str())];
+    assert_eq!(page(&place, &id, &first, &evil).await, 403, "a page of another site");
+    assert_eq!(page(&place, &id, &first, &[("origin", "null")]).await, 403, "a page of no site");
+    let from_here = [("origin", own.as_str())];
+    assert_eq!(page(&place, &id, "", &from_here).await, 401, "no ticket");
+    assert_eq!(page(&place, &id, "&elastane_ticket=x", &from_here).await, 401);
+    assert_eq!(page(&place, &id, &first, &from_here).await, 101);
+    assert_eq!(page(&place, &id, &first, &from_here).await, 401, "it was used");
+    let (_, second) = ticket(&place.server.token).await;
+    assert_eq!(page(&place, &other, &second, &from_here).await, 401, "of another workload");
+    assert_eq!(page(&place, &id, &second, &from_here).await, 401, "and used up by that");
+    let program = [("origin", own.as_str()), ("authorization", bearer.as_str())];
+    assert_eq!(page(&place, &id, "", &program).await, 101, "no page sends a token");
+    assert_eq!(page(&place, &id, "", &[("authorization", &bearer)]).await, 101);
+}
+
 struct Visit(WebSocketStream<TcpStream>);
 
 impl Visit {

@@ -78,7 +78,7 @@ def ask(path, body=None):
     request = urllib.request.Request(
         URL + path,
         data=None if body is None else json.dumps(body).encode(),
-        headers={"Authorization": f"Bearer {TOKEN}"},
+        headers={"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"},
     )
     return json.load(urllib.request.urlopen(request))
 

@@ -234,7 +234,8 @@ impl Door {
         let token = fs::read_to_string(&self.token_file).unwrap_or_default();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-             Authorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+             Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
             token.trim(),
             body.len()
         );

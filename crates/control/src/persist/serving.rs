@@ -1,5 +1,7 @@
 //! Serving between the types of this crate and the storage types, both ways.
 
+use std::collections::BTreeSet;
+
 use store::{ProbeBody, RelatedUrlBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
 
 use crate::Error;
@@ -92,8 +94,9 @@ fn audience(word: &str, users: Vec<String>) -> Audience {
     match word {
         "everyone" => Audience::Everyone,
         "authenticated" => Audience::Authenticated,
-        // Anything else is closed to all but the users named.
-        _ => Audience::Users(users.into_iter().collect()),
+        "users" => Audience::Users(users.into_iter().collect()),
+        // What this version does not know is open to no one.
+        _ => Audience::Users(BTreeSet::new()),
     }
 }
 

@@ -1,0 +1,106 @@
+//! WebSockets that a browser opens. Any page may open one to any server, and says from which page
+//! it comes; it cannot send a token. Owns: that only pages of this server open one, and by a ticket
+//! that is good once.
+
+use axum::extract::Request;
+use axum::http::uri::{Authority, PathAndQuery, Uri};
+use axum::http::{HeaderMap, StatusCode, header};
+use uuid::Uuid;
+
+use super::fault::Fault;
+use super::guard::Caller;
+use super::origin::Origin;
+use crate::Server;
+use crate::urls;
+
+/// Where the WebSockets of a workload are.
+const WORKLOADS: &str = "/elastane/v1/workloads/";
+
+/// Whether a request asks to go over to a WebSocket.
+pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(header::UPGRADE);
+    all.iter().any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket"))
+}
+
+/// Refuses a WebSocket of a page that is not at this address, the public one or that of the
+/// request. What has no `Origin` is not a browser.
+pub(crate) fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Fault> {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let Some(origin) = origins.next().filter(|_| is_websocket(headers)) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let place = origin.split_once("://").map(|(_, place)| place);
+    let is_here = host.is_some() && place.map(same_case) == host.map(same_case);
+    if origins.next().is_none() && (is_here || origin.eq_ignore_ascii_case(public_url)) {
+        return Ok(());
+    }
+    let why = "a page of another site asked for this WebSocket; only pages of this server may";
+    Err(Fault::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
+}
+
+fn same_case(place: &str) -> Option<Authority> {
+    place.to_ascii_lowercase().parse().ok()
+}
+
+/// Who opens a WebSocket of a workload in a browser, by the ticket in its address; none if there is
+/// no ticket. The ticket is taken out of the address.
+pub(super) fn by_ticket(
+    server: &Server,
+    origin: &Origin,
+    request: &mut Request,
+) -> Option<Result<Caller, Fault>> {
+    if !is_websocket(request.headers()) || !request.headers().contains_key(header::ORIGIN) {
+        return None;
+    }
+    let (ticket, rest) = urls::take_ticket(request.uri())?;
+    let workload = request.uri().path().strip_prefix(WORKLOADS);
+    let workload = workload.and_then(|path| path.split('/').next()?.parse::<Uuid>().ok());
+    if let Ok(rest) = rest.parse::<PathAndQuery>() {
+        *request.uri_mut() = Uri::from(rest);
+    }
+    let caller = workload.and_then(|id| urls::redeem_for_socket(server, &ticket, id));
+    let caller = caller.and_then(|one| server.again(&Caller { origin: origin.clone(), ..one }));
+    Some(caller.ok_or_else(|| {
+        let why = "the ticket was used, is older than a minute, or is for another workload; \
+                   POST /elastane/v1/workloads/{workloadId}/websocket-tickets gives a new one";
+        Fault::new(StatusCode::UNAUTHORIZED, why)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn only_pages_of_this_server_open_a_websocket() {
+        let asked = |upgrade: &str, origins: &[&str]| {
+            let all = [("host", "GPU-box:7070"), ("upgrade", upgrade)];
+            let origins = origins.iter().map(|origin| ("origin", *origin));
+            let mut headers = HeaderMap::new();
+            for (name, value) in all.into_iter().chain(origins) {
+                headers.append(HeaderName::from_static(name), value.parse().unwrap());
+            }
+            must_be_own_page("https://gpu.example.org", &headers).is_ok()
+        };
+        for (upgrade, origins, own) in [
+            ("websocket", &[][..], true),
+            ("websocket", &["http://gpu-box:7070"], true),
+            ("WebSocket", &["https://gpu-box:7070"], true),
+            ("websocket", &["https://gpu.example.org"], true),
+            ("websocket", &["http://gpu-box"], false),
+            ("websocket", &["http://gpu-box:7071"], false),
+            ("websocket", &["http://evil.example"], false),
+            ("WEBSOCKET", &["http://evil.example"], false),
+            ("websocket", &["http://gpu-box:7070.evil.example"], false),
+            ("websocket", &["https://gpu.example.org.evil.example"], false),
+            ("websocket", &["http://gpu-box:7070", "http://evil.example"], false),
+            ("websocket", &["null"], false),
+            ("websocket", &[""], false),
+            ("echo", &["http://evil.example"], true),
+        ] {
+            assert_eq!(asked(upgrade, origins), own, "{upgrade} {origins:?}");
+        }
+    }
+}
