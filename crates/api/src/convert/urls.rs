@@ -50,10 +50,15 @@ fn lists(names: Option<&Vec<String>>) -> bool {
     names.is_some_and(|names| !names.is_empty())
 }
 
-/// Who may open it, if nothing is said of that too: whoever lists somebody means nobody else.
+/// Who may open it. Where nothing is said: the users listed, else every user of this server. It is
+/// open to everyone only where that is said.
 pub(super) fn authorization(wire: &Wire) -> Authorization {
     let listed = lists(wire.authorized_users.as_ref()) || lists(wire.authorized_groups.as_ref());
-    let usual = if listed { Authorization::AuthorizedUsersOrGroups } else { Authorization::Public };
+    let usual = if listed {
+        Authorization::AuthorizedUsersOrGroups
+    } else {
+        Authorization::AuthenticatedUsers
+    };
     wire.authorization_type.unwrap_or(usual)
 }
 

@@ -225,20 +225,24 @@ async fn a_wrong_rule_for_a_list_is_refused_by_the_name_of_its_field() {
 #[tokio::test]
 async fn who_opens_ports_in_a_browser_is_for_policies_to_say() {
     let server = Server::with_teams().await;
-    let audience = json!({"options": [
-        {"value": "authenticatedUsers"}, {"value": "authorizedUsersOrGroups"}]});
+    let audience = json!({"options": [{"value": "authorizedUsersOrGroups"}]});
     let rules = json!({"exposedUrls": {
         "instances": {"locked": ["6006"]}, "attributes": {"authorizationType": audience}}});
-    let board = json!({"container": 6006, "authorizationType": "authenticatedUsers"});
+    let board = json!({"container": 6006, "authorizationType": "authorizedUsersOrGroups",
+        "authorizedUsers": ["ada"]});
     let policy = json!({"defaults": {"exposedUrls": {"instances": [board]}}, "rules": rules});
     set_for(&server, "trainings", tenant(), policy).await;
     let urls = |urls: Value| server.job("x", &json!({"image": "i", "exposedUrls": urls}));
-    let public = r#"spec.exposedUrls[1].authorizationType: "public" is not allowed; options are "#;
+    let refusal = |kind: &str| {
+        format!(r#"spec.exposedUrls[1].authorizationType: "{kind}" is not allowed; options are "#)
+    };
+    let (left_out, public) = (refusal("authenticatedUsers"), refusal("public"));
+    let locked = "spec.exposedUrls: `6006` is locked";
     for (given, message) in [
         // What nobody says is what it means.
-        (json!([{"container": 80}]), public),
-        (json!([{"container": 80, "authorizationType": "public"}]), public),
-        (json!([{"container": 6006, "exclude": true}]), "spec.exposedUrls: `6006` is locked"),
+        (json!([{"container": 80}]), left_out.as_str()),
+        (json!([{"container": 80, "authorizationType": "public"}]), &public),
+        (json!([{"container": 6006, "exclude": true}]), locked),
     ] {
         refused(&server, ("POST", TRAININGS, &urls(given)), 400, message).await;
     }

@@ -49,6 +49,15 @@ async fn with_lab(mut audience: Value) -> (Server, String) {
     (server, id)
 }
 
+/// What everyone may open.
+fn public() -> Value {
+    json!({"authorizationType": "public"})
+}
+
+fn open_port(port: u16) -> Value {
+    json!({"container": port, "authorizationType": "public"})
+}
+
 async fn ask(server: &Server, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let request = Request::builder().uri(path).header("host", host);
     let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
@@ -76,7 +85,7 @@ impl Answer {
 
 #[tokio::test]
 async fn what_is_asked_and_answered_passes_unchanged() {
-    let (server, _) = with_lab(json!({})).await;
+    let (server, _) = with_lab(public()).await;
     let sent = [
         ("cookie", "own=1; x=y"),
         ("authorization", "token sk-1"),
@@ -107,8 +116,8 @@ async fn what_is_asked_and_answered_passes_unchanged() {
 
 #[tokio::test]
 async fn hosts_of_workloads_and_of_the_server_are_apart() {
-    let (server, _) = with_lab(json!({})).await;
-    workspace(&server, "2", "lab", json!([{"container": 8888}])).await;
+    let (server, _) = with_lab(public()).await;
+    workspace(&server, "2", "lab", json!([open_port(8888)])).await;
     workspace(&server, "1", "shut", json!([])).await;
     let bearer = format!("Bearer {}", server.token);
     // Whatever the path is, it is the workload's.
@@ -147,8 +156,41 @@ async fn strangers_are_not_told_which_workloads_there_are() {
 }
 
 #[tokio::test]
+async fn only_users_open_what_nothing_is_said_of() {
+    let (server, id) = with_lab(json!({})).await;
+    let stranger = ask(&server, LAB, "/", &[]).await;
+    assert!(stranger.status == 401 && stranger.body.contains("Bearer"), "{}", stranger.body);
+    let bearer = format!("Bearer {}", server.token);
+    let told = ask(&server, LAB, "/", &[("authorization", &bearer)]).await.told();
+    assert_eq!(told["x-forwarded-user"], "ada");
+    let cookie = visit(&server, &server.token, &id).await;
+    ask(&server, LAB, "/", &[("cookie", &cookie)]).await.told();
+    let typed = server.get(&format!("{ALL}/{id}")).await;
+    assert_eq!(typed["spec"]["exposedUrls"][0]["authorizationType"], "authenticatedUsers");
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_open_no_websocket_of_a_public_port() {
+    let (server, _) = with_lab(public()).await;
+    let own = "http://lab--team-a--8888.localhost:7070";
+    for (origin, status) in [(own, 200), ("http://evil.example", 403), ("null", 403)] {
+        let sent = [("upgrade", "websocket"), ("connection", "upgrade"), ("origin", origin)];
+        assert_eq!(ask(&server, LAB, "/x", &sent).await.status, status, "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_ended_opens_not_even_what_is_public() {
+    let (server, _) = with_lab(public()).await;
+    let (bot, _, token) = program(&server, "bot").await;
+    server.raw("DELETE", &format!("/api/v1/service-accounts/{bot}"), "").await;
+    let bearer = format!("Bearer {token}");
+    assert_eq!(ask(&server, LAB, "/", &[("authorization", &bearer)]).await.status, 401);
+}
+
+#[tokio::test]
 async fn no_page_keeps_a_service_worker() {
-    let (server, _) = with_lab(json!({})).await;
+    let (server, _) = with_lab(public()).await;
     let answer = ask(&server, LAB, "/sw.js", &[("service-worker", "script")]).await;
     assert!(answer.status == 403 && answer.body.contains("service worker"), "{}", answer.body);
 }
@@ -160,7 +202,7 @@ async fn addresses_are_shown_and_are_no_others() {
     assert_eq!(server.get(&format!("/api/v1/workloads/{id}")).await["urls"], json!([own]));
     let typed = server.get(&format!("{ALL}/{id}")).await;
     let url = json!({"container": 8888, "name": "lab", "toolType": "jupyter-notebook",
-                     "authorizationType": "public"});
+                     "authorizationType": "authenticatedUsers"});
     assert_eq!(typed["spec"]["exposedUrls"], json!([url]));
     let given = json!([{"container": 80, "url": "http://given--team-a--80.localhost"}]);
     workspace(&server, "1", "given", given).await;
@@ -245,7 +287,7 @@ async fn those_come_who_may_and_their_tokens_stay_here() {
 
 #[tokio::test]
 async fn a_workload_that_does_not_run_says_so() {
-    let (server, id) = with_lab(json!({})).await;
+    let (server, id) = with_lab(public()).await;
     server.post(&format!("{ALL}/{id}/suspend"), Value::Null).await;
     server.phase(&id, "Stopped").await;
     let bearer = format!("Bearer {}", server.token);
@@ -279,7 +321,7 @@ async fn a_port_that_nobody_listens_on_says_so() {
 #[tokio::test]
 async fn faults_of_an_engine_are_for_those_who_see_the_workload() {
     let server = Server::with_teams().await;
-    workspace(&server, "1", "lab", json!([{"container": 83}])).await;
+    workspace(&server, "1", "lab", json!([open_port(83)])).await;
     let bearer = format!("Bearer {}", server.token);
     for (sent, why) in [
         (vec![], "nothing answers at this address now"),
@@ -437,8 +479,9 @@ async fn tickets_are_for_those_who_see_the_workload_and_may_open_it() {
 
 #[tokio::test]
 async fn a_ticket_says_which_port_is_meant() {
-    let (server, _) = with_lab(json!({})).await;
-    let two = json!([{"container": 8888, "name": "lab"}, {"container": 6006}]);
+    let (server, _) = with_lab(public()).await;
+    let mut two = json!([open_port(8888), open_port(6006)]);
+    two[0]["name"] = json!("lab");
     let two = workspace(&server, "1", "two", two).await;
     let none = workspace(&server, "1", "none", json!([])).await;
     let ask = async |id: &str, url: Value| {

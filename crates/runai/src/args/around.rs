@@ -131,7 +131,7 @@ pub(crate) struct V2 {
     pub(crate) port: Vec<Opened>,
     /// Port that is opened in a browser, by everyone or by users and groups
     #[arg(long, value_parser = external_url)]
-    #[arg(value_name = "container=PORT,name=NAME,authusers=A:B,authgroups=A:B")]
+    #[arg(value_name = "container=PORT,name=NAME,authtype=public,authusers=A:B,authgroups=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
     /// User it runs as, a number
     #[arg(long, value_name = "UID")]
@@ -454,7 +454,16 @@ pub(crate) fn opened(port: Port, kind: Option<ServiceType>) -> Result<Opened, St
 }
 
 fn external_url(text: &str) -> Result<ExposedUrl, String> {
-    let fields = Fields::read(text, &["container", "url", "name", "authusers", "authgroups"])?;
+    let known = ["container", "url", "name", "authtype", "authusers", "authgroups"];
+    let fields = Fields::read(text, &known)?;
+    let audience = |text: String| {
+        let audience = serde_json::from_value(serde_json::Value::String(text.clone()));
+        audience.map_err(|_| {
+            format!(
+                "authtype: `{text}` is not allowed; public, authenticatedUsers or authorizedUsers"
+            )
+        })
+    };
     let list = |key: &str| {
         fields.get(key).map(|all| all.split(':').map(str::to_owned).collect::<Vec<_>>())
     };
@@ -462,6 +471,7 @@ fn external_url(text: &str) -> Result<ExposedUrl, String> {
         container: Some(port(&fields.needed("container")?)?.into()),
         url: fields.get("url"),
         name: fields.get("name"),
+        authorization_type: fields.get("authtype").map(audience).transpose()?,
         authorized_users: list("authusers"),
         authorized_groups: list("authgroups"),
         ..ExposedUrl::default()

@@ -253,6 +253,7 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--port container=80,service-type=portforward", "`portforward`; allowed are nodeport"),
     ("--external-url url=http://a", "`container=…` is missing"),
     ("--external-url container=0", "`0` is no port"),
+    ("--external-url container=80,authtype=all", "authtype: `all` is not allowed; public,"),
     ("--image-pull-policy Sometimes", "possible values: Always, IfNotPresent, Never"),
     ("--env-secret name=A,key=k", "`secret=…` is missing"),
     ("--secret-volume name=cred", "`path=…` is missing"),

@@ -119,6 +119,16 @@ fn a_workspace_says_what_is_opened_in_a_browser() {
 }
 
 #[test]
+fn a_port_is_open_to_everyone_only_where_that_is_said() {
+    check(
+        "runai workspace submit j -i x --external-url container=80,authtype=public",
+        &expect![[
+            r#"{"spec":{"exposedUrls":[{"authorizationType":"public","container":80}],"image":"x"}}"#
+        ]],
+    );
+}
+
+#[test]
 fn the_master_has_no_claims_where_it_is_said() {
     let line = "runai training pytorch submit j -i x --new-pvc claimname=c,path=/c --host-path \
                 path=/h,mount=/h";
