@@ -377,8 +377,7 @@ fn help_of_up() {
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
               --public-url <URL>               Where others reach it, such as https://gpu.example.org: for
                                                links and logins behind a proxy
-              --trusted-proxies <ADDRESS,NETWORK>
-                                               Proxies whose X-Forwarded-For is believed, such as
+              --trusted-proxies <ADDRESSES>    Proxies whose X-Forwarded-For is believed, such as
                                                127.0.0.1,10.0.0.0/8 [default: none]
               --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
                                                PEM; needs --tls-key

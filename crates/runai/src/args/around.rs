@@ -131,7 +131,7 @@ pub(crate) struct V2 {
     pub(crate) port: Vec<Opened>,
     /// Port that is opened in a browser, by everyone or by users and groups
     #[arg(long, value_parser = external_url)]
-    #[arg(value_name = "container=PORT,name=NAME,authtype=public,authusers=A:B,authgroups=A:B")]
+    #[arg(value_name = "container=PORT,name=NAME,authtype=WHO,authusers=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
     /// User it runs as, a number
     #[arg(long, value_name = "UID")]
