@@ -18,6 +18,9 @@ pub struct Options {
     pub version: String,
     /// The machines.
     pub nodes: Vec<NodeSpec>,
+    /// Whether workloads may lose their places because these machines are others than before; else
+    /// that is refused.
+    pub replaces_nodes: bool,
     /// What runs pods on them.
     pub engine: Arc<dyn engine::Engine>,
     /// Where the state is kept.

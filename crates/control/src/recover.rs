@@ -27,6 +27,38 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
     pods
 }
 
+/// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
+/// and start again elsewhere if there is room.
+///
+/// # Errors
+/// Names them.
+pub(crate) fn check_nodes(snapshot: &Snapshot, nodes: &[NodeSpec]) -> Result<(), Error> {
+    let gpus = |name: &str| nodes.iter().find(|node| node.name == name).map(|node| node.gpus.len());
+    let is_gone = |place: &PlacementBody| match gpus(&place.node) {
+        None => true,
+        Some(count) => place.devices.iter().any(|(gpu, _)| *gpu as usize >= count),
+    };
+    let holds = |row: &&PodRow| row.body.current.is_some() && !row.body.releasing;
+    let held = snapshot.pods.iter().filter(holds);
+    let lost: Vec<_> = held.filter(|row| row.body.current.as_ref().is_some_and(is_gone)).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let of_nodes: BTreeSet<_> =
+        lost.iter().filter_map(|row| Some(row.body.current.as_ref()?.node.as_str())).collect();
+    let ids: BTreeSet<_> = lost.iter().map(|row| row.workload_id).collect();
+    let named = snapshot.workloads.iter().filter(|row| ids.contains(&row.id));
+    let names: BTreeSet<_> = named.map(|row| row.spec.name.as_str()).collect();
+    let list = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
+    Err(Error::conflict(format!(
+        "these nodes are others than before: {} would be stopped, because {} or GPUs of it are \
+         gone. Start with the nodes of before (without --nodes and --gpus), or give \
+         --replace-nodes to stop what has no place any more",
+        list(names),
+        list(of_nodes)
+    )))
+}
+
 impl State {
     /// Builds the state from what is stored. The result has an outbox: what has to be said and
     /// done because nodes are gone, the clock was set or volumes are still to be deleted. What is the matter

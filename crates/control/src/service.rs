@@ -14,7 +14,7 @@ use crate::meter::{IdleSince, Look, Meter, Traffic};
 use crate::metrics::Metrics;
 use crate::time::Line;
 use crate::view::View;
-use crate::{ClusterInfo, Error, Handle, Options};
+use crate::{ClusterInfo, Error, Handle, Options, recover};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
@@ -44,6 +44,9 @@ impl Service {
     /// The state cannot be read or written, or the engine cannot say what exists.
     pub async fn open(options: Options) -> Result<(Self, Handle), Error> {
         let snapshot = options.store.load().await?;
+        if !options.replaces_nodes {
+            recover::check_nodes(&snapshot, &options.nodes)?;
+        }
         let cluster = ClusterInfo {
             uuid: snapshot.cluster.uuid,
             name: options.cluster_name.clone(),

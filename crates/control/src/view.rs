@@ -523,6 +523,14 @@ pub enum PodState {
     Gone,
 }
 
+impl PodState {
+    /// Whether it has a place, and is not being stopped.
+    #[must_use]
+    pub const fn is_starting_or_running(self) -> bool {
+        matches!(self, Self::Starting | Self::Running)
+    }
+}
+
 /// A node and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeView {

@@ -90,6 +90,9 @@ pub(crate) struct Up {
     /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
     #[arg(long, value_name = "NODESxCOUNTxSIZE")]
     pub(crate) nodes: Option<String>,
+    /// Take these machines in place of those of before, although workloads are stopped by that
+    #[arg(long)]
+    pub(crate) replace_nodes: bool,
     /// What workloads run as: docker, process, or auto for docker where it answers [default: auto]
     #[arg(long, value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,

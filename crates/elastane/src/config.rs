@@ -139,6 +139,8 @@ pub(crate) struct Config {
     pub(crate) accounts: AccountPolicy,
     /// Whether to start only where runs are kept apart.
     pub(crate) require_isolation: bool,
+    /// Whether workloads may lose their places because the machines are others than before.
+    pub(crate) replaces_nodes: bool,
     pub(crate) runtime: Choice,
     /// Which past counts in fair shares.
     pub(crate) usage: Option<UsageWindow>,
@@ -233,6 +235,8 @@ pub(crate) fn resolve(state_dir: Option<&Path>, flags: &Up, env: Env<'_>) -> Res
             .map(|given| boolean(&given))
             .transpose()?
             .unwrap_or(false),
+        // For this one start: it is no setting.
+        replaces_nodes: flags.replace_nodes,
         runtime: runtime::choice(find("runtime"))?,
         usage: usage(find("usage_window"), find("usage_half_life"))?,
         kept: kept(find("events_kept"), find("audit_kept"))?,

@@ -18,16 +18,28 @@ const SIMULATED_DEFAULT: &str = "4x16GiB";
 /// The file in the state directory with the name of this machine as a node.
 const NAME_FILE: &str = "node-name";
 
+/// The file in the state directory with the simulated nodes of the last server, as a flag and its
+/// value.
+const LAYOUT_FILE: &str = "nodes";
+
 /// The nodes, and how it came to them.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) nodes: Vec<NodeSpec>,
+    /// The flag and value that say so; none where the machine itself does.
+    layout: Option<String>,
     /// Why GPUs are simulated that nobody asked for.
     because: Option<&'static str>,
 }
 
-/// Finds the nodes. Blocks while the driver wakes up.
-pub(crate) fn find(machines: &Machines, state_dir: &Path) -> Result<Found, Error> {
+/// Finds the nodes. Where nothing is said of them they are those of the last server (`replaced`:
+/// not even then). Blocks while the driver wakes up.
+pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Result<Found, Error> {
+    let stored = match machines {
+        Machines::Found if !replaced => last(state_dir)?,
+        _ => None,
+    };
+    let machines = stored.as_ref().unwrap_or(machines);
     let wrong =
         |given: &Given, error: gpu::Error| Error::Usage(format!("{}: {error}", given.origin));
     let asked_for = match machines {
@@ -48,7 +60,56 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path) -> Result<Found, Error
         let wrong = |error: control::Error| Error::Usage(format!("--nodes: {error}"));
         control::check_label(key, value).map_err(wrong)?;
     }
-    Ok(Found { nodes: asked_for.into_iter().map(node).collect(), because: None })
+    let layout = match machines {
+        Machines::Gpus(given) => Some(format!("gpus {}", given.text)),
+        Machines::Nodes(given) => Some(format!("nodes {}", given.text)),
+        Machines::Found => None,
+    };
+    Ok(Found { nodes: asked_for.into_iter().map(node).collect(), layout, because: None })
+}
+
+/// The simulated nodes of the last server; none if it had none, or there was none.
+fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
+    let path = state_dir.join(LAYOUT_FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Error::Failed(format!("cannot read {}: {error}", path.display())));
+        }
+    };
+    let given = |text: &str| Given { text: text.to_owned(), origin: path.display().to_string() };
+    match text.trim().split_once(' ') {
+        Some(("gpus", text)) => Ok(Some(Machines::Gpus(given(text)))),
+        Some(("nodes", text)) => Ok(Some(Machines::Nodes(given(text)))),
+        _ => Err(Error::Failed(format!(
+            "{} does not say which nodes there were; give --nodes or --gpus",
+            path.display()
+        ))),
+    }
+}
+
+/// Keeps the nodes for the next server.
+pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
+    let path = state_dir.join(LAYOUT_FILE);
+    let done = match &found.layout {
+        Some(layout) => write_whole(&path, layout),
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    };
+    done.map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Under another name first: a text cut short would be another text.
+fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
+    let fresh = path.with_extension(std::process::id().to_string());
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
 }
 
 /// This machine, with the GPUs that the driver has, else with simulated ones.
@@ -58,11 +119,11 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
         Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
         Some(gpus) => {
             let found = NodeGpus { name: name.to_owned(), gpus, labels: BTreeMap::new() };
-            return Ok(Found { nodes: vec![node(found)], because: None });
+            return Ok(Found { nodes: vec![node(found)], layout: None, because: None });
         }
     };
     let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
-    Ok(Found { nodes: vec![node(simulated)], because: Some(because) })
+    Ok(Found { nodes: vec![node(simulated)], layout: None, because: Some(because) })
 }
 
 fn failed(error: gpu::Error) -> Error {
@@ -87,17 +148,7 @@ pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
     }
     let write = || {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir)?;
-        // Under another name first: a name cut short would be another name.
-        let fresh = state_dir.join(format!("{NAME_FILE}.{}", std::process::id()));
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&fresh)?;
-        writeln!(file, "{host}")?;
-        file.sync_all()?;
-        fs::rename(&fresh, &path)
+        write_whole(&path, host)
     };
     write().map_err(|error: std::io::Error| failed("write", &error))?;
     Ok(host.to_owned())

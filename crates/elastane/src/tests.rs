@@ -43,6 +43,7 @@ fn without_a_word_everything_has_a_value() {
         machines: Machines::Found,
         accounts: engine_local::AccountPolicy::default(),
         require_isolation: false,
+        replaces_nodes: false,
         runtime: Choice::Auto,
         usage: None,
         kept: control::Kept::default(),
@@ -269,7 +270,7 @@ fn other_machines_are_let_in_only_on_demand() {
 fn simulated_gpus_are_announced_loudly() {
     let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
     let dir = tempfile::tempdir().unwrap();
-    let found = super::machines::find(&Machines::Nodes(given), dir.path()).unwrap();
+    let found = super::machines::find(&Machines::Nodes(given), dir.path(), false).unwrap();
     expect![[r#"
         running
           GPUs       *** SIMULATED: they exist only in the books ***
@@ -279,16 +280,38 @@ fn simulated_gpus_are_announced_loudly() {
     .assert_eq(&format!("running\n{}", announce(&found)));
     let labelled = |text: &str| {
         let given = Given { text: text.into(), origin: "--nodes".into() };
-        super::machines::find(&Machines::Nodes(given), dir.path())
+        super::machines::find(&Machines::Nodes(given), dir.path(), false)
     };
     let found = labelled("1x0@zone=a,run.ai/type=big").unwrap();
     assert_eq!(announce(&found), "  Node       node-1: no GPU, run.ai/type=big, zone=a\n");
     let fault = labelled("1x0@node-pool=a").unwrap_err().to_string();
     assert!(fault.starts_with("--nodes: label node-pool says in which pool"), "{fault}");
     let given = Given { text: "4".into(), origin: "--gpus".into() };
-    let fault = super::machines::find(&Machines::Gpus(given), dir.path()).unwrap_err();
+    let fault = super::machines::find(&Machines::Gpus(given), dir.path(), false).unwrap_err();
     let fault = fault.to_string();
     assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");
+}
+
+#[test]
+fn simulated_nodes_are_those_of_the_last_server_until_others_are_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
+    let names = |found: &super::machines::Found| {
+        found.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let found = super::machines::find(&Machines::Nodes(given), dir.path(), false).unwrap();
+    super::machines::remember(&found, dir.path()).unwrap();
+    let again = super::machines::find(&Machines::Found, dir.path(), false).unwrap();
+    assert_eq!(names(&again), "node-1 node-2");
+    assert_eq!(again.nodes, found.nodes);
+    let replaced = super::machines::find(&Machines::Found, dir.path(), true).unwrap();
+    assert_ne!(names(&replaced), "node-1 node-2", "what the machine has");
+    super::machines::remember(&replaced, dir.path()).unwrap();
+    let after = super::machines::find(&Machines::Found, dir.path(), false).unwrap();
+    assert_eq!(names(&after), names(&replaced));
+    std::fs::write(dir.path().join("nodes"), "2x2\n").unwrap();
+    let fault = super::machines::find(&Machines::Found, dir.path(), false).unwrap_err();
+    assert!(fault.to_string().contains("give --nodes or --gpus"), "{fault}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::view::PodState;
+use control::view::{Phase, PodState, WorkloadView};
 use control::{Clock as _, NodeSpec, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
 use rustix::fs::Mode;
@@ -26,6 +26,10 @@ use super::config::{self, Config};
 use super::{certificate, login, machines, reach, runtime};
 use cli_kit::exit::Error;
 
+/// How long a start goes on after a signal to stop: what was begun ends in order.
+const STOP_WAIT: Duration = Duration::from_secs(2);
+const STOPPED_EARLY: &str = "the server was stopped while it started\n";
+
 /// Threads that serve; the rest of the machine belongs to the workloads.
 const WORKERS: usize = 2;
 /// How often it is looked whether the local administrator's token needs to be renewed, or was
@@ -33,6 +37,16 @@ const WORKERS: usize = 2;
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
 
 pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    // Before anything else: a signal that comes meanwhile ends the server in order, too.
+    let signals = {
+        let _inside = runtime.enter();
+        Signals::listen()?
+    };
     let config = config::resolve(state_dir.as_deref(), flags, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
     tracing_subscriber::fmt()
@@ -42,12 +56,11 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
         .init();
     // The files of the server are its user's business, those of workloads theirs.
     let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
-    let served = runtime.block_on(serve(&config, umask));
+    let served = runtime.block_on(async {
+        let shutdown = api::Shutdown::default();
+        let by_signal = stop_on(signals, shutdown.clone());
+        serve(&config, umask, shutdown, by_signal).await
+    });
     // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
     // vanish may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
@@ -80,26 +93,40 @@ struct Server {
     runtime: String,
 }
 
-/// Serves until it is told to stop; the text is what to say at the end.
-async fn serve(config: &Config, umask: u32) -> Result<String, Error> {
+/// Serves until `shutdown`; the text is what to say at the end.
+async fn serve(
+    config: &Config,
+    umask: u32,
+    shutdown: api::Shutdown,
+    by_signal: Arc<AtomicBool>,
+) -> Result<String, Error> {
     let dir = state_dir(&config.state_dir)?;
-    let found = tokio::task::block_in_place(|| machines::find(&config.machines, &dir))?;
-    let server = open(config, &dir, found.nodes.clone(), umask).await?;
+    let opening = async {
+        let found = find_machines(config, &dir).await?;
+        let server = open(config, &dir, found.nodes.clone(), umask, shutdown.clone()).await?;
+        Ok::<_, Error>((found, server))
+    };
+    let (found, server) = tokio::select! {
+        opened = opening => opened?,
+        // What it waits for may never come, such as a database.
+        () = too_late(&shutdown) => return Ok(STOPPED_EARLY.to_owned()),
+    };
+    machines::remember(&found, &dir)?;
     let url = server.local_url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.state_dir, &file)?;
     let runtime = &server.runtime;
-    say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
+    if !by_signal.load(Ordering::Relaxed) {
+        say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
+    }
 
     let Server { listener, tls, service, state, engine, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
     let serving = tokio::spawn(state.serving.clone().run());
     let control = state.control.clone();
-    let shutdown = state.shutdown.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
     tokio::spawn(async move { api::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
-    let by_signal = stop_on_signals(shutdown.clone())?;
     let limits = reach::limits(config);
     let router = api::router(state);
     let interface = api::serve_within(limits, listener, tls, router, shutdown.clone());
@@ -159,6 +186,7 @@ async fn open(
     dir: &Path,
     nodes: Vec<NodeSpec>,
     umask: u32,
+    shutdown: api::Shutdown,
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
@@ -188,6 +216,7 @@ async fn open(
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes,
+        replaces_nodes: config.replaces_nodes,
         engine: opened.engine.clone(),
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
@@ -213,7 +242,7 @@ async fn open(
         proxies: config.trusted_proxies.clone(),
         workloads_domain: config.workloads_domain.clone(),
         client_program: client_program(),
-        shutdown: api::Shutdown::default(),
+        shutdown,
     };
     let (engine, runtime) = (opened.engine, opened.said);
     Ok(Server { listener, tls, service, state, local_url, engine, runtime })
@@ -316,24 +345,57 @@ pub(super) async fn told(signal: &mut Option<Signal>) {
     }
 }
 
-/// Ends the server, and nothing else, on Ctrl-C, SIGTERM, or the end of its terminal. Tells whether that
-/// is what happened.
-fn stop_on_signals(shutdown: api::Shutdown) -> Result<Arc<AtomicBool>, Error> {
+/// The signals that end the server, and nothing else: Ctrl-C, SIGTERM, the end of its terminal.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    /// From now on they wait to be received.
+    fn listen() -> Result<Self, Error> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: hangup(has_terminal())?,
+        })
+    }
+
+    async fn come(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = told(&mut self.hangup) => {}
+        }
+    }
+}
+
+/// Ends the server at the first signal. Tells whether that is what happened.
+fn stop_on(mut signals: Signals, shutdown: api::Shutdown) -> Arc<AtomicBool> {
     let by_signal = Arc::new(AtomicBool::new(false));
     let told = by_signal.clone();
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = hangup(has_terminal())?;
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            () = self::told(&mut hangup) => {}
-        }
+        signals.come().await;
         told.store(true, Ordering::Relaxed);
         shutdown.trigger();
     });
-    Ok(by_signal)
+    by_signal
+}
+
+/// The nodes; the driver may need a moment.
+async fn find_machines(config: &Config, dir: &Path) -> Result<machines::Found, Error> {
+    let (machines, replaced) = (config.machines.clone(), config.replaces_nodes);
+    let dir = dir.to_owned();
+    let find = move || machines::find(&machines, &dir, replaced);
+    let found = tokio::task::spawn_blocking(find).await;
+    found.map_err(|error| Error::Failed(format!("failed to find the nodes: {error}")))?
+}
+
+/// Returns when a start goes on although the server is to stop.
+async fn too_late(shutdown: &api::Shutdown) {
+    shutdown.wait().await;
+    tokio::time::sleep(STOP_WAIT).await;
 }
 
 fn banner(
@@ -344,9 +406,18 @@ fn banner(
     control: &control::Handle,
 ) -> String {
     let view = control.view();
-    let workloads = match view.workloads.len() {
-        0 => String::new(),
-        count => format!("  Workloads  {count} taken over\n"),
+    let runs = |workload: &&Arc<WorkloadView>| {
+        workload.pods.iter().any(|pod| pod.state.is_starting_or_running())
+    };
+    let running = view.workloads.values().filter(runs).count();
+    let waiting = view.workloads.values().filter(|workload| workload.phase == Phase::Pending);
+    let workloads = match (running, waiting.count()) {
+        (0, 0) => String::new(),
+        (0, waiting) => format!("  Workloads  {waiting} waiting\n"),
+        (running, 0) => format!("  Workloads  {running} running, taken over\n"),
+        (running, waiting) => {
+            format!("  Workloads  {running} running, taken over; {waiting} waiting\n")
+        }
     };
     // Commands find it by this variable where it is not the usual one.
     let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);

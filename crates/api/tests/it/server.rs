@@ -68,6 +68,7 @@ impl Server {
         let engine = EngineDouble::default();
         let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
         let options = Options {
+            replaces_nodes: true,
             cluster_name: "local".into(),
             version: "1.2.3".into(),
             nodes: vec![node("node-1", 4), node("node-2", 0)],

@@ -19,6 +19,7 @@ mod limits;
 mod load;
 mod matching;
 mod moved;
+mod nodes;
 mod policies;
 mod quickstart;
 mod repositories;

@@ -333,6 +333,7 @@ async fn open(
     policy: &sched::Policy,
 ) -> (Service, Handle) {
     let options = Options {
+        replaces_nodes: true,
         cluster_name: "test".to_owned(),
         version: "0".to_owned(),
         nodes: nodes.to_vec(),
