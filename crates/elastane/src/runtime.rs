@@ -264,6 +264,7 @@ async fn open_one(
                 installation: installation.clone(),
                 daemon,
                 programs,
+                nvidia_smi: Program::this(&["nvidia-smi"]).ok(),
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 copy_bytes_max,
             };

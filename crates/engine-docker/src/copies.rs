@@ -18,7 +18,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::files::{BLOCK, Entry, FILE, FOLDER, PATH_BYTES_MAX};
+use crate::files::{BLOCK, Entry, FILE, FOLDER, LINK, PATH_BYTES_MAX};
 use crate::user::Who;
 use crate::{container, failed};
 
@@ -27,7 +27,6 @@ const UNPACKED_WITHIN: Duration = Duration::from_secs(3600);
 /// Bytes of a file in one piece, and pieces that a slow daemon may be behind.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
-const LINK: u8 = b'2';
 /// What GNU calls a name, or what a link leads to, that is too long for a header.
 const LONG_NAME: u8 = b'L';
 const LONG_LINK: u8 = b'K';

@@ -13,6 +13,7 @@ pub(crate) const BLOCK: usize = 512;
 /// Longest path that a plain header holds, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 100;
 pub(crate) const FILE: u8 = b'0';
+pub(crate) const LINK: u8 = b'2';
 pub(crate) const FOLDER: u8 = b'5';
 
 /// The archives of a run's files, and where each is unpacked. What every run has is in its volume, which
@@ -36,20 +37,13 @@ pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Ve
     Ok(all.map(|(folder, archive)| (folder, archive.finish())).collect())
 }
 
-/// The archive of a file system with nothing in it but a place for what is passing.
-pub(crate) fn empty_root() -> Result<Vec<u8>, Error> {
-    let mut archive = Archive::default();
-    archive.add(Path::new("tmp"), FOLDER, 0o1777, (0, 0), b"")?;
-    Ok(archive.finish())
-}
-
 /// Files and folders as the daemon takes them (POSIX.1-1988 with GNU's large numbers, which everybody reads).
 #[derive(Debug, Default)]
-struct Archive(Vec<u8>);
+pub(crate) struct Archive(Vec<u8>);
 
 impl Archive {
     /// Adds a file or folder of a user and group.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         path: &Path,
         kind: u8,
@@ -57,6 +51,21 @@ impl Archive {
         owner: (u32, u32),
         bytes: &[u8],
     ) -> Result<(), Error> {
+        let entry = Entry { kind, mode, owner, ..Entry::of("") };
+        self.entry(path, entry, bytes)
+    }
+
+    /// Adds a symbolic link of root's.
+    pub(crate) fn link(&mut self, path: &Path, to: &str) -> Result<(), Error> {
+        if to.len() > PATH_BYTES_MAX {
+            return Err(Error::Invalid(format!("a link to `{to}` is too long")));
+        }
+        let entry = Entry { kind: LINK, mode: 0o777, link: to.as_bytes(), ..Entry::of("") };
+        self.entry(path, entry, b"")
+    }
+
+    /// Adds an entry by its path.
+    fn entry(&mut self, path: &Path, entry: Entry<'_>, bytes: &[u8]) -> Result<(), Error> {
         let name = path.to_string_lossy();
         let name = name.trim_start_matches('/');
         if name.is_empty() || name.len() > PATH_BYTES_MAX {
@@ -65,15 +74,15 @@ impl Archive {
                 path.display()
             )));
         }
-        let entry = Entry { kind, mode, owner, size: bytes.len() as u64, ..Entry::of(name) };
-        self.0.extend(entry.header());
+        let size = bytes.len() as u64;
+        self.0.extend(Entry { name: name.as_bytes(), size, ..entry }.header());
         self.0.extend(bytes);
         self.0.resize(self.0.len().next_multiple_of(BLOCK), 0);
         Ok(())
     }
 
     /// Two empty records are the end.
-    fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.0.resize(self.0.len() + 2 * BLOCK, 0);
         self.0
     }

@@ -29,6 +29,7 @@ mod session;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod toolbox;
 mod user;
 mod verbs;
 mod watch;

@@ -30,6 +30,9 @@ pub struct Options {
     /// Programs that stand for images, by their plain names ([`engine::image::plain_name`]), where no
     /// command is given.
     pub programs: BTreeMap<String, Program>,
+    /// What runs of these images have as `nvidia-smi`, where the NVIDIA toolkit gives them no
+    /// other.
+    pub nvidia_smi: Option<Program>,
     /// Most of the output of a run that the daemon keeps, in bytes.
     pub output_bytes_max: u64,
     /// Largest copy of a repository or bucket that is made, in bytes.
@@ -53,6 +56,9 @@ pub(crate) struct Shared {
     pub(crate) owner: Owner,
     pub(crate) books: Books,
     programs: BTreeMap<String, Program>,
+    pub(crate) nvidia_smi: Option<Program>,
+    /// The image around programs, once it was made.
+    pub(crate) tools: tokio::sync::Mutex<Option<String>>,
     /// A network is made, filled or taken away by one at a time: one that is empty now must not go
     /// before the container that is being made is in it.
     pub(crate) networks: Turns<String>,
@@ -77,7 +83,14 @@ impl DockerEngine {
     /// # Errors
     /// The daemon does not answer.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let Options { installation, daemon, programs, output_bytes_max, copy_bytes_max } = options;
+        let Options {
+            installation,
+            daemon,
+            programs,
+            nvidia_smi,
+            output_bytes_max,
+            copy_bytes_max,
+        } = options;
         let (events, observations) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
@@ -85,6 +98,8 @@ impl DockerEngine {
             owner: Owner::new(&installation, output_bytes_max),
             books: Books::new(events),
             programs,
+            nvidia_smi,
+            tools: tokio::sync::Mutex::default(),
             networks: Turns::default(),
             copies: installation.directory().join("copies"),
             copy_bytes_max,

@@ -1,5 +1,6 @@
-//! A program of this machine that stands for an image. Owns: what of the machine the program needs in a
-//! container, which is shown to it, and the empty image around that. So nothing has to be pulled.
+//! A program of this machine that stands for an image. Owns: what of the machine the program needs
+//! in a container, which is mounted there, and the image around that: a few tools. So nothing has
+//! to be pulled.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,19 +10,24 @@ use bollard::models::{ContainerCreateBody, Mount, MountType};
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use engine::{Error, RunSpec};
 use futures_util::TryStreamExt as _;
+use uuid::Uuid;
 
-use crate::daemon::Daemon;
-use crate::{failed, files, image};
+use crate::open::Shared;
+use crate::{failed, image, toolbox};
 
-/// An image with nothing in it.
-const EMPTY_NAME: &str = "elastane/empty";
-const EMPTY_TAG: &str = "1";
+/// The image around a program; its tag changes with what is in it.
+const IMAGE_NAME: &str = "elastane/tools";
 
 /// A program, its arguments and the files it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     argv: Vec<String>,
     files: BTreeSet<PathBuf>,
+}
+
+/// How a shell reads a word as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 impl Program {
@@ -54,9 +60,16 @@ impl Program {
         Self { argv, files }
     }
 
-    /// Makes this of a container instead of what its image would have been.
-    pub(crate) fn stand_in(&self, body: &mut ContainerCreateBody, spec: &RunSpec) {
-        body.image = Some(format!("{EMPTY_NAME}:{EMPTY_TAG}"));
+    /// A script that starts it with what the script is given.
+    fn script(&self) -> String {
+        let words: Vec<_> = self.argv.iter().map(|word| quoted(word)).collect();
+        format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))
+    }
+
+    /// Makes this of a container instead of what its image would have been. `image`: the image
+    /// around it.
+    pub(crate) fn stand_in(&self, body: &mut ContainerCreateBody, spec: &RunSpec, image: String) {
+        body.image = Some(image);
         body.entrypoint = Some(self.argv.clone());
         body.cmd = Some(spec.args.clone());
         let shown = |path: &PathBuf| Mount {
@@ -71,17 +84,32 @@ impl Program {
     }
 }
 
-/// Makes the empty image, unless it is there.
-pub(crate) async fn prepare(daemon: &Daemon) -> Result<(), Error> {
-    if image::find(&daemon.docker, &format!("{EMPTY_NAME}:{EMPTY_TAG}")).await?.is_some() {
-        return Ok(());
+/// Makes the image around a program, unless it is there; returns its name.
+pub(crate) async fn prepare(shared: &Shared) -> Result<String, Error> {
+    let docker = &shared.daemon.docker;
+    // Held over the work: of several runs that want it the first makes it.
+    let mut known = shared.tools.lock().await;
+    if let Some(name) = &*known
+        && image::find(docker, name).await?.is_some()
+    {
+        return Ok(name.clone());
     }
-    let options =
-        CreateImageOptionsBuilder::default().from_src("-").repo(EMPTY_NAME).tag(EMPTY_TAG).build();
-    let body = bollard::body_full(files::empty_root()?.into());
-    let made = daemon.docker.create_image(Some(options), Some(body), None);
-    made.try_collect::<Vec<_>>().await.map_err(|fault| failed("make an empty image", fault))?;
-    Ok(())
+    let script = shared.nvidia_smi.as_ref().map(Program::script);
+    let read = tokio::task::spawn_blocking(move || toolbox::archive(script.as_deref()));
+    let doing = || "read the tools of this machine".to_owned();
+    let archive = read.await.map_err(|e| Error::Io { what: doing(), source: e.into() })??;
+    let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &archive).simple().to_string();
+    let name = format!("{IMAGE_NAME}:{tag}");
+    if image::find(docker, &name).await?.is_none() {
+        let options =
+            CreateImageOptionsBuilder::default().from_src("-").repo(IMAGE_NAME).tag(&tag).build();
+        let made =
+            docker.create_image(Some(options), Some(bollard::body_full(archive.into())), None);
+        let made = made.try_collect::<Vec<_>>().await;
+        made.map_err(|fault| failed("make the image of the built-in tools", fault))?;
+    }
+    *known = Some(name.clone());
+    Ok(name)
 }
 
 #[cfg(test)]
@@ -107,5 +135,7 @@ mod tests {
         assert_eq!(files.join(" "), want);
         let alone = Program::of(Path::new("/opt/elastane"), "", &[]);
         assert_eq!(alone.argv, ["/opt/elastane"]);
+        let odd = Program::of(Path::new("/opt/it's"), "", &["nvidia-smi"]);
+        assert_eq!(odd.script(), "#!/bin/sh\nexec '/opt/it'\\''s' 'nvidia-smi' \"$@\"\n");
     }
 }

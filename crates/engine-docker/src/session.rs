@@ -36,6 +36,9 @@ const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const END_LOOK: Duration = Duration::from_millis(20);
 /// How the daemon begins what it says where the program of a command is not there.
 const NO_PROGRAM: &str = "OCI runtime exec failed";
+/// The layers through which it does.
+const NO_PROGRAM_LAYERS: [&str; 3] =
+    ["OCI runtime exec failed: ", "exec failed: ", "unable to start container process: "];
 
 type Printed = Pin<Box<dyn Stream<Item = Result<LogOutput, Fault>> + Send>>;
 type Typed = Pin<Box<dyn AsyncWrite + Send>>;
@@ -49,6 +52,7 @@ pub(crate) async fn exec(
     running(shared, key).await?;
     let docker = shared.daemon.docker.clone();
     let ExecSpec { command, stdin, terminal, env } = what;
+    let program = command.first().cloned().unwrap_or_default();
     let wanted = ExecConfig {
         attach_stdin: Some(stdin),
         attach_stdout: Some(true),
@@ -86,7 +90,7 @@ pub(crate) async fn exec(
         let _ended = resize(size).await;
     }
     shared.spawn(async move {
-        let last = ours.carry(output, stdin.then_some(input), resize).await;
+        let held = ours.carry(output, stdin.then_some(input), resize).await;
         let code = match code_of(&docker, &id, &ours.to).await {
             Ok(code) => code,
             Err(error) => {
@@ -94,12 +98,21 @@ pub(crate) async fn exec(
                 return;
             }
         };
-        let told = last.trim_end();
-        let end = match (told.starts_with(NO_PROGRAM), code) {
-            (true, _) => Exit::CannotRun(told.to_owned()),
-            (false, Some(code)) => crate::look::exit(code),
-            // An end that nobody knows is none: the session is broken off.
-            (false, None) => return,
+        let end = match (held, code) {
+            (Some(Output::Stdout(said) | Output::Stderr(said)), Some(126..=127)) => {
+                Exit::CannotRun(no_program(&String::from_utf8_lossy(&said), &program))
+            }
+            (held, code) => {
+                if let Some(held) = held {
+                    // The receiver may be gone.
+                    let _gone = ours.to.send(held).await;
+                }
+                match code {
+                    Some(code) => crate::look::exit(code),
+                    // An end that nobody knows is none: the session is broken off.
+                    None => return,
+                }
+            }
         };
         // Nobody may be there any more.
         let _gone = ours.to.send(Output::End(end)).await;
@@ -172,7 +185,10 @@ pub(crate) async fn attach(
     }
     let own = Arc::clone(shared);
     shared.spawn(async move {
-        ours.carry(attached.output, stdin.then_some(attached.input), resize).await;
+        let held = ours.carry(attached.output, stdin.then_some(attached.input), resize).await;
+        if let Some(held) = held {
+            let _gone = ours.to.send(held).await;
+        }
         while !ours.to.is_closed() {
             match own.books.state(key) {
                 Some(RunState::Exited { exit, .. }) => {
@@ -233,18 +249,20 @@ fn pair() -> (Session, Ours) {
 }
 
 impl Ours {
-    /// Carries both directions until the output ends or nobody is there. Returns the last that was printed.
+    /// Carries both directions until the output ends or the client has gone. What the daemon says
+    /// where it cannot start a program comes as output: it is held back, and returned if it is all
+    /// there was.
     async fn carry<F>(
         &mut self,
         mut printed: Printed,
         mut typed: Option<Typed>,
         resize: impl Fn(TerminalSize) -> F,
-    ) -> String
+    ) -> Option<Output>
     where
         F: Future<Output = Result<(), Fault>>,
     {
         let Self { from, to } = self;
-        let mut last = Vec::new();
+        let (mut held, mut first) = (None, true);
         let shows = async {
             while let Some(Ok(piece)) = printed.next().await {
                 let piece = match piece {
@@ -254,11 +272,14 @@ impl Ours {
                         Output::Stdout(message.to_vec())
                     }
                 };
-                if let Output::Stdout(bytes) | Output::Stderr(bytes) = &piece {
-                    last.clone_from(bytes);
+                if std::mem::take(&mut first) && is_no_program(&piece) {
+                    held = Some(piece);
+                    continue;
                 }
-                if to.send(piece).await.is_err() {
-                    break;
+                for piece in held.take().into_iter().chain([piece]) {
+                    if to.send(piece).await.is_err() {
+                        return;
+                    }
                 }
             }
         };
@@ -286,8 +307,27 @@ impl Ours {
             () = types => {}
             () = to.closed() => {}
         }
-        String::from_utf8_lossy(&last).into_owned()
+        held
     }
+}
+
+/// Whether this is how the daemon begins to say that it cannot start a program.
+fn is_no_program(piece: &Output) -> bool {
+    let (Output::Stdout(bytes) | Output::Stderr(bytes)) = piece else { return false };
+    bytes.starts_with(NO_PROGRAM.as_bytes())
+}
+
+/// Why a program cannot be run, from what the daemon says.
+fn no_program(said: &str, program: &str) -> String {
+    let said = said.trim_end().trim_end_matches(": unknown");
+    if said.contains("no such file") || said.contains("not found") {
+        return format!(
+            "`{program}` is not in the image of this workload; name a program that is there"
+        );
+    }
+    let inner =
+        NO_PROGRAM_LAYERS.iter().fold(said, |text, layer| text.strip_prefix(layer).unwrap_or(text));
+    format!("`{program}` cannot be run: {inner}")
 }
 
 async fn end_input(typed: Option<Typed>) {
@@ -342,6 +382,19 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_and_no_other() {
+        let said = "OCI runtime exec failed: exec failed: unable to start container process: exec: \
+                    \"/bin/bash\": stat /bin/bash: no such file or directory: unknown\r\n";
+        let told = no_program(said, "/bin/bash");
+        assert!(told.starts_with("`/bin/bash` is not in the image"), "{told}");
+        let said = said.replace("no such file or directory", "permission denied");
+        let told = no_program(&said, "/bin/bash");
+        let want =
+            "`/bin/bash` cannot be run: exec: \"/bin/bash\": stat /bin/bash: permission denied";
+        assert_eq!(told, want);
+    }
 
     #[test]
     fn only_what_is_in_the_container_is_ended() {

@@ -34,10 +34,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     }
     container::check(&spec, &shared.facts())?;
     let found = match shared.program(&spec) {
-        Some(_) => {
-            program::prepare(&shared.daemon).await?;
-            Some(String::new())
-        }
+        Some(_) => Some(String::new()),
         None => image::find(&shared.daemon.docker, &spec.image)
             .await?
             .filter(|_| spec.container.pull != PullPolicy::Always),
@@ -223,7 +220,7 @@ async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> R
     let archives = files::archives(spec, who)?;
     let mut body = container::body(spec, &shared.owner, network, &facts)?;
     if let Some(program) = shared.program(spec) {
-        program.stand_in(&mut body, spec);
+        program.stand_in(&mut body, spec, program::prepare(shared).await?);
     }
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {

@@ -41,6 +41,8 @@ pub(crate) struct Sandbox {
     root: tempfile::TempDir,
     port: u16,
     server: Option<Child>,
+    /// Where the daemon listens that runs its workloads; else they are processes.
+    docker: Option<PathBuf>,
 }
 
 impl Sandbox {
@@ -53,7 +55,14 @@ impl Sandbox {
         for (folder, mode) in [(root.path(), 0o755), (home.as_path(), 0o777)] {
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("changed");
         }
-        Self { root, port: free_port(), server: None }
+        Self { root, port: free_port(), server: None, docker: None }
+    }
+
+    /// An empty machine whose workloads are containers of this daemon.
+    pub(crate) fn with_docker(socket: &Path) -> Self {
+        let mut sandbox = Self::new();
+        sandbox.docker = Some(socket.to_owned());
+        sandbox
     }
 
     /// Where commands run.
@@ -98,9 +107,14 @@ impl Sandbox {
             .env("USER", "researcher")
             .env("LANG", "C.UTF-8")
             .env("ELASTANE_STATE_DIR", self.state_dir())
-            // Whatever else this machine could do.
-            .env("ELASTANE_RUNTIME", "process")
             .current_dir(self.root.path().join("home"));
+        // Whatever else this machine could do.
+        match &self.docker {
+            None => command.env("ELASTANE_RUNTIME", "process"),
+            Some(socket) => command
+                .env("ELASTANE_RUNTIME", "docker")
+                .env("DOCKER_HOST", format!("unix://{}", socket.display())),
+        };
         command
     }
 

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use engine_docker::testing::DockerServer;
+
 use crate::document::{self, Step};
 use crate::matching::compare;
 use crate::sandbox::{Sandbox, end, free_port};
@@ -36,7 +38,10 @@ fn read(name: &str) -> String {
 
 /// Follows a document on a fresh machine; the error says which line did not do what it says.
 fn follow(text: &str, patience: Duration) -> Result<(), String> {
-    let sandbox = Sandbox::new();
+    follow_on(Sandbox::new(), text, patience)
+}
+
+fn follow_on(sandbox: Sandbox, text: &str, patience: Duration) -> Result<(), String> {
     let text = text.replace(SERVER_PORT, &sandbox.port().to_string());
     let steps = document::parse(&text.replace(LOCAL_PORT, &free_port().to_string()))?;
     let mut machine = Machine { sandbox, background: Vec::new() };
@@ -128,6 +133,15 @@ walkthroughs! {
     elasticity_2021: "elasticity-2021",
     over_quota: "over-quota",
     queue_fairness: "queue-fairness",
+}
+
+/// The published lines enter a workload and look at its GPU, so its image must have what they need.
+#[test]
+fn fractions_with_containers() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read("fractions"), PATIENCE) {
+        panic!("docs/walkthroughs/fractions.md with Docker, {what}");
+    }
 }
 
 #[test]

@@ -49,6 +49,7 @@ async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
         installation,
         daemon,
         programs,
+        nvidia_smi: Some(Program::this(&["nvidia-smi"]).expect("a program")),
         output_bytes_max: OUTPUT_BYTES_MAX,
         copy_bytes_max: 1 << 30,
     };
