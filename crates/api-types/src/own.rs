@@ -194,6 +194,11 @@ pub struct NodeStatus {
     pub memory_used_bytes: u64,
 }
 
+/// As a server said that knew of nothing else.
+const fn yes() -> bool {
+    true
+}
+
 /// What is the matter with a GPU that is out of service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GpuTrouble {

@@ -60,8 +60,8 @@ pub struct Pod1 {
     /// Our own: GPU index on the node and thousandths of it.
     #[serde(default)]
     pub gpus: Vec<(u32, u64)>,
-    /// Our own: `Pending`, `Reserved`, `Starting`, `CrashLoopBackOff`, `Running`, `Terminating`,
-    /// `Succeeded`, `Failed`, `Suspended`.
+    /// Our own: `Pending`, `Reserved`, `Starting`, `ImagePullBackOff`, `CrashLoopBackOff`,
+    /// `Running`, `Terminating`, `Succeeded`, `Failed`, `Suspended`.
     #[serde(default)]
     pub state: String,
     /// Our own: how its last run ended.

@@ -29,7 +29,7 @@ pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
 ) -> Result<Option<StartEstimate>, Fault> {
-    if workload.pending.is_empty() {
+    if !workload.waits_for_a_place() {
         return Ok(None);
     }
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;

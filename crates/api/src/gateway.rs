@@ -312,6 +312,9 @@ fn standing(server: &Server, inference: &WorkloadView) -> String {
     let view = server.control.view();
     let now = view.workloads.get(&inference.id).map_or(inference, |now| now);
     match (now.pending.first(), now.phase) {
+        (Some(reason), _) if !now.waits_for_a_place() => {
+            format!("{} ({})", reason.message, reason.code)
+        }
         (Some(reason), _) => format!("it waits: {} ({})", reason.message, reason.code),
         (None, Phase::Running | Phase::Degraded | Phase::Updating | Phase::Initializing) => {
             let last = now.pods.iter().find_map(|pod| pod.last_exit.clone());

@@ -169,6 +169,7 @@ pub(crate) enum Command {
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
     Retire { revision: Uuid },
     GiveUp { revision: Uuid, why: String },
+    NoteReady { pod: Uuid, generation: u32, fault: Option<String> },
     CreatePool { by: String, spec: PoolSpec },
     UpdatePool { by: String, id: String, change: PoolChange },
     DeletePool { by: String, id: String },
@@ -209,6 +210,7 @@ impl Command {
             | Self::Scale { .. }
             | Self::Retire { .. }
             | Self::GiveUp { .. }
+            | Self::NoteReady { .. }
             | Self::StopEverything { .. }
             | Self::Record(_) => None,
         }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use engine::Engine;
+use engine::{Engine, RunKey};
 use store::{AuditDetail, AuditRow, Change, Desired};
 use units::Instant;
 use uuid::Uuid;
@@ -83,7 +83,10 @@ impl State {
             Command::Suspend { by, id } => (by, "workload.suspend", workload(id)),
             Command::Resume { by, id } => (by, "workload.resume", workload(id)),
             Command::UpdateInference { by, id, .. } => (by, "workload.update", workload(id)),
-            Command::Scale { .. } | Command::Retire { .. } | Command::GiveUp { .. } => {
+            Command::Scale { .. }
+            | Command::Retire { .. }
+            | Command::GiveUp { .. }
+            | Command::NoteReady { .. } => {
                 return None;
             }
             Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
@@ -149,6 +152,10 @@ impl State {
             Command::Scale { revision, wanted, why } => self.scale(revision, &wanted, &why),
             Command::Retire { revision } => self.retire(revision),
             Command::GiveUp { revision, why } => self.give_up(revision, &why),
+            Command::NoteReady { pod, generation, fault } => {
+                self.note_ready(RunKey { pod, generation }, fault);
+                Ok(Subject::Nothing)
+            }
             Command::Record(_) => Ok(Subject::Nothing),
             Command::StopEverything { .. } => {
                 self.halt();

@@ -288,6 +288,19 @@ impl Handle {
         self.ask(Command::GiveUp { revision, why }).await.map(drop)
     }
 
+    /// Shows of a run of a replica that it is not ready, and why; no reason: it is.
+    ///
+    /// # Errors
+    /// The dispatcher has ended.
+    pub async fn note_ready(
+        &self,
+        pod: Uuid,
+        generation: u32,
+        fault: Option<String>,
+    ) -> Result<(), Error> {
+        self.ask(Command::NoteReady { pod, generation, fault }).await.map(drop)
+    }
+
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay
     /// wanted: the next server runs them again, trainings from their checkpoints.
     ///

@@ -144,6 +144,7 @@ impl State {
         let Some(pod) = self.pod_mut(id, number) else { return };
         pod.generation += 1;
         pod.started_at = None;
+        pod.condition = None;
         pod.restart_at = None;
         pod.released_at = None;
         pod.waits_for_others = false;

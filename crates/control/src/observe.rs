@@ -1,14 +1,15 @@
 //! What the engine reports, taken into the state. Owns: telling the news that matters from what
 //! comes late, twice or about runs long gone.
 
-use engine::{Exit, Limits, LimitsKept, Observation, RunKey, RunState};
+use engine::{Exit, Limits, LimitsKept, Observation, PullFailure, RunKey, RunState};
 use store::Desired;
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
-use crate::reasons::{LIMIT_NOT_KEPT, OUT_OF_MEMORY};
+use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, OUT_OF_MEMORY};
 use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
+use crate::view::ReasonView;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =
@@ -39,12 +40,47 @@ impl State {
         match &seen.state {
             RunState::Starting => {}
             RunState::Preparing(what) => {
+                self.set_condition(id, number, None);
                 let news = News::new("Preparing", what.clone()).pod(number);
                 self.say(id, news);
             }
+            RunState::PullFailed(failure) => self.pull_failed(id, number, failure),
             RunState::Struck(kills) => self.struck(id, number, *kills),
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
+        }
+    }
+
+    /// Shows that an image could not be pulled, since the first time of this run.
+    fn pull_failed(&mut self, id: Uuid, number: usize, failure: &PullFailure) {
+        let PullFailure { why, tries, again_in_ms } = failure;
+        let seconds = again_in_ms.div_ceil(1000);
+        let message = format!("{why}; pulled again in {seconds} s (failed {tries} times)");
+        let message = message.replace("failed 1 times", "failed once");
+        // The words of a kubelet: the fault itself, then the pause after it.
+        let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };
+        let news = News::new(kind, message.clone()).code(IMAGE_PULL.code).warning().pod(number);
+        self.say(id, news);
+        self.set_condition(id, number, Some((IMAGE_PULL, message)));
+    }
+
+    /// Shows what keeps a pod from starting or serving; none: nothing does.
+    pub(crate) fn set_condition(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        condition: Option<(sched::Code, String)>,
+    ) {
+        let now = self.now;
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        let before = pod.condition.take();
+        pod.condition = condition.map(|(code, message)| {
+            let same = before.as_ref().filter(|before| before.code == code.code);
+            let at = same.map_or(now, |before| before.at);
+            ReasonView { code: code.code.to_owned(), message, at }
+        });
+        if pod.condition != before {
+            self.outbox.shown.insert(id);
         }
     }
 
@@ -71,6 +107,7 @@ impl State {
             return;
         }
         pod.started_at = Some(started_at.min(now));
+        pod.condition = None;
         let model = pod.model;
         self.assembling.insert(id);
         self.touch(id);
@@ -127,6 +164,7 @@ impl State {
         if pod.ended.is_none() {
             pod.last_exit = Some(text.clone());
         }
+        pod.condition = None;
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
         // Its end may have crossed with the request to stop it.

@@ -157,5 +157,6 @@ fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
         started_at: pod.started_at,
         last_exit: pod.last_exit.clone(),
         restart_at: None,
+        condition: None,
     }
 }

@@ -492,6 +492,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
+        condition: None,
         released_at: None,
         setbacks: 0,
         failures: 0,

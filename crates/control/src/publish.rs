@@ -382,6 +382,14 @@ impl State {
         let project = self.projects.get(&workload.project_id);
         let department_id = project.map_or(0, |project| project.department_id);
         let pods = workload.pods.iter().zip(workload.turns());
+        let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
+        let mut reasons = workload.pending.clone();
+        // Of many pods with the same trouble the first is shown.
+        for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
+            if reasons.iter().all(|reason| reason.code != condition.code) {
+                reasons.push(condition.clone());
+            }
+        }
         WorkloadView {
             id: workload.id,
             seq: workload.seq,
@@ -398,9 +406,9 @@ impl State {
             allocated: self.allocated(workload),
             requested: workload.requested,
             over_quota: workload.over_quota,
-            pods: pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect(),
+            pods,
             revisions: workload.revisions.clone(),
-            pending: workload.pending.clone(),
+            pending: reasons,
             last_eviction: workload.last_eviction.clone(),
             restarts: workload.restarts,
             failure: workload.failure().map(str::to_owned),
@@ -466,6 +474,7 @@ impl State {
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
             restart_at,
+            condition: pod.condition.clone().filter(|_| state.is_starting_or_running()),
         }
     }
 }

@@ -18,5 +18,9 @@ pub(crate) const LIMIT_NOT_KEPT: Code = Code { code: "E206", name: "LimitNotKept
 pub(crate) const GPU_LOST: Code = Code { code: "E207", name: "GpuLost" };
 /// A GPU is used by processes that belong to no run.
 pub(crate) const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
+/// Its image cannot be pulled now.
+pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff" };
+/// Its process runs and does not answer where it should.
+pub(crate) const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::{Engine, RunSpec};
+use engine::{Engine, RunKey, RunSpec};
 use store::{Change, Desired};
 use units::Resources;
 use uuid::Uuid;
 
 use crate::command::{Subject, WorkloadSpec};
+use crate::reasons::NOT_READY;
 use crate::serving::{REVISIONS_KEPT, Revision, Serving};
 use crate::state::{Ended, News, Pod, State, Workload};
 use crate::view::Phase;
@@ -245,6 +246,21 @@ impl State {
         self.leave_if_over(id);
         self.touch(id);
         Ok(Subject::Nothing)
+    }
+
+    /// Shows whether a run of a replica is ready. One that is not the present run any more is
+    /// ignored.
+    pub(crate) fn note_ready(&mut self, run: RunKey, fault: Option<String>) {
+        let Some(&(id, number)) = self.homes.get(&run.pod) else { return };
+        let found = self.workloads.get(&id).and_then(|workload| workload.pods.get(number));
+        if !found.is_some_and(|pod| pod.run() == run && pod.started_at.is_some()) {
+            return;
+        }
+        if let Some(fault) = &fault {
+            let news = News::new(NOT_READY.name, fault.clone()).code(NOT_READY.code);
+            self.say(id, news.warning().pod(number));
+        }
+        self.set_condition(id, number, fault.map(|fault| (NOT_READY, fault)));
     }
 
     fn live_revision(&self, id: Uuid) -> Result<&Workload, Error> {

@@ -117,6 +117,8 @@ pub(crate) struct Pod {
     pub(crate) port: Option<u16>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
+    /// What keeps its run from starting, or from serving; not stored, because it is found again.
+    pub(crate) condition: Option<ReasonView>,
     /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
     /// one that was asked for, and after a restart of the server the latter is assumed.
     pub(crate) released_at: Option<Instant>,
@@ -146,6 +148,7 @@ impl Pod {
             port: None,
             ended: None,
             last_exit: None,
+            condition: None,
             released_at: None,
             setbacks: 0,
             failures: 0,

@@ -460,6 +460,15 @@ pub struct WorkloadView {
     pub ran_ms: u64,
 }
 
+impl WorkloadView {
+    /// Whether it waits for the scheduler. What keeps a pod from starting or serving in its place
+    /// is no such reason.
+    #[must_use]
+    pub fn waits_for_a_place(&self) -> bool {
+        self.pending.iter().any(|reason| reason.code.starts_with('P'))
+    }
+}
+
 /// A pod and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodView {
@@ -496,6 +505,8 @@ pub struct PodView {
     /// When its process, which has ended, is started again: in the place that it keeps, or, if it
     /// failed and gave its place up, at the earliest.
     pub restart_at: Option<Instant>,
+    /// What keeps its run from starting, or from serving.
+    pub condition: Option<ReasonView>,
 }
 
 /// States of a pod.

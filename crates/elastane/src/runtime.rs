@@ -265,6 +265,7 @@ async fn open_one(
                 daemon,
                 programs,
                 nvidia_smi: Program::this(&["nvidia-smi"]).ok(),
+                pull_pause: engine_docker::PULL_PAUSE,
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 copy_bytes_max,
             };

@@ -8,7 +8,7 @@ use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Fault;
 use bollard::models::CreateImageInfo;
 use bollard::query_parameters::CreateImageOptionsBuilder;
-use engine::{Error, RegistryLogin};
+use engine::{Error, PullFailure, RegistryLogin, RunState};
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
@@ -16,9 +16,10 @@ use crate::{chain, failed, status};
 
 /// Progress is told no more often.
 const TELL_EVERY: Duration = Duration::from_secs(10);
-/// Before a registry that did not answer is asked again; after the last it is given up.
-const RETRY_PAUSES: [Duration; 3] =
-    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
+/// The first pause after a pull that failed; it doubles with each, as a kubelet's.
+pub const PULL_PAUSE: Duration = Duration::from_secs(10);
+/// The longest.
+const PAUSE_MAX: Duration = Duration::from_secs(300);
 const MIB: i64 = 1 << 20;
 
 /// Whether the image is here; if so, who it runs as, in its own words.
@@ -34,32 +35,36 @@ pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<String>,
     }
 }
 
-/// Pulls an image, and tells how far that is. A registry that does not answer is asked some times.
+/// Pulls an image, and reports how far that is. A pull that may succeed another time is tried
+/// again, after `first_pause` and then after pauses that double, up to [`PAUSE_MAX`], until this is
+/// dropped.
 ///
 /// # Errors
-/// Why there is no such image here now, for people.
+/// Why there is no such image, for people: a pull of it will not succeed another time.
 pub(crate) async fn pull(
     docker: &Docker,
     image: &str,
     login: Option<&RegistryLogin>,
-    tell: impl Fn(String),
+    first_pause: Duration,
+    report: impl Fn(RunState),
 ) -> Result<(), String> {
-    let mut pauses = RETRY_PAUSES.iter();
+    let (mut tries, mut pause) = (0, first_pause);
+    let progress = |text| report(RunState::Preparing(text));
+    progress(format!("pulling image `{image}`"));
     loop {
-        tell(format!("pulling image `{image}`"));
-        let Err(fault) = pull_once(docker, image, login, &tell).await else { return Ok(()) };
+        let Err(fault) = pull_once(docker, image, login, &progress).await else { return Ok(()) };
         let why = said(&fault);
         if is_final(&fault, &why) {
             return Err(format!(
                 "image `{image}` cannot be pulled: {why}; check its name, and that it may be read"
             ));
         }
-        let Some(pause) = pauses.next() else {
-            return Err(format!("image `{image}` cannot be pulled: {why}"));
-        };
-        let seconds = pause.as_secs();
-        tell(format!("image `{image}` cannot be pulled: {why}; trying again in {seconds} s"));
-        tokio::time::sleep(*pause).await;
+        tries += 1;
+        let again_in_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let why = format!("image `{image}` cannot be pulled: {why}");
+        report(RunState::PullFailed(PullFailure { why, tries, again_in_ms }));
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 

@@ -35,6 +35,7 @@ mod verbs;
 mod watch;
 
 pub use daemon::Daemon;
+pub use image::PULL_PAUSE;
 pub use open::{DockerEngine, Options};
 pub use program::Program;
 

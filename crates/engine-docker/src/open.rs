@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
@@ -33,6 +34,9 @@ pub struct Options {
     /// What runs of these images have as `nvidia-smi`, where the NVIDIA toolkit gives them no
     /// other.
     pub nvidia_smi: Option<Program>,
+    /// How long after a pull that failed the image is pulled again; see
+    /// [`PULL_PAUSE`](crate::PULL_PAUSE).
+    pub pull_pause: Duration,
     /// Most of the output of a run that the daemon keeps, in bytes.
     pub output_bytes_max: u64,
     /// Largest copy of a repository or bucket that is made, in bytes.
@@ -57,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) books: Books,
     programs: BTreeMap<String, Program>,
     pub(crate) nvidia_smi: Option<Program>,
+    pub(crate) pull_pause: Duration,
     /// The image around programs, once it was made.
     pub(crate) tools: tokio::sync::Mutex<Option<String>>,
     /// A network is made, filled or taken away by one at a time: one that is empty now must not go
@@ -88,6 +93,7 @@ impl DockerEngine {
             daemon,
             programs,
             nvidia_smi,
+            pull_pause,
             output_bytes_max,
             copy_bytes_max,
         } = options;
@@ -99,6 +105,7 @@ impl DockerEngine {
             books: Books::new(events),
             programs,
             nvidia_smi,
+            pull_pause,
             tools: tokio::sync::Mutex::default(),
             networks: Turns::default(),
             copies: installation.directory().join("copies"),

@@ -146,11 +146,13 @@ async fn get(
     pull: bool,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Result<Copies, NotCopied> {
-    let tell = |text| shared.books.report(spec.key, RunState::Preparing(text));
+    let report = |state| shared.books.report(spec.key, state);
+    let tell = |text| report(RunState::Preparing(text));
     if pull {
-        let docker = &shared.daemon.docker;
+        let (docker, login) = (&shared.daemon.docker, spec.registry.as_ref());
+        let pulling = image::pull(docker, &spec.image, login, shared.pull_pause, report);
         tokio::select! {
-            pulled = image::pull(docker, &spec.image, spec.registry.as_ref(), tell) => pulled,
+            pulled = pulling => pulled,
             _ = &mut *cancelled => return Err(NotCopied::Stopped),
         }
         .map_err(NotCopied::Failed)?;

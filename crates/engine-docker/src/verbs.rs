@@ -162,7 +162,10 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         shared.books.know(key, Known { has_container: true, ..known });
     }
     match look.state {
-        RunState::Starting | RunState::Preparing(_) | RunState::Struck(_) => {
+        RunState::Starting
+        | RunState::Preparing(_)
+        | RunState::PullFailed(_)
+        | RunState::Struck(_) => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(TERM), at: now() };
             shared.books.report(key, stopped);

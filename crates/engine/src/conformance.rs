@@ -174,7 +174,10 @@ impl Stage {
         self.wait(key, |state| match state {
             RunState::Running { pid, .. } => Some(pid),
             RunState::Exited { exit, .. } => panic!("{key} was to run, but ended: {exit:?}"),
-            RunState::Starting | RunState::Preparing(_) | RunState::Struck(_) => None,
+            RunState::Starting
+            | RunState::Preparing(_)
+            | RunState::PullFailed(_)
+            | RunState::Struck(_) => None,
         })
         .await
     }

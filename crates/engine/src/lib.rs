@@ -194,6 +194,8 @@ pub enum RunState {
     Starting,
     /// Accepted, and what it needs is being fetched: what, and how far, for people.
     Preparing(String),
+    /// Accepted, and its image cannot be pulled now: it is pulled again.
+    PullFailed(PullFailure),
     /// The main process runs.
     Running {
         /// Process id of the main process on this machine, if there is one.
@@ -211,6 +213,17 @@ pub enum RunState {
         /// When.
         at: Instant,
     },
+}
+
+/// A pull of an image that failed, and is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullFailure {
+    /// Which image, and what the registry or the daemon said.
+    pub why: String,
+    /// How many pulls have failed.
+    pub tries: u32,
+    /// How long until the next one.
+    pub again_in_ms: u64,
 }
 
 /// What an engine saw: the newest state of one run. May come late, twice and out of order.

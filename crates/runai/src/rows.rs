@@ -92,7 +92,7 @@ pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     [
         workload.name.clone(),
         workload.kind.clone(),
-        status_v2(workload).to_owned(),
+        image_pull(workload).unwrap_or_else(|| status_v2(workload)).to_owned(),
         workload.project_name.clone(),
         format!("{}/{}", workload.running_pods, workload.requested_pods.number),
         two_decimals(gpu_millis),
@@ -122,6 +122,8 @@ const PENDING: u8 = 2;
 const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// Code of the reason of those that have run for as long as they may.
 const TIME_LIMIT: &str = "E203";
+/// Code of the reason of those whose image cannot be pulled now.
+const IMAGE_PULL: &str = "E209";
 
 fn rank(workload: &Workload) -> u8 {
     match workload.phase.as_str() {
@@ -151,13 +153,21 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     match workload.phase.as_str() {
         "Creating" | "Resuming" => "Pending",
         _ if crash_loops(workload) => CRASH_LOOP,
-        "Initializing" => "ContainerCreating",
+        "Initializing" => image_pull(workload).unwrap_or("ContainerCreating"),
         "Stopping" | "Deleting" => "Terminating",
         "Stopped" if timed_out => "TimedOut",
         "Stopped" => "Suspended",
         "Completed" => "Succeeded",
         other => other,
     }
+}
+
+/// What Kubernetes calls it when an image cannot be pulled.
+fn image_pull(workload: &Workload) -> Option<&'static str> {
+    let reasons = &workload.additional_fields.pending_reasons;
+    let fails =
+        workload.phase == "Initializing" && reasons.iter().any(|one| one.code == IMAGE_PULL);
+    fails.then_some("ImagePullBackOff")
 }
 
 /// The type in the words of v1.
@@ -249,6 +259,15 @@ mod tests {
         assert_eq!((status_v1(&loops), status_v2(&loops)), (CRASH_LOOP, CRASH_LOOP));
         loops.phase = "Stopping".to_owned();
         assert_eq!((status_v1(&loops), status_v2(&loops)), ("Terminating", "Stopping"));
+
+        let mut pulls = workload("w Workspace Initializing team-a asked=1 held=1");
+        pulls.additional_fields.pending_reasons = vec![api_types::Reason {
+            code: "E209".to_owned(),
+            message: String::new(),
+            at: pulls.created_at,
+        }];
+        assert_eq!(status_v1(&pulls), "ImagePullBackOff");
+        assert_eq!(v2_row(&pulls, false)[2], "ImagePullBackOff");
 
         let mut stopped = workload("w Workspace Stopped team-a asked=1");
         assert_eq!(status_v1(&stopped), "Suspended");

@@ -151,14 +151,17 @@ impl Proxy {
     }
 
     /// Whether a replica answers a GET of this path with 200 to 399.
-    pub(crate) async fn is_well(&self, address: SocketAddr, path: &str) -> bool {
-        let Ok(path) = path.parse::<Uri>() else { return false };
-        let Ok(uri) = at(address, &path) else { return false };
+    pub(crate) async fn look(&self, address: SocketAddr, path: &str) -> Result<(), String> {
+        let path = path.parse::<Uri>().map_err(|error| error.to_string())?;
+        let uri = at(address, &path).map_err(|error| in_words(&error))?;
         let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
         let mut request = Request::new(Lender::new(nothing).lend());
         *request.uri_mut() = uri;
-        let answer = self.client.request(request).await;
-        answer.is_ok_and(|answer| (200..400).contains(&answer.status().as_u16()))
+        let answer = self.client.request(request).await.map_err(|error| in_words(&error))?;
+        match answer.status() {
+            status if (200..400).contains(&status.as_u16()) => Ok(()),
+            status => Err(format!("it answers with status {status}")),
+        }
     }
 }
 

@@ -19,6 +19,9 @@ use crate::probe::{Watch, Watched};
 use crate::roll::{Fate, Replica, roll};
 use crate::{Sample, Scaler, Standing};
 
+/// A process that has run for so long and does not answer is shown as not ready.
+const UNREADY_AFTER: Duration = Duration::from_secs(3);
+
 /// What is to be asked of the dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -28,6 +31,8 @@ pub(crate) enum Order {
     Retire { revision: Uuid },
     /// A revision never got ready.
     GiveUp { revision: Uuid, why: String },
+    /// A replica whose process runs is not ready; no reason: it is.
+    Ready { pod: Uuid, generation: u32, fault: Option<String> },
 }
 
 /// The revision that is scaled: the newest that lives.
@@ -47,6 +52,8 @@ pub(crate) struct Keeper {
     endpoint: Arc<Endpoint>,
     began: Instant,
     watches: BTreeMap<(Uuid, u32), Watch>,
+    /// Since when the processes of runs have run, and which of these runs are shown as not ready.
+    running: BTreeMap<(Uuid, u32), (Instant, bool)>,
     /// Replicas that get no more requests, and since when.
     leaving: BTreeMap<Uuid, Instant>,
     active: Option<Active>,
@@ -59,6 +66,7 @@ impl Keeper {
             endpoint,
             began: Instant::now(),
             watches: BTreeMap::new(),
+            running: BTreeMap::new(),
             leaving: BTreeMap::new(),
             active: None,
             seen: Sample::default(),
@@ -86,6 +94,7 @@ impl Keeper {
         // Everything that can answer is known before anything is decided about it.
         self.show(&live, serving, proxy, host);
         let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
+        orders.extend(self.check_ready(&live, serving));
         let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
         self.decide(newest.id, serving, &replicas[0], measure);
         let Some(active) = &self.active else { return orders };
@@ -189,6 +198,28 @@ impl Keeper {
         }
     }
 
+    /// Shows which replicas run and are not ready, once they have run for a moment.
+    fn check_ready(&mut self, live: &[&Arc<WorkloadView>], serving: &Serving) -> Vec<Order> {
+        let pods = live.iter().flat_map(|revision| &revision.pods);
+        let pods: Vec<_> = pods.filter(|pod| pod.state == PodState::Running).collect();
+        let is_there = |run: &(Uuid, u32)| pods.iter().any(|pod| (pod.id, pod.generation) == *run);
+        self.running.retain(|run, _| is_there(run));
+        let mut orders = Vec::new();
+        for pod in pods {
+            let run = (pod.id, pod.generation);
+            let (since, shown) = self.running.entry(run).or_insert_with(|| (Instant::now(), false));
+            let ready = self.endpoint.is_ready(pod.id);
+            let fault = self.watches.get(&run).and_then(Watch::fault).filter(|_| !ready);
+            let is_news = fault.is_some() != *shown;
+            if is_news && (fault.is_none() || since.elapsed() >= UNREADY_AFTER) {
+                *shown = fault.is_some();
+                let fault = fault.map(|fault| unready(&fault, serving.container_port));
+                orders.push(Order::Ready { pod: pod.id, generation: pod.generation, fault });
+            }
+        }
+        orders
+    }
+
     fn replicas(&self, revision: &WorkloadView) -> Vec<Replica> {
         let one = |pod: &PodView| Replica {
             pod: pod.id,
@@ -269,6 +300,15 @@ const fn lives(phase: Phase) -> bool {
     )
 }
 
+/// Why a replica gets no requests, and what to do. `asked`: the port of the submission.
+fn unready(fault: &str, asked: u16) -> String {
+    format!(
+        "its process runs and does not answer at {fault}. It has to listen at the port in the \
+         environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \
+         clients reach it"
+    )
+}
+
 /// The port a replica listens at, if its process runs.
 fn port_of(pod: &PodView) -> Option<u16> {
     pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
@@ -300,6 +340,7 @@ mod tests {
             started_at: None,
             last_exit: None,
             restart_at: None,
+            condition: None,
         }
     }
 

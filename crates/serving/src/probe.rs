@@ -1,7 +1,7 @@
 //! Looking whether replicas are ready. Owns: one task for each run of a replica, which ends with it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use control::Probe;
@@ -26,32 +26,45 @@ pub(crate) struct Watched {
 
 /// Looks as long as it is kept.
 #[derive(Debug)]
-pub(crate) struct Watch(JoinHandle<()>);
+pub(crate) struct Watch {
+    task: JoinHandle<()>,
+    fault: Fault,
+}
+
+/// Why the last look found a replica not ready.
+type Fault = Arc<Mutex<Option<String>>>;
 
 impl Watch {
     pub(crate) fn begin(watched: Watched, proxy: Proxy) -> Self {
-        Self(tokio::spawn(watched.look(proxy)))
+        let fault = Fault::default();
+        Self { task: tokio::spawn(watched.look(proxy, fault.clone())), fault }
+    }
+
+    /// Where a replica that is not ready was looked for, and what came back.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
 impl Watched {
-    async fn look(self, proxy: Proxy) {
+    async fn look(self, proxy: Proxy, last: Fault) {
         let probe = &self.probe;
         let period = Duration::from_millis(probe.period_ms);
         let (mut ready, mut good, mut bad) = (false, 0, 0);
         tokio::time::sleep(Duration::from_millis(probe.first_ms)).await;
         loop {
-            if self.is_well(&proxy).await {
-                (good, bad) = (good + 1, 0);
-            } else {
-                (good, bad) = (0, bad + 1);
-            }
+            let fault = self.fault(&proxy).await;
+            (good, bad) = match fault {
+                None => (good + 1, 0),
+                Some(_) => (0, bad + 1),
+            };
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = fault;
             if good >= probe.successes {
                 ready = true;
                 // Also after a request found it out of reach in the meantime.
@@ -65,14 +78,21 @@ impl Watched {
         }
     }
 
-    async fn is_well(&self, proxy: &Proxy) -> bool {
+    /// Why it is not ready; none: it is.
+    async fn fault(&self, proxy: &Proxy) -> Option<String> {
         let most = Duration::from_millis(self.probe.wait_ms_max);
         let look = async {
             match &self.probe.path {
-                None => TcpStream::connect(self.address).await.is_ok(),
-                Some(path) => proxy.is_well(self.address, path).await,
+                None => match TcpStream::connect(self.address).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(error.to_string()),
+                },
+                Some(path) => proxy.look(self.address, path).await,
             }
         };
-        tokio::time::timeout(most, look).await.unwrap_or(false)
+        let late = || Err(format!("no answer within {} ms", self.probe.wait_ms_max));
+        let looked = tokio::time::timeout(most, look).await.unwrap_or_else(|_| late());
+        let path = self.probe.path.as_deref().unwrap_or_default();
+        looked.err().map(|why| format!("{}{path}: {why}", self.address))
     }
 }

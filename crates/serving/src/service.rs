@@ -155,6 +155,9 @@ impl Service {
             }
             Order::Retire { revision } => self.control.retire(revision).await,
             Order::GiveUp { revision, why } => self.control.give_up(revision, why).await,
+            Order::Ready { pod, generation, fault } => {
+                self.control.note_ready(pod, generation, fault).await
+            }
         };
         if let Err(error) = told {
             // Most likely the inference was changed or deleted meanwhile; else it is tried again.

@@ -76,7 +76,10 @@ fn summary(view: &WorkloadView, now: Instant) -> String {
             ),
         },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
-        (Phase::Initializing, _) => match next_start(view) {
+        (Phase::Initializing, Some(why)) => {
+            format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)
+        }
+        (Phase::Initializing, None) => match next_start(view) {
             None => format!("{name} is being started on {}", nodes()),
             Some((at, pod)) => format!(
                 "{name} has ended ({}) and keeps its place on {}, where it starts again in {} s",

@@ -10,6 +10,9 @@ use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
 use crate::edge::{Row, Scalar, Type};
 
+/// The code of an image that cannot be pulled now.
+const IMAGE_PULL: &str = "E209";
+
 /// A pod together with its workload.
 #[derive(Debug, Clone)]
 pub(crate) struct PodRow {
@@ -35,8 +38,10 @@ impl PodRow {
     }
 }
 
-const fn state_name(pod: &PodView) -> &'static str {
+fn state_name(pod: &PodView) -> &'static str {
+    let image = || pod.condition.as_ref().is_some_and(|why| why.code == IMAGE_PULL);
     match pod.state {
+        PodState::Starting if image() => "ImagePullBackOff",
         PodState::Starting | PodState::Pending if pod.restart_at.is_some() => "CrashLoopBackOff",
         PodState::Pending | PodState::Later => "Pending",
         PodState::Reserved => "Reserved",

@@ -269,7 +269,11 @@ fn phase_reason(view: &WorkloadView) -> Option<String> {
 
 fn conditions(view: &WorkloadView) -> Vec<Condition1> {
     let waits = view.pending.iter().map(|reason| Condition1 {
-        kind: "PodScheduled".to_owned(),
+        // What is not about a place is about a pod that has one.
+        kind: match reason.code.starts_with('P') {
+            true => "PodScheduled".to_owned(),
+            false => "ContainersReady".to_owned(),
+        },
         status: "False".to_owned(),
         message: reason.message.clone(),
         reason: reason.code.clone(),

@@ -268,7 +268,7 @@ pub(super) async fn explain(
     events.reverse();
     let events = events.iter().map(convert::live_event).collect();
     let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
-    let waits = !workload.pending.is_empty();
+    let waits = workload.waits_for_a_place();
     let found = if waits { state.control.diagnose(workload.id).await? } else { None };
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
     let estimate = forecast::start_estimate(&state, &workload).await?;

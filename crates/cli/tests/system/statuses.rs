@@ -118,3 +118,24 @@ fn a_port_of_the_machine_is_one_job_s() {
     says(&sandbox, "runai wait j1 --for deleted", 0, &[]);
     says(&sandbox, &format!("runai submit j2 {rest}"), 0, &["submitted"]);
 }
+
+#[test]
+fn a_replica_that_listens_elsewhere_says_which_port_was_tried() {
+    let sandbox = with_server();
+    let serve = "runai inference submit svc -i ubuntu --serving-port 8000 --command -- sleep 600";
+    says(&sandbox, serve, 0, &["svc"]);
+    let told = ["E210", "does not answer at 127.0.0.1:", "$(PORT)", "port 8000"];
+    comes_to_say(&sandbox, "runai inference describe svc", &told);
+    comes_to_say(&sandbox, "runai explain svc", &["E210"]);
+    // A look at the port of the message finds what listens there.
+    let port = "runai explain svc | grep -o '127.0.0.1:[0-9]*' | head -1 | cut -d: -f2";
+    let port = sandbox.shell(port).text;
+    let listen = format!(
+        "runai inference exec svc -- sh -c 'exec python3 -m http.server --bind 127.0.0.1 {}'",
+        port.trim()
+    );
+    let mut server = sandbox.begin(&listen);
+    let ready = wait_until(PATIENCE, || !sandbox.shell("runai explain svc").text.contains("E210"));
+    crate::sandbox::end(&mut server);
+    assert!(ready, "{}", sandbox.shell("runai explain svc").text);
+}

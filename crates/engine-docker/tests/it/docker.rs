@@ -1,4 +1,8 @@
 //! What only this engine promises: what a container is given, images, networks, and a daemon that dies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::bench::Bench;
 use crate::bench::watched::Watched;
 use crate::registry;
@@ -135,6 +139,56 @@ async fn an_image_that_does_not_exist_fails_the_run_with_what_the_registry_says(
     never.container.pull = PullPolicy::Never;
     let refused = watched.engine.start(never).await.expect_err("not here").to_string();
     assert!(refused.contains("Never"), "{refused}");
+}
+
+/// How often a pull has failed.
+fn failed_pulls(state: RunState) -> Option<u32> {
+    match state {
+        RunState::PullFailed(failure) => Some(failure.tries),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_registry_that_is_away_is_asked_again_until_it_answers() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let there = Arc::new(AtomicBool::new(false));
+    let image = registry::image_while(Some("0"), Arc::clone(&there)).await;
+    let key = watched.start(RunSpec { image: image.clone(), ..bench.script("echo here") }).await;
+    let failed = |state| match state {
+        RunState::PullFailed(failure) if failure.tries == 5 => Some(failure),
+        _ => None,
+    };
+    let fifth = watched.wait(key, failed).await;
+    assert!(fifth.why.contains(&image) && fifth.again_in_ms == 1600, "{fifth:?}");
+    // Others start meanwhile.
+    let other = watched.start(bench.script("exit 0")).await;
+    assert_eq!(watched.end(other).await, Exit::Code(0));
+    there.store(true, Ordering::SeqCst);
+    assert_eq!(watched.end(key).await, Exit::Code(0));
+    assert_eq!(watched.output(key).await, "here\n");
+}
+
+#[tokio::test]
+async fn a_pull_that_failed_is_not_tried_again_once_its_run_is_stopped() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let there = Arc::new(AtomicBool::new(false));
+    let image = registry::image_while(None, there).await;
+    let key = watched.start(RunSpec { image, ..bench.script("exit 0") }).await;
+    watched.wait(key, failed_pulls).await;
+    watched.engine.stop(key, 600_000).await.expect("stopped");
+    assert_eq!(watched.end(key).await, Exit::Signal(15));
+    watched.engine.remove(key).await.expect("nothing of it is left");
+}
+
+#[tokio::test]
+async fn an_image_whose_name_is_not_valid_is_refused_at_once() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    let spec = RunSpec { image: "UPPER/Case:1".to_owned(), ..bench.script("exit 0") };
+    let refused = bench.engine().start(spec).await.expect_err("no name").to_string();
+    assert!(refused.contains("`UPPER/Case:1` is no name of an image"), "{refused}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine_docker::testing;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,12 +17,19 @@ type Documents = BTreeMap<String, (&'static str, Vec<u8>)>;
 
 /// The name of an image that a registry has, or of one that it has not.
 pub(crate) async fn image(user: Option<&str>) -> String {
+    image_while(user, Arc::new(AtomicBool::new(true))).await
+}
+
+/// The same of a registry that ends every connection unanswered while it is not `there`.
+pub(crate) async fn image_while(user: Option<&str>, there: Arc<AtomicBool>) -> String {
     let documents = Arc::new(user.map(documents).unwrap_or_default());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, Arc::clone(&documents)));
+            if there.load(Ordering::SeqCst) {
+                tokio::spawn(answer(stream, Arc::clone(&documents)));
+            }
         }
     });
     format!("127.0.0.1:{port}/app:1")

@@ -5,6 +5,7 @@ pub(crate) mod watched;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::conformance::{Fixture, spec};
@@ -50,6 +51,7 @@ async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
         daemon,
         programs,
         nvidia_smi: Some(Program::this(&["nvidia-smi"]).expect("a program")),
+        pull_pause: Duration::from_millis(100),
         output_bytes_max: OUTPUT_BYTES_MAX,
         copy_bytes_max: 1 << 30,
     };
