@@ -85,9 +85,9 @@ pub use metric::{
 };
 pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, GpuTrouble, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, PodStates,
-    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
-    Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, GpuTrouble, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage,
+    PodStates, Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
@@ -150,6 +150,8 @@ pub use workload::{
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.
 pub const SOURCE_HEADER: &str = "x-elastane-source";
+/// The header of answers while what runs the pods does not answer: what to tell whoever reads them.
+pub const NOTICE_HEADER: &str = "x-elastane-notice";
 
 /// Largest page of a list.
 pub const PAGE_ITEMS_MAX: u64 = 500;

@@ -108,6 +108,9 @@ pub struct Status {
     /// How runs are kept apart from each other and from the server.
     #[serde(default)]
     pub isolation: Isolation,
+    /// What does not answer of what runs the pods; left out while all does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
     /// Whether any GPU exists only in the books.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
@@ -124,6 +127,16 @@ pub struct Status {
     pub projects: u64,
     /// How many workloads are not deleted.
     pub workloads: u64,
+}
+
+/// That what runs the pods, such as Docker, does not answer: states of workloads are those of
+/// before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Outage {
+    /// What does not answer, and why.
+    pub message: String,
+    /// Since when.
+    pub since: Time,
 }
 
 /// Which limits runs are kept to. One that is not kept is accepted, and told with each run that has it.
@@ -173,6 +186,9 @@ pub struct NodeStatus {
     /// Name of the node pool it is in.
     #[serde(default)]
     pub pool: String,
+    /// Whether what runs pods there answers.
+    #[serde(default = "yes")]
+    pub ready: bool,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
     /// Whether its GPUs exist only in the books.

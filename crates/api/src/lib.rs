@@ -183,6 +183,7 @@ impl State {
             origins: self.origins(),
             cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: self.now(),
+            outage: self.control.outage(),
         }
     }
 }

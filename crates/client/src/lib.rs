@@ -22,6 +22,7 @@ pub use routes::{Download, WorkloadKind};
 pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use thiserror::Error;
 
@@ -38,6 +39,9 @@ pub struct Client {
     owner: Option<u32>,
     /// Who is told of each request.
     told: Option<fn(&Sent<'_>)>,
+    /// What the server wants whoever reads its answers to know, as of the last of them; shared with
+    /// clones.
+    notice: Arc<Mutex<Option<String>>>,
 }
 
 /// A request, and what came of it. It names no token and no body.

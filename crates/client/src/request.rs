@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -27,7 +28,7 @@ impl Client {
         let (base, scheme) = checked(url)?;
         let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
         let http = connector(&base, trusted)?;
-        Ok(Self { http, base, token, renewed_in: None, source: "CLI", owner: None, told: None })
+        Ok(Self::new(http, base, token, None))
     }
 
     /// A client that sends nothing unless a program of this user listens there.
@@ -35,14 +36,30 @@ impl Client {
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
         let (base, _) = checked(url)?;
         let http = connector(&base, trust::anybody()?)?;
-        let owner = Some(owner);
-        Ok(Self { http, base, token, renewed_in: None, source: "CLI", owner, told: None })
+        Ok(Self::new(http, base, token, Some(owner)))
+    }
+
+    fn new(
+        http: reqwest::Client,
+        base: String,
+        token: Option<String>,
+        owner: Option<u32>,
+    ) -> Self {
+        let (source, notice) = ("CLI", Arc::default());
+        Self { http, base, token, renewed_in: None, source, owner, told: None, notice }
     }
 
     /// The same, whose token is the one that is in this state directory at the time of each
     /// request.
     pub(crate) fn renewed_in(self, state_dir: &Path) -> Self {
         Self { renewed_in: Some(state_dir.to_owned()), ..self }
+    }
+
+    /// What the server wants the reader of its answers to know, as of the last one: that what runs
+    /// the pods does not answer.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where the server is.
@@ -140,6 +157,14 @@ impl Client {
     }
 
     async fn exchange(&self, request: RequestBuilder) -> reqwest::Result<Response> {
+        let answer = self.sent(request).await?;
+        let notice = answer.headers().get(api_types::NOTICE_HEADER);
+        let notice = notice.map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = notice;
+        Ok(answer)
+    }
+
+    async fn sent(&self, request: RequestBuilder) -> reqwest::Result<Response> {
         let Some(told) = self.told else { return request.send().await };
         let request = request.build()?;
         let (method, url) = (request.method().clone(), request.url().clone());

@@ -134,6 +134,13 @@ impl Handle {
         self.shared.engine.capabilities()
     }
 
+    /// Since when what runs pods does not answer; none while it does. What is shown of workloads is
+    /// from before.
+    #[must_use]
+    pub fn outage(&self) -> Option<engine::Outage> {
+        self.shared.engine.outage()
+    }
+
     /// What of the node workloads may have.
     #[must_use]
     pub fn node_access(&self) -> &NodeAccess {

@@ -33,6 +33,11 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     writeln!(out, "elastane {} is running at {}", status.version, url)?;
     writeln!(out, "  State      {}", state_dir.display())?;
     writeln!(out, "  Runtime    {}", status.runtime)?;
+    if let Some(outage) = &status.outage {
+        let api_types::Outage { message, since } = outage;
+        writeln!(out, "             *** {message}")?;
+        writeln!(out, "             *** what follows is as of {since}")?;
+    }
     // A server of an earlier version says nothing of it.
     if !status.isolation.kind.is_empty() {
         let api_types::Isolation { kind, meaning, missing } = &status.isolation;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Installation, Observation, RunKey, RunSpec, RunState, Turns};
+use engine::{Error, Installation, Observation, Outage, RunKey, RunSpec, RunState, Turns};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use units::Instant;
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) daemon: Daemon,
     /// They change when the daemon is started again.
     pub(crate) facts: RwLock<Facts>,
+    /// Since when the daemon does not answer; none while it does.
+    pub(crate) outage: Mutex<Option<Outage>>,
     /// Whose the containers are.
     pub(crate) owner: Owner,
     pub(crate) books: Books,
@@ -100,6 +102,7 @@ impl DockerEngine {
         let (events, observations) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
+            outage: Mutex::default(),
             daemon,
             owner: Owner::new(&installation, output_bytes_max),
             books: Books::new(events),

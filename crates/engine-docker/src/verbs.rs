@@ -13,8 +13,8 @@ use bollard::query_parameters::{
 };
 use engine::{
     Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, Isolation,
-    IsolationKind, LimitsKept, LogRange, Measured, Observation, RunKey, RunSpec, RunState, Session,
-    TerminalSize,
+    IsolationKind, LimitsKept, LogRange, Measured, Observation, Outage, RunKey, RunSpec, RunState,
+    Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -37,6 +37,10 @@ impl Engine for DockerEngine {
             isolation: Isolation { kind: IsolationKind::Containers, missing: String::new() },
             enforces_memory_fraction: Enforcement::Cooperative,
         }
+    }
+
+    fn outage(&self) -> Option<Outage> {
+        self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {

@@ -2,11 +2,12 @@
 //! what follows from a look at a container.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
-use engine::{Error, Exit, RunKey, RunState};
+use engine::{Error, Exit, Outage, RunKey, RunState};
 use futures_util::StreamExt as _;
 
 use crate::books::has_ended;
@@ -17,25 +18,55 @@ use crate::{chain, daemon};
 
 /// Before a daemon that is away is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How often a daemon that has nothing to tell is asked whether it is there, and how long it may
+/// take.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PING_WAIT: Duration = Duration::from_secs(10);
 /// Before a daemon is asked again for the one run of which it said nothing.
 const LOOK_PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the daemon for as long as the engine lives.
 pub(crate) async fn follow(shared: &Arc<Shared>) {
-    let mut away = false;
     loop {
-        let ended = follow_once(shared, &mut away).await;
-        if !away {
-            away = true;
-            let why = ended.err().map_or_else(|| "it ended".to_owned(), |error| error.to_string());
-            tracing::warn!("{} does not answer ({why}); waiting for it", shared.daemon);
-        }
+        let ended = follow_once(shared).await;
+        let why = match &ended {
+            Ok(()) => "its events ended".to_owned(),
+            Err(error) => chain(error),
+        };
+        note_outage(shared, why);
         tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 
+/// The first reason stands until the daemon answers.
+fn note_outage(shared: &Shared, why: String) {
+    let mut outage = outage(shared);
+    if outage.is_none() {
+        tracing::warn!("{} does not answer ({why}); waiting for it", shared.daemon);
+        *outage = Some(Outage { who: shared.daemon.to_string(), why, since: now() });
+    }
+}
+
+fn outage(shared: &Shared) -> MutexGuard<'_, Option<Outage>> {
+    shared.outage.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns when the daemon does not answer any more, although its events have not ended: it hangs.
+async fn hangs(shared: &Shared) -> Error {
+    loop {
+        tokio::time::sleep(PING_EVERY).await;
+        let answered = tokio::time::timeout(PING_WAIT, shared.daemon.docker.ping()).await;
+        let why = match answered {
+            Ok(Ok(_)) => continue,
+            Ok(Err(fault)) => return crate::failed("ping it", fault),
+            Err(_) => format!("no answer within {} s", PING_WAIT.as_secs()),
+        };
+        return Error::Io { what: "ping it".to_owned(), source: io::Error::other(why) };
+    }
+}
+
 /// Takes events from before the first look: what happens in between is seen twice, not missed.
-async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error> {
+async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let since = (now().0 / 1000).to_string();
     let facts = daemon::facts(docker, &shared.daemon.socket).await?;
@@ -54,6 +85,7 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
         Ok::<_, Error>(())
     };
     let mut first = std::pin::pin!(caught_up);
+    let mut hangs = std::pin::pin!(hangs(shared));
     let mut behind = true;
     loop {
         tokio::select! {
@@ -72,10 +104,11 @@ async fn follow_once(shared: &Arc<Shared>, away: &mut bool) -> Result<(), Error>
             done = &mut first, if behind => {
                 done?;
                 behind = false;
-                if std::mem::replace(away, false) {
+                if outage(shared).take().is_some() {
                     tracing::info!("{} is back", shared.daemon);
                 }
             }
+            error = &mut hangs => return Err(error),
         }
     }
 }

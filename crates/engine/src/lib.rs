@@ -246,6 +246,17 @@ pub enum Enforcement {
     Hard,
 }
 
+/// That what runs pods does not answer: what is known of runs is from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// Which program does not answer, for people.
+    pub who: String,
+    /// Why, in the words of the system.
+    pub why: String,
+    /// Since when.
+    pub since: Instant,
+}
+
 /// What an engine can do, as data that the API and the UI show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
@@ -464,6 +475,11 @@ pub enum Error {
 pub trait Engine: Send + Sync + 'static {
     /// What this engine can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Since when what runs pods does not answer; none while it does.
+    fn outage(&self) -> Option<Outage> {
+        None
+    }
 
     /// Checks a specification before it is accepted: image known or command given.
     ///

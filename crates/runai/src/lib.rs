@@ -140,7 +140,12 @@ async fn begin(
             if !needs_no_session(&intent) {
                 session::renew(&mut context).await?;
             }
-            run(intent, &mut context, raw).await
+            let done = run(intent, &mut context, raw).await;
+            if let Some(notice) = context.client.notice() {
+                drop(raw.flush());
+                plain::tell(&format!("Warning: {notice}"));
+            }
+            done
         }
         (Err(fault), Intent::Alone(alone)) => run_alone(alone, Err(fault), &mut Plain(raw)).await,
         // It may be the address that cannot be used.

@@ -275,7 +275,8 @@ pub(super) fn trouble(node: &NodeStatus, gpu: u32) -> Option<&GpuTrouble> {
 /// Its conditions, joined as published: `Ready`, and what is the matter with GPUs.
 pub(super) fn conditions(node: &NodeStatus) -> String {
     let troubles: BTreeSet<&str> = node.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
-    let all: Vec<_> = std::iter::once("Ready").chain(troubles).collect();
+    let ready = if node.ready { "Ready" } else { "NotReady" };
+    let all: Vec<_> = std::iter::once(ready).chain(troubles).collect();
     all.join(",")
 }
 

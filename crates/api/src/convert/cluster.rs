@@ -2,7 +2,7 @@
 
 use api_types::{
     ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePlatform,
-    NodeStatus, NodeStatusConditionDetails, TENANT_ID,
+    NodeStatus, NodeStatusConditionDetails, Outage, TENANT_ID,
 };
 use control::ClusterInfo;
 use control::view::NodeView;
@@ -44,8 +44,8 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
     Node {
         id: view.name.clone(),
         name: view.name.clone(),
-        status: "Ready".to_owned(),
-        conditions: conditions(view),
+        status: if context.outage.is_none() { "Ready" } else { "NotReady" }.to_owned(),
+        conditions: conditions(view, context),
         node_pool: view.pool.clone(),
         cluster_uuid: context.cluster_id.clone(),
         created_at: view.created_at.into(),
@@ -58,14 +58,33 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
     }
 }
 
-fn conditions(view: &NodeView) -> Vec<NodeStatusConditionDetails> {
+/// What does not answer, on the wire.
+pub(crate) fn outage(outage: &engine::Outage) -> Outage {
+    let engine::Outage { who, why, since } = outage;
+    Outage { message: format!("{who} does not answer: {why}"), since: (*since).into() }
+}
+
+/// The same as a line for people.
+pub(crate) fn notice(outage: &engine::Outage) -> String {
+    let Outage { message, since } = self::outage(outage);
+    format!("{message}. States of workloads are those of {since}; they go on when it is back")
+}
+
+fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDetails> {
     let condition = |kind: &str, reason: &str, message: String| NodeStatusConditionDetails {
         kind: kind.to_owned(),
         reason: reason.to_owned(),
         message,
         status: "True".to_owned(),
     };
-    let ready = condition("Ready", "Ready", "the server is here".to_owned());
+    let ready = match &context.outage {
+        None => condition("Ready", "Ready", "the server is here".to_owned()),
+        // As Kubernetes says it of a node whose kubelet is silent.
+        Some(outage) => NodeStatusConditionDetails {
+            status: "Unknown".to_owned(),
+            ..condition("Ready", "RuntimeDown", notice(outage))
+        },
+    };
     let trouble = |trouble: GpuTrouble| {
         let message = format!("GPU {} is {}", trouble.gpu, trouble.message);
         condition(&trouble.name, &trouble.code, message)
@@ -88,8 +107,9 @@ fn used(view: &NodeView) -> Vec<Millis> {
 }
 
 /// A node in short.
-pub(crate) fn node_status(view: &NodeView) -> NodeStatus {
+pub(crate) fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     NodeStatus {
+        ready: context.outage.is_none(),
         name: view.name.clone(),
         pool: view.pool.clone(),
         gpu_type: view.gpu_type.clone(),

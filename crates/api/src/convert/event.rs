@@ -139,6 +139,7 @@ mod tests {
             cluster_name: "local".to_owned(),
             origins: crate::urls::Origins { server: String::new(), domain: String::new() },
             now: Instant(0),
+            outage: None,
         };
         history(&event, &context)
     }

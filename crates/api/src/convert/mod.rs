@@ -27,7 +27,7 @@ use axum::http::StatusCode;
 use units::Instant;
 use uuid::Uuid;
 
-pub(crate) use cluster::{ClusterName, cluster, node, node_status};
+pub(crate) use cluster::{ClusterName, cluster, node, node_status, notice, outage};
 pub(crate) use defaults::as_taken;
 pub(crate) use department::{department, department_creation, department_update};
 pub(crate) use event::{asset_history, history, kubernetes_event, live_event};
@@ -59,6 +59,8 @@ pub(crate) struct Context {
     pub(crate) origins: Origins,
     /// The server's clock.
     pub(crate) now: Instant,
+    /// What does not answer of what runs the pods.
+    pub(crate) outage: Option<engine::Outage>,
 }
 
 /// Refuses another cluster than the one there is. Leaving it out means that one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use auth::{Claims, Principal};
 use axum::Extension;
 use axum::extract::{Request, State as FromState};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use control::view::View;
@@ -18,6 +18,7 @@ use super::origin::Origin;
 use super::socket::{by_ticket, must_be_own_page};
 use crate::Server;
 use crate::access::Grant;
+use crate::convert;
 use crate::identity::Refusal;
 
 /// How long a handler may take until its answer begins. Streams may go on after that.
@@ -92,7 +93,13 @@ pub(crate) async fn authenticate(
         Ok(caller) => {
             let (who, by_program) = (caller.subject.clone(), caller.by_program);
             request.extensions_mut().insert(caller);
-            let response = next.run(request).await;
+            let mut response = next.run(request).await;
+            // Reads tell what was last known.
+            if let Some(outage) = server.control.outage()
+                && let Ok(notice) = HeaderValue::from_bytes(convert::notice(&outage).as_bytes())
+            {
+                response.headers_mut().insert(api_types::NOTICE_HEADER, notice);
+            }
             if response.status() == StatusCode::FORBIDDEN {
                 let said = response.extensions().get::<Said>();
                 let why = said.map_or("refused", |said| said.0.as_str());

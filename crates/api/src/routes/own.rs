@@ -61,8 +61,8 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
     let engine::LimitsKept { cpu, memory, why } = capabilities.keeps_limits;
     Json(Status {
         version: state.control.cluster().version.clone(),
-        cluster_id: context.cluster_id,
-        cluster_name: context.cluster_name,
+        cluster_id: context.cluster_id.clone(),
+        cluster_name: context.cluster_name.clone(),
         runtime: capabilities.runtime,
         fraction_enforcement: match capabilities.enforces_memory_fraction {
             Enforcement::None => "none",
@@ -72,12 +72,13 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         .to_owned(),
         limits: LimitsKept { cpu, memory, why: Some(why).filter(|why| !why.is_empty()) },
         isolation,
+        outage: state.control.outage().map(|outage| convert::outage(&outage)),
         simulated: view.nodes.iter().any(|node| node.simulated),
         now: context.now.into(),
         event_seq: view.event_seq,
         gpus: Millis(view.capacity.gpu_millis),
         gpus_allocated: Millis(used),
-        nodes: view.nodes.iter().map(|node| convert::node_status(node)).collect(),
+        nodes: view.nodes.iter().map(|node| convert::node_status(node, &context)).collect(),
         projects: view.projects.len() as u64,
         workloads: view.workloads.len() as u64,
     })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine_docker::testing::{DockerServer, IMAGE};
 
 use crate::crash::{Random, number_from};
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, free_port, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -147,6 +147,76 @@ fn a_state_directory_stays_with_the_runtime_it_had() {
         assert!(sandbox.server_text().contains("processes"), "{}", sandbox.server_text());
         sandbox.kill_server();
     }
+}
+
+#[test]
+fn a_shell_that_is_not_in_the_image_is_named_once_and_no_other() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let mut sandbox = Sandbox::with_docker(daemon);
+    sandbox.start_server("elastane up");
+    sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
+    sandbox.shell(&format!("runai submit t -i {IMAGE} -g 1 --command -- sleep 600"));
+    let runs = wait_until(PATIENCE, || sandbox.shell("runai list").text.contains("Running"));
+    assert!(runs, "{}", sandbox.server_text());
+    let entered = sandbox.shell("runai bash t");
+    assert_eq!(entered.text.matches("/bin/bash").count(), 1, "{}", entered.text);
+    assert!(!entered.text.contains("/bin/sh"), "{}", entered.text);
+    assert_eq!(entered.code, Some(127));
+    sandbox.shell("elastane down");
+}
+
+/// Waits until a command prints a text.
+fn await_text(sandbox: &Sandbox, line: &str, wanted: &str) {
+    let mut text = String::new();
+    let seen = wait_until(PATIENCE, || {
+        text = sandbox.shell(line).text;
+        text.contains(wanted)
+    });
+    assert!(seen, "{line} lacks {wanted:?}:\n{text}\n{}", sandbox.server_text());
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let mut sandbox = Sandbox::with_docker(daemon);
+    sandbox.start_server("elastane up");
+    sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
+    let away = format!("127.0.0.1:{}/away:1", free_port());
+    sandbox.shell(&format!("runai submit t -i {away} -g 1"));
+    await_text(&sandbox, "runai list", "ImagePullBackOff");
+    await_text(&sandbox, "runai training list", "ImagePullBackOff");
+    await_text(&sandbox, "runai explain t", &format!("E209 image `{away}` cannot be pulled"));
+    await_text(&sandbox, "runai describe job t", "IMAGEPULLBACKOFF");
+    await_text(&sandbox, "runai describe job t", "pulled again in 10 s (failed once)");
+    sandbox.kill_server();
+    sandbox.start_server("elastane up");
+    await_text(&sandbox, "runai list", "ImagePullBackOff");
+    sandbox.shell("runai delete t");
+    await_text(&sandbox, "runai list; echo end", "SERVICE URL(S)\nend");
+    sandbox.shell("elastane down");
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_told_with_everything_that_is_shown() {
+    let Some(daemon) = DockerServer::own() else { return };
+    let mut sandbox = Sandbox::with_docker(&daemon.socket());
+    sandbox.start_server("elastane up");
+    sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
+    sandbox.shell(&format!("runai submit t -i {IMAGE} -g 1 --command -- sleep 600"));
+    await_text(&sandbox, "runai list", "Running");
+    assert!(!sandbox.shell("runai list").text.contains("Warning"));
+    daemon.stop();
+    await_text(&sandbox, "runai list 2>&1 >/dev/null", "does not answer");
+    await_text(&sandbox, "runai describe job t", "States of workloads are those of 20");
+    await_text(&sandbox, "elastane status", "what follows is as of 20");
+    await_text(&sandbox, "runai list nodes", "NotReady");
+    daemon.up();
+    let back = wait_until(PATIENCE, || {
+        !sandbox.shell("elastane status; runai list").text.contains("does not answer")
+    });
+    assert!(back, "{}", sandbox.server_text());
+    await_text(&sandbox, "runai list", "Running");
+    sandbox.shell("elastane down");
 }
 
 #[test]
