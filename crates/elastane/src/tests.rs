@@ -395,6 +395,8 @@ fn help_of_up() {
                                                ~/.local/state/elastane]
               --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB or
                                                2x2x16GiB@zone=a+1x8x80GiB@zone=b
+              --replace-nodes                  Take these machines in place of those of before, although
+                                               workloads are stopped by that
               --runtime <RUNTIME>              What workloads run as: docker, process, or auto for docker
                                                where it answers [default: auto]
               --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
