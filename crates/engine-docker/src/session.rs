@@ -98,26 +98,33 @@ pub(crate) async fn exec(
                 return;
             }
         };
-        let end = match (held, code) {
-            (Some(Output::Stdout(said) | Output::Stderr(said)), Some(126..=127)) => {
-                Exit::CannotRun(no_program(&String::from_utf8_lossy(&said), &program))
-            }
-            (held, code) => {
-                if let Some(held) = held {
-                    // The receiver may be gone.
-                    let _gone = ours.to.send(held).await;
-                }
-                match code {
-                    Some(code) => crate::look::exit(code),
-                    // An end that nobody knows is none: the session is broken off.
-                    None => return,
-                }
-            }
-        };
+        // An end that is not known is none: the session is broken off.
+        let Some(end) = end_of(&ours, held, code, &program).await else { return };
         // Nobody may be there any more.
         let _gone = ours.to.send(Output::End(end)).await;
     });
     Ok(session)
+}
+
+/// How a command ended, if that is known. What was held back is shown if it was the command's own.
+async fn end_of(
+    ours: &Ours,
+    held: Option<Output>,
+    code: Option<i64>,
+    program: &str,
+) -> Option<Exit> {
+    match (held, code) {
+        (Some(Output::Stdout(said) | Output::Stderr(said)), Some(126..=127)) => {
+            Some(Exit::CannotRun(no_program(&String::from_utf8_lossy(&said), program)))
+        }
+        (held, code) => {
+            if let Some(held) = held {
+                // The receiver may be gone.
+                let _gone = ours.to.send(held).await;
+            }
+            code.map(crate::look::exit)
+        }
+    }
 }
 
 /// The exit code of a command that shows nothing more; none if nobody knows it. Where nobody is at it
