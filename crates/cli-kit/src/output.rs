@@ -196,9 +196,9 @@ impl How {
         // The first column has the name, however it is titled.
         let Some(column) = column.or_else(|| (wanted == "name").then_some(0)) else {
             let known: Vec<String> = titles.iter().map(|title| letters(title)).collect();
-            let near = suggest::hint(&wanted, known.iter().map(String::as_str));
-            let known = known.join(", ");
-            let text = format!("--sort {}: no such column{near}; there are {known}", sort.column);
+            let there = format!("there are {}", known.join(", "));
+            let hint = suggest::hint_or(&wanted, known.iter().map(String::as_str), &there);
+            let text = format!("--sort {}: no such column{hint}", sort.column);
             return Err(Error::Usage(text));
         };
         let keys = table.column(column).map(|cell| Key::of(&cell)).collect::<Vec<_>>();
@@ -453,11 +453,9 @@ mod tests {
         {
             assert_eq!(sorted(sort).as_deref(), Ok(names), "{sort}");
         }
-        assert_eq!(
-            sorted("agee").unwrap_err(),
-            "--sort agee: no such column; did you mean `age`?; there are workload, age, \
-             gpusallocatedrequested"
-        );
+        let said = |sort| sorted(sort).unwrap_err();
+        assert_eq!(said("agee"), "--sort agee: no such column; did you mean `age`?");
+        assert!(said("colour").ends_with("; there are workload, age, gpusallocatedrequested"));
         assert!(sorted("age:up").unwrap_err().contains("COLUMN:desc"));
     }
 

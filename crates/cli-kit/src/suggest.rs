@@ -19,6 +19,19 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
     near.map(|name| format!("; did you mean `{}`?", units::shown(name))).unwrap_or_default()
 }
 
+/// The same, or this advice where no name is near.
+#[must_use]
+pub fn hint_or<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    advice: &str,
+) -> String {
+    match hint(wrong, known).as_str() {
+        "" => format!("; {advice}"),
+        near => near.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +50,7 @@ mod tests {
         }
         assert_eq!(hint("trian2", known), "; did you mean `train2`?");
         assert_eq!(hint("x", []), "");
+        assert_eq!(hint_or("trian2", known, "list them"), "; did you mean `train2`?");
+        assert_eq!(hint_or("x", known, "list them"), "; list them");
     }
 }

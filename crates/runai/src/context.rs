@@ -131,11 +131,10 @@ impl Context {
     /// The error about a project that is not there.
     pub(super) async fn no_project(&self, name: &str) -> Result<Error, Error> {
         let projects = self.client.projects().await?;
-        let near = suggest::hint(name, projects.iter().map(|project| project.name.as_str()));
-        Ok(Error::NotFound(format!(
-            "project {} was not found{near}; run `runai list projects` to see those there are",
-            units::shown(name)
-        )))
+        let names = projects.iter().map(|project| project.name.as_str());
+        let advice = "run `runai list projects` to see those there are";
+        let hint = suggest::hint_or(name, names, advice);
+        Ok(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
     }
 }
 

@@ -94,7 +94,7 @@ impl Page<'_> {
             text.push_str(&reasons.within(self.columns).plain());
         }
         text.push_str("\nPods:\n");
-        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "RESTARTS", "NODE"]);
+        let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE", "RESTARTS"]);
         text.push_str(&pods.within(self.columns).plain());
         if let Some(output) = self.output {
             text.push_str(&format!("\n{}:\n{}", output.title(), output.indented()));
@@ -163,8 +163,8 @@ impl Page<'_> {
                 pod_status(pod).to_uppercase(),
                 rows::type_v1(self.workload).to_uppercase(),
                 self.age(pod.created_at.0.0),
-                pod_restarts(pod).to_string(),
                 pod_place(pod),
+                pod_restarts(pod).to_string(),
             ]);
         }
         table

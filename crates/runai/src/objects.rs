@@ -210,11 +210,11 @@ pub(super) async fn describe(
     let name_of = |one: &Value| at(one, kind.columns[0].1).as_str().map(str::to_owned);
     if found.iter().all(|one| name_of(one).as_deref() != Some(name)) {
         let names: Vec<String> = found.iter().filter_map(name_of).collect();
-        let near = suggest::hint(name, names.iter().map(String::as_str));
-        let (word, name) = (kind.word, units::shown(name));
-        return Err(Error::NotFound(format!(
-            "there is no {word} {name} here{near}; `runai {word} list -A` shows those there are"
-        )));
+        let word = kind.word;
+        let advice = format!("`runai {word} list -A` shows those there are");
+        let hint = suggest::hint_or(name, names.iter().map(String::as_str), &advice);
+        let name = units::shown(name);
+        return Err(Error::NotFound(format!("there is no {word} {name} here{hint}")));
     }
     found.retain(|one| name_of(one).as_deref() == Some(name));
     match found.as_slice() {

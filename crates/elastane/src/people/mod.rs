@@ -252,9 +252,9 @@ fn named_role<'a>(roles: &'a [RoleV1], name: &str) -> Result<&'a RoleV1, Error> 
         return Ok(role);
     }
     let known: Vec<String> = roles.iter().map(|role| short_name(&role.name)).collect();
-    let near = suggest::hint(&asked, known.iter().map(String::as_str));
-    let (name, known) = (units::shown(name), known.join(", "));
-    Err(Error::NotFound(format!("role {name} was not found{near}; there are {known}")))
+    let there = format!("there are {}", known.join(", "));
+    let hint = suggest::hint_or(&asked, known.iter().map(String::as_str), &there);
+    Err(Error::NotFound(format!("role {} was not found{hint}", units::shown(name))))
 }
 
 /// The name of a role as one word: `l1-researcher`, `template-admin`.

@@ -195,8 +195,8 @@ fn a_job_is_described_in_the_published_order() {
         E001  1m   moved for a2 of team-b
 
         Pods:
-        POD         STATUS   TYPE   AGE  RESTARTS  NODE
-        train1-0-1  RUNNING  TRAIN  1m   0         node1 (GPU 0, 0.5 of GPU 1)
+        POD         STATUS   TYPE   AGE  NODE                         RESTARTS
+        train1-0-1  RUNNING  TRAIN  1m   node1 (GPU 0, 0.5 of GPU 1)  0
 
         Events: 
         SOURCE           TYPE    AGE  MESSAGE
