@@ -5,6 +5,7 @@
 
 mod assets;
 mod config_maps;
+mod departments;
 mod find;
 mod listener;
 mod logs;

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::department::{Department, NodePool};
 use super::people::args as people;
 use cli_kit::output::{Format, One};
-use runai::key_value;
+use runai::{key_value, seconds};
 
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]
@@ -32,6 +33,12 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
+    /// Create, list, change and delete departments, which projects belong to
+    #[command(subcommand)]
+    Department(Department),
+    /// Create, list and delete node pools
+    #[command(subcommand)]
+    NodePool(NodePool),
     /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),
@@ -284,6 +291,9 @@ pub(crate) enum Project {
     Create {
         /// Name
         name: String,
+        /// Department it belongs to [default: default]
+        #[arg(long, value_name = "NAME")]
+        department: Option<String>,
         /// Its share
         #[command(flatten)]
         share: Share,
@@ -465,6 +475,26 @@ pub(crate) struct Share {
     /// Free text
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
+    /// How long its workloads may run and be idle.
+    #[command(flatten)]
+    pub(crate) limits: TimeLimits,
+}
+
+/// Limits in time of the workloads of a project or a department.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct TimeLimits {
+    /// How long a training may run, such as 12h; `none` for no limit
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) training_time_limit: Option<Limit>,
+    /// How long a workspace may run
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) workspace_time_limit: Option<Limit>,
+    /// How long all GPUs of a training may be idle
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) training_idle_limit: Option<Limit>,
+    /// How long all GPUs of a workspace may be idle
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) workspace_idle_limit: Option<Limit>,
 }
 
 /// An amount, or none at all.
@@ -486,6 +516,10 @@ fn amount(text: &str) -> Result<u64, String> {
 
 fn limit(text: &str) -> Result<Limit, String> {
     unless_none(text, amount)
+}
+
+fn time(text: &str) -> Result<Limit, String> {
+    unless_none(text, seconds)
 }
 
 fn cores(text: &str) -> Result<Limit, String> {

@@ -7,6 +7,7 @@ mod certificate;
 mod config;
 mod config_map;
 mod credential;
+mod department;
 mod down;
 mod keys;
 mod login;
@@ -80,6 +81,8 @@ fn run(cli: Cli) -> Result<(), Error> {
         }
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
+        Command::Department(verb) => with_client(department::department(state_dir(dir)?, verb)),
+        Command::NodePool(verb) => with_client(department::node_pool(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use api_types::{
     Project, ProjectCreationRequest, ProjectUpdateRequest, ResourceShare, ResourcesMemory,
-    ShareRequest, Units, number_from_millis,
+    SchedulingRules, ShareRequest, Units, number_from_millis,
 };
 use serde_json::Number;
 
-use super::args::{self, Limit, Share};
+use super::args::{self, Limit, Share, TimeLimits};
 use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
@@ -20,8 +20,12 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
-        args::Project::Create { name, share } => {
-            let request = creation(&name, &share);
+        args::Project::Create { name, department, share } => {
+            let mut request = creation(&name, &share);
+            if let Some(department) = department {
+                request.parent_id =
+                    Some(super::department::existing(&client, &department).await?.id);
+            }
             let project = client.create_project(&request).await?;
             writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
             warn(&project)?;
@@ -70,11 +74,10 @@ pub(super) async fn existing(client: &client::Client, name: &str) -> Result<Proj
         return Ok(project);
     }
     let projects = client.projects().await?;
-    let near = suggest::hint(name, projects.iter().map(|project| project.name.as_str()));
-    Err(Error::NotFound(format!(
-        "project {} was not found{near}; run `elastane project list` to see those there are",
-        units::shown(name)
-    )))
+    let names = projects.iter().map(|project| project.name.as_str());
+    let advice = "run `elastane project list` to see those there are";
+    let hint = suggest::hint_or(name, names, advice);
+    Err(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
 }
 
 fn quota(project: &Project) -> String {
@@ -94,6 +97,7 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
         resources: vec![resources(share, None)],
+        scheduling_rules: rules(&share.limits, None),
         ..ProjectCreationRequest::default()
     }
 }
@@ -102,9 +106,21 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
 pub(super) fn update(project: &Project, share: &Share) -> ProjectUpdateRequest {
     ProjectUpdateRequest {
         description: share.description.clone(),
-        resources: vec![resources(share, project.resources.first())],
+        resources: changed(share, project.resources.first()),
+        scheduling_rules: rules(&share.limits, Some(&project.scheduling_rules)),
         ..ProjectUpdateRequest::default()
     }
+}
+
+/// The share as it becomes; none where nothing of it is given, which keeps what there is.
+pub(super) fn changed(share: &Share, now: Option<&api_types::Resources>) -> Vec<ShareRequest> {
+    let Share { gpu_quota, gpu_limit, over_quota_weight, cpu_quota, memory_quota, .. } = share;
+    let is_given = gpu_quota.is_some()
+        || gpu_limit.is_some()
+        || over_quota_weight.is_some()
+        || cpu_quota.is_some()
+        || memory_quota.is_some();
+    is_given.then(|| resources(share, now)).into_iter().collect()
 }
 
 fn resources(share: &Share, now: Option<&api_types::Resources>) -> ShareRequest {
@@ -135,6 +151,62 @@ fn resources(share: &Share, now: Option<&api_types::Resources>) -> ShareRequest 
         }),
         ..ShareRequest::default()
     }
+}
+
+/// Limits in time replace all there are: those not given stay as they are. None if none is given.
+pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Option<SchedulingRules> {
+    if *limits == TimeLimits::default() {
+        return None;
+    }
+    let now = now.copied().unwrap_or_default();
+    let either = |given: Option<Limit>, now: Option<u64>| match given {
+        None => now,
+        Some(Limit::None) => None,
+        Some(Limit::At(seconds)) => Some(seconds),
+    };
+    // A workspace may be idle for as long, whether it is preemptible or not.
+    let idle = limits.workspace_idle_limit;
+    let (non_preemptible, preemptible) = (
+        now.interactive_job_max_idle_duration_seconds,
+        now.interactive_job_preempt_idle_duration_seconds,
+    );
+    Some(SchedulingRules {
+        training_job_time_limit_seconds: either(
+            limits.training_time_limit,
+            now.training_job_time_limit_seconds,
+        ),
+        interactive_job_time_limit_seconds: either(
+            limits.workspace_time_limit,
+            now.interactive_job_time_limit_seconds,
+        ),
+        training_job_max_idle_duration_seconds: either(
+            limits.training_idle_limit,
+            now.training_job_max_idle_duration_seconds,
+        ),
+        interactive_job_max_idle_duration_seconds: either(idle, non_preemptible),
+        interactive_job_preempt_idle_duration_seconds: either(idle, preemptible),
+    })
+}
+
+/// The limits in time that there are, or `-`.
+pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
+    let limits = [
+        ("training", rules.training_job_time_limit_seconds),
+        ("workspace", rules.interactive_job_time_limit_seconds),
+        ("idle training", rules.training_job_max_idle_duration_seconds),
+        ("idle workspace", rules.interactive_job_max_idle_duration_seconds),
+        ("idle preemptible workspace", rules.interactive_job_preempt_idle_duration_seconds),
+    ];
+    let told = limits.into_iter().filter_map(|(what, seconds)| {
+        let seconds = seconds?;
+        let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let parts = [(hours, 'h'), (minutes, 'm'), (rest, 's')];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let time: String = parts.map(|(count, unit)| format!("{count}{unit}")).collect();
+        Some(format!("{what} {time}"))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { "-".to_owned() } else { told.join(", ") }
 }
 
 fn either(
@@ -181,6 +253,7 @@ fn description(project: &Project) -> String {
     line("Over-quota weight", number(share.and_then(|s| s.gpu.over_quota_weight.as_ref())));
     line("GPUs allocated", used.allocated.gpu.to_string());
     line("GPUs requested", used.requested.gpu.to_string());
+    line("Time limits", description_of_rules(&project.scheduling_rules));
     line("CPU quota (milli)", number(share.and_then(|share| share.cpu.deserved.as_ref())));
     let memory = share.map(|share| (number(share.memory.deserved.as_ref()), share.memory.units));
     if let Some((amount, units)) = memory {

@@ -361,7 +361,7 @@ fn a_machine_keeps_its_name_as_a_node_when_the_host_is_renamed() {
 fn project_flags_are_read_exactly() {
     let parse = |line: &str| Cli::try_parse_from(line.split(' '));
     let line = "elastane project create team-a --gpu-quota 1.5 --gpu-limit none";
-    let Command::Project(super::args::Project::Create { name, share }) =
+    let Command::Project(super::args::Project::Create { name, share, .. }) =
         parse(line).unwrap().command
     else {
         panic!("{line}")
@@ -477,6 +477,8 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
           project              Create, list, change and delete projects
+          department           Create, list, change and delete departments, which projects belong to
+          node-pool            Create, list and delete node pools
           config-map           Set, list, show and delete config maps: texts that workloads of a project get
                                as files and variables
           credential           Set and delete credentials: passwords and keys that workloads of a project

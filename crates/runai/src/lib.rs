@@ -51,7 +51,7 @@ use clap::error::ErrorKind;
 
 use args::older::Older;
 pub use args::tree as command_line;
-pub use args::values::key_value;
+pub use args::values::{key_value, seconds};
 use cli_kit::exit::{self, Error};
 use cli_kit::output::show;
 use cli_kit::plain::{self, Plain};

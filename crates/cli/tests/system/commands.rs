@@ -126,7 +126,7 @@ fn every_list_and_description_is_printed_in_every_form() {
         assert!(wide.lines().count() > bare.lines().count(), "{line}\n{wide}\n{bare}");
     }
     for (line, text) in [
-        ("runai workload list -o wide --no-headers --sort name", "a1        "),
+        ("runai workload list -o wide --no-headers --sort name", "a1  Training"),
         ("runai list jobs --sort name:desc --no-headers", "b1  Running"),
         (
             "runai list -o jsonpath='{range .items[*]}{.name}:{.phase} {end}' --sort name",
@@ -151,6 +151,15 @@ fn every_list_and_description_is_printed_in_every_form() {
     let wrong = sandbox.shell("runai list --sort agee");
     assert_eq!(wrong.code, Some(2), "{}", wrong.text);
     assert!(wrong.text.contains("did you mean `age`?"), "{}", wrong.text);
+}
+
+#[test]
+fn a_watched_list_prints_what_changes() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    printed(&sandbox, "runai submit a1 -i ubuntu --command -- sleep 1000");
+    printed(&sandbox, "runai wait a1 --for running");
     let watched = sandbox.begin("timeout --signal=INT 4 runai workload list --watch");
     std::thread::sleep(Duration::from_secs(1));
     printed(&sandbox, "runai suspend a1");
@@ -158,6 +167,46 @@ fn every_list_and_description_is_printed_in_every_form() {
     let seen = watched.lines().filter(|line| line.starts_with("a1")).collect::<Vec<_>>();
     assert!(seen.len() >= 2 && watched.matches("Workload").count() == 1, "{watched}");
     assert!(seen.last().expect("two").contains("Stop"), "{watched}");
+}
+
+#[test]
+fn departments_node_pools_and_time_limits_are_managed_at_the_command_line() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --nodes 2x2x1GiB");
+    for (line, said) in [
+        ("department create research --gpu-quota 3 --training-time-limit 12h", "GPU quota 3"),
+        ("department list --no-headers --sort gpu:desc", "research 3 0 training 12h"),
+        ("project create nlp --department research --gpu-quota 2", "project nlp created"),
+        ("project update nlp --workspace-time-limit 1h30m --workspace-idle-limit 600", "updated"),
+        ("project update nlp --gpu-quota 1", "GPU quota 1"),
+        ("project describe nlp", "Time limits:        workspace 1h30m, idle workspace 10m"),
+        ("project update nlp --workspace-time-limit none", "updated"),
+        ("project describe nlp -o jsonpath={.schedulingRules}", "{\"interactiveJobMaxIdle"),
+        ("department update research --gpu-quota 4", "GPU quota 4"),
+        ("department list", "training 12h"),
+        (
+            "node-pool create left --label kubernetes.io/hostname=node-1",
+            "node pool left created: node-1",
+        ),
+        ("node-pool list", "left       kubernetes.io/hostname=node-1  Ready  node-1"),
+        ("node-pool delete left", "deleted"),
+        ("project delete nlp", "deleted"),
+        ("department delete research", "deleted"),
+    ] {
+        let output = printed(&sandbox, &format!("elastane {line}"));
+        let text = output.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&said), "{line}\n{output}");
+    }
+    for (line, said) in [
+        ("department delete defualt", "was not found; did you mean `default`?"),
+        ("node-pool delete defualt", "was not found; did you mean `default`?"),
+        ("project create x --department reserach", "department reserach was not found"),
+    ] {
+        let output = sandbox.shell(&format!("elastane {line}"));
+        assert_eq!(output.code, Some(4), "{line}\n{}", output.text);
+        assert!(output.text.contains(said), "{line}\n{}", output.text);
+    }
 }
 
 #[test]

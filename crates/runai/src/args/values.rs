@@ -144,7 +144,7 @@ pub(crate) fn positive(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 /// Says what is allowed.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     let sum = || {
         let (mut rest, mut sum) = (text, 0_u64);
         while !rest.is_empty() {

@@ -1,0 +1,87 @@
+//! The endpoints of departments and node pools, one method each.
+
+use api_types as wire;
+use reqwest::Method;
+
+use crate::{Client, Error};
+
+const DEPARTMENTS: &str = "/api/v1/org-unit/departments";
+const POOLS: &str = "/api/v1/node-pools";
+
+impl Client {
+    /// All departments.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn departments(&self) -> Result<Vec<wire::DepartmentForList>, Error> {
+        let limit = wire::PAGE_ITEMS_MAX;
+        let (mut all, mut offset) = (Vec::new(), 0);
+        loop {
+            let path = format!("{DEPARTMENTS}?limit={limit}&offset={offset}");
+            let page: wire::DepartmentsPage = self.get(&path).await?;
+            all.extend(page.departments);
+            match page.next {
+                Some(next) if next > offset => offset = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// Creates a department.
+    ///
+    /// # Errors
+    /// As every request; 409 when there is one.
+    pub async fn create_department(
+        &self,
+        request: &wire::DepartmentCreationRequest,
+    ) -> Result<wire::DepartmentForList, Error> {
+        self.send(Method::POST, DEPARTMENTS, request).await
+    }
+
+    /// Changes a department.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn update_department(
+        &self,
+        id: &str,
+        request: &wire::DepartmentUpdateRequest,
+    ) -> Result<wire::DepartmentForList, Error> {
+        self.send(Method::PUT, &format!("{DEPARTMENTS}/{id}"), request).await
+    }
+
+    /// Deletes a department without projects.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_department(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{DEPARTMENTS}/{id}")).await
+    }
+
+    /// All node pools.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn node_pools(&self) -> Result<Vec<wire::Nodepool>, Error> {
+        Ok(self.get::<wire::Nodepools>(POOLS).await?.nodepools)
+    }
+
+    /// Creates a node pool.
+    ///
+    /// # Errors
+    /// As every request; 409 when there is one.
+    pub async fn create_node_pool(
+        &self,
+        request: &wire::NodepoolCreateFields,
+    ) -> Result<wire::Nodepool, Error> {
+        self.send(Method::POST, POOLS, request).await
+    }
+
+    /// Deletes a node pool.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn delete_node_pool(&self, id: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("{POOLS}/{id}")).await
+    }
+}

@@ -1,0 +1,192 @@
+//! `elastane department …` and `elastane node-pool …`: how the cluster and its people are divided.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use api_types::{
+    DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
+    NodepoolCreateFields,
+};
+use client::Client;
+
+use super::args::Share;
+use super::project::{changed, description_of_rules, rules};
+use cli_kit::exit::Error;
+use cli_kit::output::{Format, How, list, show};
+use cli_kit::plain::Plain;
+use cli_kit::suggest;
+use cli_kit::table::Table;
+
+/// `department …`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Department {
+    /// Create a department, which projects belong to
+    Create {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// List the departments
+    #[command(visible_alias = "ls")]
+    List(Format),
+    /// Change a department; what is not given stays as it is
+    Update {
+        /// Name
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// Delete a department without projects
+    Delete {
+        /// Name
+        name: String,
+    },
+}
+
+/// `node-pool …`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum NodePool {
+    /// Create a node pool of the nodes with a label
+    Create {
+        /// Name
+        name: String,
+        /// Label of its nodes
+        #[arg(long, value_name = "KEY=VALUE", value_parser = runai::key_value)]
+        label: (String, String),
+    },
+    /// List the node pools
+    #[command(visible_alias = "ls")]
+    List(Format),
+    /// Delete a node pool; its nodes go to the pool `default`
+    Delete {
+        /// Name
+        name: String,
+    },
+}
+
+pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(), Error> {
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let mut out = Plain(std::io::stdout());
+    match verb {
+        Department::Create { name, share } => {
+            let request = DepartmentCreationRequest {
+                name,
+                description: share.description.clone(),
+                resources: changed(&share, None),
+                scheduling_rules: rules(&share.limits, None),
+                ..DepartmentCreationRequest::default()
+            };
+            let made = client.create_department(&request).await?;
+            let quota = made.total_resources.gpu_quota;
+            writeln!(out, "department {} created, GPU quota {quota}", made.name)?;
+        }
+        Department::List(format) => {
+            let how = How::from(format);
+            let name = |one: &DepartmentForList| format!("department/{}", one.name);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.departments().await?, name, departments_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
+        }
+        Department::Update { name, share } => {
+            let there = existing(&client, &name).await?;
+            let request = DepartmentUpdateRequest {
+                description: share.description.clone(),
+                resources: changed(&share, there.resources.first()),
+                scheduling_rules: rules(&share.limits, Some(&there.scheduling_rules)),
+                ..DepartmentUpdateRequest::default()
+            };
+            let changed = client.update_department(&there.id, &request).await?;
+            let quota = changed.total_resources.gpu_quota;
+            writeln!(out, "department {} updated, GPU quota {quota}", changed.name)?;
+        }
+        Department::Delete { name } => {
+            client.delete_department(&existing(&client, &name).await?.id).await?;
+            writeln!(out, "department {name} deleted")?;
+        }
+    }
+    Ok(())
+}
+
+fn departments_table(departments: &[DepartmentForList]) -> Table {
+    let mut table =
+        Table::new(&["Department", "GPU Quota", "Allocated GPUs", "Projects", "Time Limits"]);
+    for one in departments {
+        let projects: Vec<&str> = one.children.iter().map(|child| child.name.as_str()).collect();
+        table.row([
+            one.name.clone(),
+            one.total_resources.gpu_quota.to_string(),
+            one.status.quota_status.allocated.gpu.to_string(),
+            projects.join(","),
+            description_of_rules(&one.scheduling_rules),
+        ]);
+    }
+    table
+}
+
+/// The department of this name.
+pub(super) async fn existing(client: &Client, name: &str) -> Result<DepartmentForList, Error> {
+    let departments = client.departments().await?;
+    let names: Vec<String> = departments.iter().map(|one| one.name.clone()).collect();
+    departments.into_iter().find(|one| one.name == name).ok_or_else(|| {
+        let advice = "run `elastane department list` to see those there are";
+        let hint = suggest::hint_or(name, names.iter().map(String::as_str), advice);
+        Error::NotFound(format!("department {} was not found{hint}", units::shown(name)))
+    })
+}
+
+pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), Error> {
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let mut out = Plain(std::io::stdout());
+    match verb {
+        NodePool::Create { name, label: (label_key, label_value) } => {
+            let request = NodepoolCreateFields {
+                name,
+                label_key,
+                label_value,
+                ..NodepoolCreateFields::default()
+            };
+            let made = client.create_node_pool(&request).await?;
+            let nodes = made.status.nodes.join(", ");
+            let has = if nodes.is_empty() { "no node has its label yet" } else { &nodes };
+            writeln!(out, "node pool {} created: {has}", made.name)?;
+        }
+        NodePool::List(format) => {
+            let how = How::from(format);
+            let name = |pool: &Nodepool| format!("nodepool/{}", pool.name);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.node_pools().await?, name, pools_table, out)
+            };
+            show(&how, &mut std::io::stdout(), look).await?;
+        }
+        NodePool::Delete { name } => {
+            let pools = client.node_pools().await?;
+            let Some(pool) = pools.iter().find(|pool| pool.name == name) else {
+                let names = pools.iter().map(|pool| pool.name.as_str());
+                let advice = "run `elastane node-pool list` to see those there are";
+                let hint = suggest::hint_or(&name, names, advice);
+                let name = units::shown(&name);
+                return Err(Error::NotFound(format!("node pool {name} was not found{hint}")));
+            };
+            client.delete_node_pool(&pool.id).await?;
+            writeln!(out, "node pool {name} deleted")?;
+        }
+    }
+    Ok(())
+}
+
+fn pools_table(pools: &[Nodepool]) -> Table {
+    let mut table = Table::new(&["Node Pool", "Label", "Phase", "Nodes"]);
+    for pool in pools {
+        let label = match pool.is_default {
+            true => "-".to_owned(),
+            false => format!("{}={}", pool.label_key, pool.label_value),
+        };
+        let nodes = pool.status.nodes.join(",");
+        table.row([pool.name.clone(), label, pool.phase.clone(), nodes]);
+    }
+    table
+}
