@@ -206,12 +206,12 @@ impl JsonPath {
     /// A field that is not there.
     pub fn fill(&self, root: &Value) -> Result<String, String> {
         let mut out = String::new();
-        fill(&self.0, root, root, &mut out)?;
+        fill(&self.0, root, &mut out)?;
         Ok(out)
     }
 }
 
-fn fill(parts: &[Part], root: &Value, at: &Value, out: &mut String) -> Result<(), String> {
+fn fill(parts: &[Part], at: &Value, out: &mut String) -> Result<(), String> {
     for part in parts {
         match part {
             Part::Text(text) => out.push_str(text),
@@ -221,7 +221,7 @@ fn fill(parts: &[Part], root: &Value, at: &Value, out: &mut String) -> Result<()
             }
             Part::Range(path, inner) => {
                 for value in select(path, at)? {
-                    fill(inner, root, value, out)?;
+                    fill(inner, value, out)?;
                 }
             }
         }

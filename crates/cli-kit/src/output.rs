@@ -411,11 +411,10 @@ fn coloured(text: &str) -> String {
             _ => 0,
         };
         let is_state = word.chars().next().is_some_and(char::is_uppercase) && colour > 0;
-        match is_state {
-            true => {
-                out.push_str(&format!("\u{1b}[{colour}m{word}\u{1b}[0m{}", &piece[word.len()..]))
-            }
-            false => out.push_str(piece),
+        if is_state {
+            out.push_str(&format!("\u{1b}[{colour}m{word}\u{1b}[0m{}", &piece[word.len()..]));
+        } else {
+            out.push_str(piece);
         }
     }
     out
