@@ -3,6 +3,7 @@
 
 mod codes;
 mod layers;
+mod links;
 mod purity;
 mod size;
 mod text;
@@ -70,6 +71,7 @@ fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
     faults.extend(size::check(tree));
     faults.extend(text::check(tree));
     faults.extend(codes::check(tree));
+    faults.extend(links::check(tree));
     faults.sort();
     faults
 }

@@ -140,3 +140,18 @@ fn what_cargo_says_is_read_without_test_dependencies() {
     let uses: Vec<&str> = packages["elastane-api"].iter().map(String::as_str).collect();
     assert_eq!(uses, ["cc", "serde"]);
 }
+
+#[test]
+fn links_lead_to_files_and_headings_that_exist() {
+    let good = "# A\n[b](reference/codes/P101.md#p101-largerthananynode) [c](#a) [d](../crates)\n\
+                [e](https://example.org/x)\n```\n[code](nowhere.md)\n```\n";
+    assert_eq!(with_file("docs/a.md", good), [""; 0]);
+    only_fault(
+        &with_file("docs/a.md", "# A\n[b](b.md)\n"),
+        "docs/a.md:2: links to docs/b.md, which does not exist",
+    );
+    only_fault(
+        &with_file("docs/a.md", "[b](reference/codes/P101.md#p102)\n"),
+        "docs/a.md:1: links to docs/reference/codes/P101.md#p102; that page has no such heading",
+    );
+}
