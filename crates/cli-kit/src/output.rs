@@ -170,7 +170,7 @@ pub enum Style {
 
 impl How {
     /// Only in another form.
-    #[cfg(test)]
+    #[must_use]
     pub fn only(shown: Shown) -> Self {
         Self { shown, ..Self::default() }
     }

@@ -3,10 +3,7 @@
 
 /// The known name nearest to a wrong one, if any is near.
 #[must_use]
-pub fn nearest<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &'a str| (strsim::damerau_levenshtein(wrong, name), name);
     let (edits, name) = known.into_iter().map(distance).min()?;
     (edits <= 1 + wrong.chars().count() / 4).then_some(name)
@@ -21,11 +18,7 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
 
 /// The same, or this advice where no name is near.
 #[must_use]
-pub fn hint_or<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    advice: &str,
-) -> String {
+pub fn hint_or<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>, advice: &str) -> String {
     match hint(wrong, known).as_str() {
         "" => format!("; {advice}"),
         near => near.to_owned(),

@@ -28,7 +28,7 @@ impl Client {
         let (base, scheme) = checked(url)?;
         let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
         let http = connector(&base, trusted)?;
-        Ok(Self::new(http, base, token, None))
+        Ok(Self::over(http, base, token, None))
     }
 
     /// A client that sends nothing unless a program of this user listens there.
@@ -36,10 +36,10 @@ impl Client {
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
         let (base, _) = checked(url)?;
         let http = connector(&base, trust::anybody()?)?;
-        Ok(Self::new(http, base, token, Some(owner)))
+        Ok(Self::over(http, base, token, Some(owner)))
     }
 
-    fn new(
+    fn over(
         http: reqwest::Client,
         base: String,
         token: Option<String>,

@@ -70,15 +70,6 @@ pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
     }
 }
 
-/// What processes are given.
-#[derive(Debug, Default)]
-pub(super) struct OfProcesses {
-    /// Their umask; none: that of this process.
-    pub(super) umask: Option<u32>,
-    /// How they are kept apart; none for an engine that starts nothing.
-    pub(super) separation: Option<Separation>,
-}
-
 /// An engine, and what to say of it.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,

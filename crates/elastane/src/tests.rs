@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
-use expect_test::expect;
+use expect_test::{expect, expect_file};
 use tracing::level_filters::LevelFilter;
 
 use super::args::{Cli, Command, Place, Up};
@@ -384,84 +384,7 @@ fn project_flags_are_read_exactly() {
 #[test]
 fn help_of_up() {
     let text = Cli::try_parse_from(["elastane", "up", "-h"]).unwrap_err().to_string();
-    expect![[r#"
-        Start the server: interface, scheduler and engine in one process
-
-        Usage: elastane up [OPTIONS]
-
-        Options:
-              --gpus <COUNTxSIZE>              Simulate one machine with these GPUs, such as 4x16GiB
-              --state-dir <DIR>                Where the server keeps its state [default:
-                                               ~/.local/state/elastane]
-              --nodes <NODESxCOUNTxSIZE>       Simulate several machines, such as 2x2x16GiB or
-                                               2x2x16GiB@zone=a+1x8x80GiB@zone=b
-              --replace-nodes                  Take these machines in place of those of before, although
-                                               workloads are stopped by that
-              --runtime <RUNTIME>              What workloads run as: docker, process, or auto for docker
-                                               where it answers [default: auto]
-              --listen <ADDRESS:PORT>          Where to listen [default: 127.0.0.1:7070]
-              --public-url <URL>               Where others reach it, such as https://gpu.example.org: for
-                                               links and logins behind a proxy
-              --trusted-proxies <ADDRESSES>    Proxies whose X-Forwarded-For is believed, such as
-                                               127.0.0.1,10.0.0.0/8 [default: none]
-              --tls-cert <FILE>                Encrypt with the certificate (and its chain) in this file,
-                                               PEM; needs --tls-key
-              --tls-key <FILE>                 Key of the certificate, PEM
-              --insecure-listen                Listen beyond this machine although the traffic is not
-                                               encrypted
-              --database <URL>                 Where the state is: sqlite, or
-                                               postgres://USER@HOST:5432/DATABASE [default: sqlite]
-              --database-password-file <FILE>  File with the password of the database, so that it is not in
-                                               the URL
-              --config <FILE>                  Read values from this file (TOML)
-              --cluster-name <NAME>            Name of the cluster [default: default]
-              --credentials-key-file <FILE>    File with the keys that credentials are encrypted with
-                                               [default: in the state directory]
-              --log <LEVEL>                    What to log: off, error, warn, info, debug, trace [default:
-                                               warn]
-              --usage-window <SPAN>            Fairness over time: the past that counts, such as 7d or
-                                               7d,tumbling [default: none]
-              --usage-half-life <SPAN>         After how long past use counts half, such as 1d [default:
-                                               never]
-              --events-kept <SPAN>             How long events are kept [default: 90d]
-              --audit-kept <SPAN>              How long the audit log is kept [default: 400d]
-              --copies-max <SIZE>              Largest copy of a repository or bucket for a workload
-                                               [default: 50GiB]
-              --host-paths <DIR,DIR>           Folders of this machine that every workload may mount; others
-                                               need an administrator
-              --workloads-domain <DOMAIN>      Domain below which each port that is opened in a browser has
-                                               a host [default: localhost]
-              --allow-privileged               Let everyone's workloads have rights over this machine, not
-                                               only administrators'
-          -h, --help                           Print help
-
-        Isolation of processes:
-              --accounts <USER=ACCOUNT,...>   Unix accounts that the runs of users have where the server is
-                                              root
-              --account-domains <DOMAIN,...>  E-mail domains whose local parts are names of Unix accounts,
-                                              or * [default: none]
-              --account-pool <FIRST-LAST>     Private ids of all other users [default:
-                                              1900000000-1900065535]
-              --require-isolation             Refuse to start where workloads could read the server's files
-                                              or each other's
-
-        Login provider:
-              --oidc-issuer <URL>               Let people log in at this OpenID Connect provider, such as
-                                                https://id.example.org
-              --oidc-client-id <ID>             What the provider calls this server
-              --oidc-client-secret-file <FILE>  File with the secret by which the provider knows this server
-              --oidc-scopes <SCOPES>            What to ask the provider for [default: "openid email
-                                                profile"]
-              --oidc-user-claim <CLAIM>         Claim with a person's e-mail address [default: email]
-              --oidc-groups-claim <CLAIM>       Claim with a person's groups, to which access rules give
-                                                roles [default: groups]
-              --oidc-create-users               Make a user of whoever the provider vouches for; else only
-                                                users there are log in
-              --oidc-token-exchange             Let programs log people in with ID tokens that they got for
-                                                this server themselves
-              --oidc-trust-email                Take every e-mail address for verified that the provider
-                                                does not call unverified
-    "#]].assert_eq(&text);
+    expect_file!["tests/help_of_up.txt"].assert_eq(&text);
 }
 
 #[test]

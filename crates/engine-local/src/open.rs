@@ -139,8 +139,7 @@ impl LocalEngine {
             output_bytes_max,
             copy_bytes_max,
             separation,
-        } =
-            options;
+        } = options;
         make_dir(&state_dir)?;
         let root = state_dir
             .canonicalize()

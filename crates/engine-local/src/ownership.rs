@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_folder_changes_hands_but_not_what_has_another_name_or_owner() {
         if !rustix::process::getuid().is_root() {
-            return eprintln!("skipped: only root can change the owner of a file");
+            return skip::skipped("only root can change the owner of a file");
         }
         let top = tempfile::tempdir().unwrap();
         let (own, outside) = (top.path().join("own"), top.path().join("outside"));

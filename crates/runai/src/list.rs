@@ -176,7 +176,7 @@ pub(super) async fn clusters(
             match dialect {
                 Dialect::V1 => table.row([name, project.to_owned()]),
                 Dialect::V2 => {
-                    table.row([name, cluster.uuid.clone(), cluster.status.state.clone()])
+                    table.row([name, cluster.uuid.clone(), cluster.status.state.clone()]);
                 }
             }
         }

@@ -19,7 +19,8 @@ fn many() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     setrlimit(Resource::Nofile, raised).unwrap();
-    let files = limit.maximum.map_or(usize::MAX, |files| files as usize);
+    let files =
+        limit.maximum.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
     (files.saturating_sub(OTHERS) / 2).min(MANY)
 }
 

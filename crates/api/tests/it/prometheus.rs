@@ -117,7 +117,7 @@ async fn prometheus_reads_what_the_reference_says() {
     let server = Server::with_teams().await;
     let dir = tempfile::tempdir().unwrap();
     let Some(prometheus) = Prometheus::of(&server, dir.path()).await else {
-        return store::testing::skipped("Debian's package prometheus is not installed");
+        return skip::skipped("Debian's package prometheus is not installed");
     };
     let running = server.train("first", 4).await;
     server.phase(&running, "Running").await;

@@ -278,7 +278,7 @@ async fn the_linter_of_prometheus_finds_nothing() {
     let piped = promtool.args(["check", "metrics"]);
     let piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ok(mut linter) = piped.spawn() else {
-        return store::testing::skipped("promtool is not installed (Debian's package prometheus)");
+        return skip::skipped("promtool is not installed (Debian's package prometheus)");
     };
     let server = Server::with_teams().await;
     let id = server.train("a", 3).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::getuid;
 use serde_json::Value;
-use store::testing::skipped;
+use skip::skipped;
 
 use crate::sandbox::{Process, Sandbox, end, environment, every_process, wait_until};
 

@@ -77,7 +77,7 @@ fn a_training_that_fails_again_and_again_is_shown_so_with_its_restarts_and_last_
     let failed = ["Status:       Failed", "Restarts:     4", "  no such file: data.csv"];
     comes_to_say(&sandbox, "runai training describe loops", &failed);
     let events = sandbox.shell("runai describe job loops").text;
-    let last = events.lines().filter(|line| line.contains('[')).next_back().expect("events");
+    let last = events.lines().rfind(|line| line.contains('[')).expect("events");
     assert!(last.contains("[Failed] failed for good: exit code 3"), "{events}");
 }
 

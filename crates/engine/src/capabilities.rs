@@ -1,0 +1,126 @@
+//! What an engine can do, and what it cannot at the moment. Owns: the data that the API and
+//! `elastane status` show. Does not know how any engine finds out.
+
+use units::Instant;
+
+/// How well an engine keeps a fraction of a GPU to its share of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// Shares are only counted; nothing stops a run from taking more.
+    None,
+    /// The run is told its share and trusted to keep it.
+    Cooperative,
+    /// A run that takes more is refused the memory.
+    Hard,
+}
+
+/// That what runs pods does not answer: what is known of runs is from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// Which program does not answer, for people.
+    pub who: String,
+    /// Why, in the words of the system.
+    pub why: String,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// What an engine can do, as data that the API and the UI show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Name of the engine and runtime: `process`, `docker`, `kubernetes`.
+    pub runtime: String,
+    /// How GPU memory fractions are enforced.
+    pub enforces_memory_fraction: Enforcement,
+    /// Which limits of a run are.
+    pub keeps_limits: LimitsKept,
+    /// How runs are kept apart.
+    pub isolation: Isolation,
+}
+
+/// How an engine keeps runs apart from each other and from the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// By which means.
+    pub kind: IsolationKind,
+    /// What is not kept apart, why, and what to do; empty where everything is.
+    pub missing: String,
+}
+
+/// The means by which runs are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsolationKind {
+    /// A run is a container.
+    Containers,
+    /// A run has the Unix account of its submitter, and a view of the file system without the
+    /// state directory.
+    Accounts,
+    /// A run has the account of the server, in a user and mount namespace of its own.
+    Namespaces,
+    /// A run has the account of the server, and Landlock keeps it out of the state directory.
+    Landlock,
+    /// A run can do what the server can.
+    None,
+}
+
+impl IsolationKind {
+    /// The word for it in the API and in `elastane status`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Containers => "containers",
+            Self::Accounts => "accounts",
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
+            Self::None => "none",
+        }
+    }
+
+    /// What it means, in one sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Containers => "each run is a container",
+            Self::Accounts => {
+                "each run has the Unix account of its submitter and does not see the state \
+                 directory"
+            }
+            Self::Namespaces => {
+                "runs have the server's account, and namespaces of their own without the state \
+                 directory"
+            }
+            Self::Landlock => {
+                "runs have the server's account, and Landlock keeps them out of the state directory"
+            }
+            Self::None => "runs have the server's account and can read the administrator's token",
+        }
+    }
+}
+
+/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
+/// refuse the run: it starts, and whoever asked is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitsKept {
+    /// CPU time.
+    pub cpu: bool,
+    /// Memory.
+    pub memory: bool,
+    /// Why one is not, and what to do; empty where all are.
+    pub why: String,
+}
+
+impl LimitsKept {
+    /// All of them.
+    pub const ALL: Self = Self { cpu: true, memory: true, why: String::new() };
+
+    /// What of it is not limited, in words; none where all is.
+    #[must_use]
+    pub const fn missing(&self) -> Option<&'static str> {
+        match (self.cpu, self.memory) {
+            (true, true) => None,
+            (false, true) => Some("CPU time"),
+            (true, false) => Some("memory"),
+            (false, false) => Some("CPU time and memory"),
+        }
+    }
+}
