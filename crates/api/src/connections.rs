@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
@@ -26,6 +26,8 @@ const _: () = assert!(
 const OWN_MAX: usize = 1024;
 /// Places that only this machine and listed proxies may take.
 const RESERVED: usize = 64;
+/// How long a client may leave a piece of an answer unread before it makes room for others.
+const STALLED_AFTER_S: u64 = 60;
 /// Longest until the head of the first request is there.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
@@ -89,10 +91,25 @@ struct Connection {
     has_asked: AtomicBool,
     /// It speaks another protocol by now.
     went_over: AtomicBool,
+    /// When a piece of an answer was handed on after which none was asked for yet, in seconds
+    /// since [`seconds`] began, at least 1; 0: nothing is unread.
+    handed_at_s: AtomicU64,
     leave: Notify,
 }
 
+/// Seconds of a clock that never goes back, from 1.
+fn seconds() -> u64 {
+    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    BEGAN.elapsed().as_secs() + 1
+}
+
 impl Connection {
+    /// Whether its client has not read what it was sent for too long.
+    fn is_stalled(&self, now_s: u64) -> bool {
+        let handed_at_s = self.handed_at_s.load(Ordering::Relaxed);
+        handed_at_s > 0 && now_s.saturating_sub(handed_at_s) >= STALLED_AFTER_S
+    }
+
     fn is_silent(&self) -> bool {
         self.busy.load(Ordering::Relaxed) == 0 && !self.went_over.load(Ordering::Relaxed)
     }
@@ -139,6 +156,7 @@ impl Connections {
             busy: AtomicUsize::new(0),
             has_asked: AtomicBool::new(false),
             went_over: AtomicBool::new(false),
+            handed_at_s: AtomicU64::new(0),
             leave: Notify::new(),
         });
         let number = table.next;
@@ -166,9 +184,12 @@ impl Connections {
 }
 
 impl Table {
-    /// Ends the oldest silent connection among these: one without any request before others.
+    /// Ends the oldest silent or stalled connection among these: one without any request before
+    /// others.
     fn make_room(&mut self, among: impl Fn(&Connection) -> bool) -> bool {
-        let some = self.all.iter().filter(|(_, one)| one.is_silent() && among(one));
+        let now_s = seconds();
+        let makes_room = |one: &Connection| one.is_silent() || one.is_stalled(now_s);
+        let some = self.all.iter().filter(|(_, one)| makes_room(one) && among(one));
         let oldest = some.min_by_key(|(_, one)| one.has_asked.load(Ordering::Relaxed));
         let Some(number) = oldest.map(|(number, _)| *number) else { return false };
         if let Some(connection) = self.remove(number) {
@@ -235,7 +256,7 @@ impl Busy {
 
     /// The request lasts until the end of this answer.
     pub(crate) fn until_end_of(self, body: Body) -> Answer {
-        Answer { body, _busy: self }
+        Answer { body, busy: self }
     }
 }
 
@@ -248,7 +269,13 @@ impl Drop for Busy {
 /// The body of an answer.
 pub(crate) struct Answer {
     body: Body,
-    _busy: Busy,
+    busy: Busy,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.busy.0.handed_at_s.store(0, Ordering::Relaxed);
+    }
 }
 
 impl HttpBody for Answer {
@@ -259,7 +286,12 @@ impl HttpBody for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        // The next is asked for once there is room for it, so a client that reads nothing leaves
+        // this as it is. A stream that has nothing to say is not stalled.
+        let has_data = matches!(frame, Poll::Ready(Some(Ok(_))));
+        self.busy.0.handed_at_s.store(if has_data { seconds() } else { 0 }, Ordering::Relaxed);
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -274,6 +306,24 @@ impl HttpBody for Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_makes_room_and_one_that_waits_does_not() {
+        use http_body_util::BodyExt as _;
+        let all = connections(2);
+        let admit = || all.admit(from("127.0.0.1")).expect("room");
+        let (stalled, waiting) = (admit(), admit());
+        let mut unread = stalled.begin().until_end_of(Body::from("a piece"));
+        unread.frame().await.unwrap().unwrap();
+        let quiet =
+            Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let mut asked = waiting.begin().until_end_of(quiet);
+        let nothing = tokio::time::timeout(Duration::from_millis(1), asked.frame()).await;
+        assert!(nothing.is_err());
+        let later_s = seconds() + STALLED_AFTER_S;
+        let is_stalled = |place: &Place| place.0.connection.is_stalled(later_s);
+        assert!(is_stalled(&stalled) && !is_stalled(&waiting));
+    }
 
     fn connections(most: usize) -> Arc<Connections> {
         let proxies = "10.9.9.9".parse().unwrap();

@@ -210,11 +210,12 @@ impl How {
     /// A table as text: as wide as the terminal, if one shows it. `drop_first` are the columns it
     /// can do without, the least important first.
     pub fn text(&self, table: Table, style: Style, drop_first: &[&str]) -> String {
+        // First, because titles that are not printed take no room.
+        let table = if self.no_headers { table.headless() } else { table };
         let table = match self.is_wide() {
             true => table,
             false => table.fitted(columns(), drop_first),
         };
-        let table = if self.no_headers { table.headless() } else { table };
         match style {
             Style::Plain => table.plain(),
             Style::Ruled => table.ruled(),

@@ -320,6 +320,20 @@ impl Client {
         Ok(page.next.is_none().then_some(page.workloads))
     }
 
+    /// The living workloads of a project; none if they are more than `max`.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workloads_if_few(
+        &self,
+        project: &str,
+        max: u64,
+    ) -> Result<Option<Vec<wire::Workload>>, Error> {
+        let filter = format!("&filterBy=projectName=={}", escape(project));
+        let page = self.workloads_page(max, 0, &filter).await?;
+        Ok(page.next.is_none().then_some(page.workloads))
+    }
+
     async fn workloads_page(
         &self,
         limit: u64,

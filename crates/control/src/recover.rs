@@ -33,10 +33,11 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 /// # Errors
 /// Names them.
 pub(crate) fn check_nodes(snapshot: &Snapshot, nodes: &[NodeSpec]) -> Result<(), Error> {
-    let gpus = |name: &str| nodes.iter().find(|node| node.name == name).map(|node| node.gpus.len());
-    let is_gone = |place: &PlacementBody| match gpus(&place.node) {
+    let gpus: BTreeMap<_, _> =
+        nodes.iter().map(|node| (node.name.as_str(), node.gpus.len())).collect();
+    let is_gone = |place: &PlacementBody| match gpus.get(place.node.as_str()) {
         None => true,
-        Some(count) => place.devices.iter().any(|(gpu, _)| *gpu as usize >= count),
+        Some(&count) => place.devices.iter().any(|(gpu, _)| *gpu as usize >= count),
     };
     let holds = |row: &&PodRow| row.body.current.is_some() && !row.body.releasing;
     let held = snapshot.pods.iter().filter(holds);
@@ -49,14 +50,24 @@ pub(crate) fn check_nodes(snapshot: &Snapshot, nodes: &[NodeSpec]) -> Result<(),
     let ids: BTreeSet<_> = lost.iter().map(|row| row.workload_id).collect();
     let named = snapshot.workloads.iter().filter(|row| ids.contains(&row.id));
     let names: BTreeSet<_> = named.map(|row| row.spec.name.as_str()).collect();
-    let list = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
     Err(Error::conflict(format!(
-        "these nodes are others than before: {} would be stopped, because {} or GPUs of it are \
-         gone. Start with the nodes of before (without --nodes and --gpus), or give \
-         --replace-nodes to stop what has no place any more",
-        list(names),
-        list(of_nodes)
+        "{} workload(s) would lose their places ({}), because these nodes, or GPUs of them, are not \
+         there any more: {}. Start with the same --nodes or --gpus as the last server, or with \
+         --replace-nodes to stop these workloads",
+        ids.len(),
+        first_of(&names),
+        first_of(&of_nodes)
     )))
+}
+
+/// The first names, and how many more there are.
+fn first_of(names: &BTreeSet<&str>) -> String {
+    const SHOWN: usize = 10;
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 impl State {

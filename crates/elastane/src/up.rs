@@ -216,7 +216,8 @@ async fn open(
         cluster_name: config.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes,
-        replaces_nodes: config.replaces_nodes,
+        // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
+        replaces_nodes: config.replaces_nodes || real_gpus,
         engine: opened.engine.clone(),
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
@@ -406,8 +407,9 @@ fn banner(
     control: &control::Handle,
 ) -> String {
     let view = control.view();
+    // What this start has just placed is not taken over.
     let runs = |workload: &&Arc<WorkloadView>| {
-        workload.pods.iter().any(|pod| pod.state.is_starting_or_running())
+        workload.pods.iter().any(|pod| pod.state == PodState::Running)
     };
     let running = view.workloads.values().filter(runs).count();
     let waiting = view.workloads.values().filter(|workload| workload.phase == Phase::Pending);

@@ -15,6 +15,9 @@ use cli_kit::plain::tell_all;
 use cli_kit::settings::{Env, Session, Settings};
 use cli_kit::suggest;
 
+/// Up to so many workloads of a project are fetched to suggest the nearest name.
+const SUGGESTED_FROM_MAX: u64 = 100;
+
 /// What every command needs.
 pub(super) struct Context {
     pub(super) settings: Settings,
@@ -124,8 +127,8 @@ impl Context {
     /// The error about a name that no workload has: one text for every command of both dialects.
     pub(super) async fn no_such(&self, noun: Noun, name: &str) -> Result<Error, Error> {
         let project = self.project()?;
-        let there = self.client.workloads(Some(project)).await?;
-        Ok(Error::NotFound(missing(noun, name, project, &there)))
+        let there = self.client.workloads_if_few(project, SUGGESTED_FROM_MAX).await?;
+        Ok(Error::NotFound(missing(noun, name, project, &there.unwrap_or_default())))
     }
 
     /// The error about a project that is not there.

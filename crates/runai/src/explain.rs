@@ -46,8 +46,13 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let mut lines = Vec::new();
     // The summary says of what it failed, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
-    if pending_reasons.is_empty() || backs_off {
+    // Reasons of those that hold their places, such as a replica that is not ready.
+    let waits = pending_reasons.iter().any(|reason| reason.code.starts_with('P'));
+    if !waits || backs_off {
         lines.push(summary.clone());
+        let others = pending_reasons.iter().filter(|reason| !summary.contains(&reason.message));
+        let others = others.filter(|_| !backs_off);
+        lines.extend(others.map(|reason| format!("  {} {}", reason.code, reason.message)));
     } else {
         lines.push(format!("{} waits:", explanation.workload_name));
         let reasons = pending_reasons.iter();

@@ -92,7 +92,7 @@ pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     [
         workload.name.clone(),
         workload.kind.clone(),
-        image_pull(workload).unwrap_or_else(|| status_v2(workload)).to_owned(),
+        status_v2(workload).to_owned(),
         workload.project_name.clone(),
         format!("{}/{}", workload.running_pods, workload.requested_pods.number),
         two_decimals(gpu_millis),
@@ -141,9 +141,13 @@ pub(super) fn crash_loops(workload: &Workload) -> bool {
     waits && workload.additional_fields.pods.crash_looping > 0
 }
 
-/// The phase, or what Kubernetes calls it when the command ends badly again and again.
+/// The phase, or what Kubernetes calls it when the command ends badly again and again, or its
+/// image cannot be pulled.
 pub(super) fn status_v2(workload: &Workload) -> &str {
-    if crash_loops(workload) { CRASH_LOOP } else { &workload.phase }
+    match crash_loops(workload) {
+        true => CRASH_LOOP,
+        false => image_pull(workload).unwrap_or(&workload.phase),
+    }
 }
 
 /// The phase in the words of v1.

@@ -160,10 +160,13 @@ impl Proxy {
         let answer = self.client.request(request).await.map_err(|error| in_words(&error))?;
         match answer.status() {
             status if (200..400).contains(&status.as_u16()) => Ok(()),
-            status => Err(format!("it answers with status {status}")),
+            status => Err(format!("{ANSWERS_WITH} {status}")),
         }
     }
 }
+
+/// How the fault of a replica begins that answers, but not as a ready one does.
+pub(crate) const ANSWERS_WITH: &str = "it answers with status";
 
 /// What a request goes over to, if it wants to.
 pub(crate) fn client_side(request: &mut Request<Body>) -> Option<OnUpgrade> {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::endpoint::{Endpoint, Place};
-use crate::forward::Proxy;
+use crate::forward::{ANSWERS_WITH, Proxy};
 use crate::probe::{Watch, Watched};
 use crate::roll::{Fate, Replica, roll};
 use crate::{Sample, Scaler, Standing};
@@ -302,6 +302,12 @@ const fn lives(phase: Phase) -> bool {
 
 /// Why a replica gets no requests, and what to do. `asked`: the port of the submission.
 fn unready(fault: &str, asked: u16) -> String {
+    if fault.contains(ANSWERS_WITH) {
+        return format!(
+            "its process runs and is not ready: {fault}. It is ready once the path of its readiness \
+             probe answers with a status from 200 to 399"
+        );
+    }
     format!(
         "its process runs and does not answer at {fault}. It has to listen at the port in the \
          environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \

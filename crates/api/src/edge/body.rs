@@ -163,6 +163,8 @@ fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     if innocent { Fault::bad(explain(fault)) } else { Fault::field(&path, explain(fault)) }
 }
 
+/// Longest unknown name for which the nearest one is looked for.
+const NAME_BYTES_MAX: usize = 128;
 /// How many names are listed where none is near.
 const NAMES_MAX: usize = 12;
 
@@ -217,6 +219,10 @@ fn plainly(text: &str) -> String {
 
 /// The known word that is near enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // The comparison takes time and memory by the product of both lengths.
+    if word.len() > NAME_BYTES_MAX {
+        return None;
+    }
     let lower = word.to_lowercase();
     known
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))

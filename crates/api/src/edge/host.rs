@@ -29,9 +29,12 @@ pub struct Hosts {
 impl Hosts {
     /// Whether a name without its port is one of this server's.
     pub(crate) fn allow(&self, name: &str) -> bool {
-        is_loopback(name)
-            || self.addresses && name.parse::<IpAddr>().is_ok()
-            || self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+        is_loopback(name) || self.addresses && name.parse::<IpAddr>().is_ok() || self.is_named(name)
+    }
+
+    /// Whether it is one of the names that this server was given, by a setting or its certificate.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
             || self.certificate.as_ref().is_some_and(|tls| tls.is_for(name))
     }
 }
@@ -88,7 +91,9 @@ pub(crate) async fn check_host(
 /// The host a request was addressed to, without its port. There is one: [`name_one_host`].
 pub(crate) fn host_of(request: &Request) -> &str {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    without_port(host.unwrap_or_default())
+    let name = without_port(host.unwrap_or_default());
+    // Fully qualified, it is the same name.
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 fn without_port(host: &str) -> &str {

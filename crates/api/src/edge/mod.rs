@@ -27,7 +27,7 @@ pub(crate) use fault::{Fault, Said};
 pub(crate) use given::{Deleted, Given, OrderedPage, Page, Takes, takes};
 pub(crate) use guard::{Caller, authenticate, bearer, limit_time, panicked, wants_page};
 pub use host::Hosts;
-pub(crate) use host::{check_host, host_of, name_one_host};
+pub(crate) use host::{check_host, host_of, is_loopback, name_one_host};
 pub(crate) use list::{ListQuery, Row, Scalar, Type, date, flag, parameters, unknown_word};
 pub(crate) use none::NoParameters;
 pub(crate) use origin::{Origin, note_origin};

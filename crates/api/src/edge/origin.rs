@@ -63,8 +63,8 @@ pub(crate) async fn note_origin(
         address: shown(client),
         peer: shown(peer),
         by_proxy,
-        is_local: client.is_some_and(|client| client.is_loopback())
-            && (by_proxy || !is_forwarded(request.headers())),
+        // What a proxy asks for is never of this machine.
+        is_local: peer.is_some_and(|peer| peer.is_loopback()) && !is_forwarded(request.headers()),
         method: request.method().to_string(),
         // Without the query, which may hold what is nobody's business.
         path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),

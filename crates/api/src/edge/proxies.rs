@@ -34,6 +34,10 @@ fn network(text: &str) -> Result<(IpAddr, u32), String> {
     };
     let (address, bits) = text.split_once('/').map_or((text, None), |(a, bits)| (a, Some(bits)));
     let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    // Connections of such an address are seen as IPv4.
+    if address.to_canonical() != address {
+        return Err(wrong());
+    }
     let most = width(address);
     let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
     if bits <= most { Ok((address, bits)) } else { Err(wrong()) }

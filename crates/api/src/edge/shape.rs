@@ -22,10 +22,12 @@ pub(super) fn read<T: DeserializeOwned>(
 /// Refuses text with what cannot be seen: no text has NUL, and a line has no other control
 /// character.
 pub(super) fn check_text(value: &Value) -> Result<(), Fault> {
-    texts(value, String::new(), false)
+    texts(value, &mut String::new(), false)
 }
 
-fn texts(value: &Value, path: String, one_line: bool) -> Result<(), Fault> {
+/// `path` is where the value is; it is grown and cut again, so that a long name of a field is not
+/// copied for each value below it.
+fn texts(value: &Value, path: &mut String, one_line: bool) -> Result<(), Fault> {
     let text = |text: &str, path: &str| {
         let wrong = |c: char| c == '\0' || (one_line && c.is_control());
         if !text.contains(wrong) {
@@ -35,19 +37,34 @@ fn texts(value: &Value, path: String, one_line: bool) -> Result<(), Fault> {
         Err(Fault::field(path, "has a control character; leave it out"))
     };
     match value {
-        Value::String(line) => text(line, &path),
+        Value::String(line) => text(line, path),
         Value::Array(items) => {
-            let mut items = items.iter().enumerate();
-            items.try_for_each(|(at, item)| texts(item, format!("{path}[{at}]"), one_line))
+            let end = path.len();
+            for (at, item) in items.iter().enumerate() {
+                path.push_str(&format!("[{at}]"));
+                texts(item, path, one_line)?;
+                path.truncate(end);
+            }
+            Ok(())
         }
-        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
-            let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            text(name, &inner)?;
-            let of_label = name == "labels" || (one_line && path.contains("labels"));
-            // The keys of a config map are not fields.
-            let one_line = path != "data" && (of_label || ONE_LINE.contains(&name.as_str()));
-            texts(value, inner, one_line)
-        }),
+        Value::Object(fields) => {
+            let end = path.len();
+            let is_data = path == "data";
+            let is_label = one_line && path.contains("labels");
+            for (name, value) in fields {
+                if end > 0 {
+                    path.push('.');
+                }
+                path.push_str(name);
+                text(name, path)?;
+                let of_label = name == "labels" || is_label;
+                // The keys of a config map are not fields.
+                let one_line = !is_data && (of_label || ONE_LINE.contains(&name.as_str()));
+                texts(value, path, one_line)?;
+                path.truncate(end);
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@
 
 use axum::extract::Request;
 use axum::http::uri::{Authority, PathAndQuery, Uri};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use uuid::Uuid;
 
 use super::fault::Fault;
@@ -34,7 +34,13 @@ pub(crate) fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<
     if origins.next().is_none() && (is_here || origin.eq_ignore_ascii_case(public_url)) {
         return Ok(());
     }
-    let why = "a page of another site asked for this WebSocket; only pages of this server may";
+    let why = match origin {
+        "null" => {
+            "a page without an address of its own asked for this WebSocket, such as one of an \
+             inference; open the port of such a program with `--external-url container=PORT`"
+        }
+        _ => "a page of another site asked for this WebSocket; only pages of this server may",
+    };
     Err(Fault::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
 }
 
@@ -49,7 +55,11 @@ pub(super) fn by_ticket(
     origin: &Origin,
     request: &mut Request,
 ) -> Option<Result<Caller, Fault>> {
-    if !is_websocket(request.headers()) || !request.headers().contains_key(header::ORIGIN) {
+    let path = request.uri().path();
+    let opens = request.method() == Method::GET
+        && ["/exec", "/attach", "/portforward"].iter().any(|end| path.ends_with(end));
+    let by_a_page = request.headers().contains_key(header::ORIGIN);
+    if !opens || !by_a_page || !is_websocket(request.headers()) {
         return None;
     }
     let (ticket, rest) = urls::take_ticket(request.uri())?;

@@ -217,12 +217,14 @@ impl<'a> Sums<'a> {
             held.allocated += workload.allocated;
             held.used.add(workload, look);
         }
-        if workload.phase == Phase::Pending || !workload.pending.is_empty() {
-            let reason = workload.pending.first().map_or(NO_REASON, |reason| &reason.code);
+        // Others are of workloads that hold their places, such as an image that cannot be pulled.
+        let why = workload.pending.iter().find(|reason| reason.code.starts_with('P'));
+        if workload.phase == Phase::Pending || why.is_some() {
+            let reason = why.map_or(NO_REASON, |reason| &reason.code);
             let since = match workload.phase {
                 Phase::Pending => workload.phase_since,
                 // It has some pods, and waits for others.
-                _ => workload.pending.first().map_or(workload.phase_since, |reason| reason.at),
+                _ => why.map_or(workload.phase_since, |reason| reason.at),
             };
             let fresh = || Waiting { names, count: 0, gpu_millis: 0, since };
             let waiting = self.by_reason.entry((owner, reason)).or_insert_with(fresh);

@@ -194,6 +194,10 @@ pub(crate) async fn trace(
     let served = served(&server, &routes, &request);
     let id = RequestId::of(&request);
     request.extensions_mut().insert(id.clone());
+    // So that a program behind this server logs the id that the client gets.
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        request.headers_mut().insert(REQUEST_ID, id);
+    }
     let mut open = server.monitor.http.begin(served);
     let mut response = next.run(request).await;
     open.status = class(response.status());

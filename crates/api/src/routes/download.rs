@@ -119,7 +119,7 @@ async fn manual(Path(name): Path<String>) -> Result<PlainText, Fault> {
 
 /// The public address of this server, else where it was asked, as far as that can stand in a
 /// script.
-fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, Fault> {
+pub(super) fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, Fault> {
     if state.url_is_public {
         return Ok(state.url.clone());
     }

@@ -10,14 +10,20 @@ use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use crate::Server;
-use crate::edge::{Body, Fault, Format, Html, Origin, parameters, parse_json, read_body};
+use crate::edge::{
+    Body, Fault, Format, Html, Origin, is_loopback, parameters, parse_json, read_body,
+};
 use crate::identity;
 use crate::openapi::{Description, Input, escape};
+use crate::urls;
+
+/// Largest body of those who have no token yet.
+const OPEN_BODY_BYTES_MAX: usize = 64 << 10;
 
 pub(super) async fn grant(
     FromState(server): FromState<Shared>,
     Extension(origin): Extension<Origin>,
-    Body(request): Body<TokenRequest>,
+    Body(request): Body<TokenRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<TokenResponse>, Fault> {
     Ok(Json(identity::grant(&server, request, origin).await?))
 }
@@ -40,11 +46,14 @@ pub(super) async fn grant_v2(
 
 pub(super) async fn begin_login(
     FromState(server): FromState<Shared>,
-    Body(request): Body<LoginRequest>,
+    Body(request): Body<LoginRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<LoginStart>, Fault> {
     leads_back(&server, &request.redirect_uri)?;
     Ok(Json(identity::start_login(&server, &request.redirect_uri).await?))
 }
+
+/// Where a person sees the code that the login provider gave.
+const CODE_PAGE: &str = "/elastane/v1/login/code";
 
 /// Refuses to begin a login whose code would go to a stranger: it ends at a program on the machine
 /// of the browser, or here.
@@ -52,11 +61,15 @@ fn leads_back(server: &Server, redirect_uri: &str) -> Result<(), Fault> {
     let address: Option<Uri> = redirect_uri.parse().ok();
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    if server.hosts.allow(host) {
+    let ends_here = address.as_ref().is_some_and(|address| address.path() == CODE_PAGE)
+        && server.hosts.is_named(host)
+        && !urls::is_of_a_workload(host, &server.workloads_domain);
+    if is_loopback(host) || ends_here {
         return Ok(());
     }
     let why = format!(
-        "`{}` is not at this server; the address it is reached by is that of `--public-url`",
+        "`{}` is neither on the machine of the browser nor {CODE_PAGE} of this server, whose address \
+         is that of `--public-url`",
         units::shown(redirect_uri)
     );
     Err(Fault::field("redirectUri", why))

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use super::Shared;
+use super::{Shared, download};
 use crate::edge::{Fault, Html, Said, wants_page};
 use crate::openapi::escape;
 
@@ -22,7 +22,7 @@ pub(super) async fn wrong_path(
 ) -> Response {
     let reads = matches!(method, Method::GET | Method::HEAD);
     if uri.path() == "/" && reads && wants_page(&headers) {
-        return page(&server.url).into_response();
+        return download::own_url(&server, &headers).map(|url| page(&url)).into_response();
     }
     let why = format!(
         "there is no route `{}`; /elastane/v1/docs on this server lists those there are",

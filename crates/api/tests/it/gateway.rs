@@ -107,7 +107,8 @@ async fn nobody_takes_away_or_adds_to_what_the_server_says() {
     let mut names: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto"];
-    assert_eq!(names[1..], [&ours[..], &["x-forwarded-user", "x-other"]].concat(), "{told}");
+    let all = [&ours[..], &["x-forwarded-user", "x-other", "x-request-id"]].concat();
+    assert_eq!(names[1..], all, "{told}");
     let (user, proto) = (&told["x-forwarded-user"], &told["x-forwarded-proto"]);
     assert_eq!((user, proto), (&json!("ada"), &json!("http")));
 }
@@ -284,6 +285,7 @@ async fn what_came_over_a_proxy_that_is_not_listed_is_not_of_this_machine() {
         ("127.0.0.1", &[("forwarded", "for=127.0.0.1")], 403),
         ("192.0.2.1", &[("x-forwarded-for", "127.0.0.1")], 403),
         ("10.0.0.1", &[("x-forwarded-for", "203.0.113.9")], 403),
+        ("10.0.0.1", &[("x-forwarded-for", "127.0.0.1")], 403),
     ] {
         let (got, answer) = status_from(&server, peer, headers).await;
         assert_eq!(got, status, "{peer} {headers:?}: {answer}");

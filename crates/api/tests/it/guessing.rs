@@ -145,7 +145,7 @@ async fn a_flood_of_wrong_passwords_does_not_come_before_others() {
 async fn what_may_not_be_a_password_is_not_hashed_and_counts() {
     let server = Server::new().await;
     let (_, right) = ann(&server).await;
-    let long = password("ann@example.org", &"x".repeat(500_000));
+    let long = password("ann@example.org", &"x".repeat(50_000));
     for _ in 0..10 {
         assert_eq!(status(&server, "10.0.0.1", &long).await, 401);
     }

@@ -9,11 +9,13 @@ use crate::server::Server;
 
 const MINE: &str = "/api/v1/authorization/me/access-rules";
 /// Where a login ends that a stranger began.
-const STRANGERS: [&str; 4] = [
+const STRANGERS: [&str; 5] = [
     "https://evil.example/callback",
     "http://127.0.0.1.evil.example/callback",
     "http://evil.example@:80/",
     "callback",
+    // A program of a user, at this server.
+    "https://gpu-box/serve/p/evil/cb",
 ];
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
 

@@ -295,7 +295,7 @@ async fn a_browser_sees_at_the_root_what_this_is_and_what_to_do() {
     assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
     let page = crate::server::bytes(answer).await;
     let page = std::str::from_utf8(&page).unwrap();
-    for said in ["export RUNAI_CP_URL=http://elastane.test\n", "runai login", "/elastane/v1/docs"] {
+    for said in ["export RUNAI_CP_URL=http://localhost\n", "runai login", "/elastane/v1/docs"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     assert!(!page.contains("<script"), "{page}");
