@@ -50,6 +50,18 @@ impl Client {
         self.send(Method::PUT, &format!("{DEPARTMENTS}/{id}"), request).await
     }
 
+    /// Changes what is given of its shares in node pools; the rest stays as it is.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn change_department_share(
+        &self,
+        id: &str,
+        given: &[wire::ShareRequest],
+    ) -> Result<wire::DepartmentForList, Error> {
+        self.send(Method::PATCH, &format!("{DEPARTMENTS}/{id}/resources"), &given).await
+    }
+
     /// Deletes a department without projects.
     ///
     /// # Errors

@@ -263,6 +263,18 @@ impl Client {
         self.send(Method::PUT, &format!("/api/v1/org-unit/projects/{id}"), request).await
     }
 
+    /// Changes what is given of its shares in node pools; the rest stays as it is.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn change_project_share(
+        &self,
+        id: &str,
+        given: &[wire::ShareRequest],
+    ) -> Result<wire::Project, Error> {
+        self.send(Method::PATCH, &format!("/api/v1/org-unit/projects/{id}/resources"), &given).await
+    }
+
     /// Deletes a project.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use api_types::{
 use client::Client;
 
 use super::args::Share;
-use super::project::{changed, description_of_rules, rules};
+use super::project::{description_of_rules, given, has_more, rules};
 use cli_kit::exit::Error;
 use cli_kit::output::{Format, How, list, show};
 use cli_kit::plain::Plain;
@@ -75,7 +75,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             let request = DepartmentCreationRequest {
                 name,
                 description: share.description.clone(),
-                resources: changed(&share, None),
+                resources: given(&share).into_iter().collect(),
                 scheduling_rules: rules(&share.limits, None),
                 ..DepartmentCreationRequest::default()
             };
@@ -92,16 +92,20 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             show(&how, &mut std::io::stdout(), look).await?;
         }
         Department::Update { name, share } => {
-            let there = existing(&client, &name).await?;
-            let request = DepartmentUpdateRequest {
-                description: share.description.clone(),
-                resources: changed(&share, there.resources.first()),
-                scheduling_rules: rules(&share.limits, Some(&there.scheduling_rules)),
-                ..DepartmentUpdateRequest::default()
-            };
-            let changed = client.update_department(&there.id, &request).await?;
-            let quota = changed.total_resources.gpu_quota;
-            writeln!(out, "department {} updated, GPU quota {quota}", changed.name)?;
+            let mut there = existing(&client, &name).await?;
+            if let Some(given) = given(&share) {
+                there = client.change_department_share(&there.id, &[given]).await?;
+            }
+            if has_more(&share) {
+                let request = DepartmentUpdateRequest {
+                    description: share.description.clone(),
+                    scheduling_rules: rules(&share.limits, Some(&there.scheduling_rules)),
+                    ..DepartmentUpdateRequest::default()
+                };
+                there = client.update_department(&there.id, &request).await?;
+            }
+            let quota = there.total_resources.gpu_quota;
+            writeln!(out, "department {} updated, GPU quota {quota}", there.name)?;
         }
         Department::Delete { name } => {
             client.delete_department(&existing(&client, &name).await?.id).await?;

@@ -52,7 +52,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
         }
         args::Project::Update { name, share } => {
             let project = existing(&client, &name).await?;
-            let project = client.update_project(&project.id, &update(&project, &share)).await?;
+            let project = change(&client, project, &share).await?;
             writeln!(out, "project {name} updated, GPU quota {}", quota(&project))?;
             warn(&project)?;
         }
@@ -96,61 +96,54 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
     ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
-        resources: vec![resources(share, None)],
+        resources: given(share).into_iter().collect(),
         scheduling_rules: rules(&share.limits, None),
         ..ProjectCreationRequest::default()
     }
 }
 
-/// An update replaces all values: those not given are taken from the project as it is.
-pub(super) fn update(project: &Project, share: &Share) -> ProjectUpdateRequest {
-    ProjectUpdateRequest {
-        description: share.description.clone(),
-        resources: changed(share, project.resources.first()),
-        scheduling_rules: rules(&share.limits, Some(&project.scheduling_rules)),
-        ..ProjectUpdateRequest::default()
+/// Changes what is given, and nothing else.
+async fn change(client: &client::Client, now: Project, share: &Share) -> Result<Project, Error> {
+    let mut project = now;
+    if let Some(given) = given(share) {
+        project = client.change_project_share(&project.id, &[given]).await?;
     }
+    if has_more(share) {
+        let request = ProjectUpdateRequest {
+            description: share.description.clone(),
+            scheduling_rules: rules(&share.limits, Some(&project.scheduling_rules)),
+            ..ProjectUpdateRequest::default()
+        };
+        project = client.update_project(&project.id, &request).await?;
+    }
+    Ok(project)
 }
 
-/// The share as it becomes; none where nothing of it is given, which keeps what there is.
-pub(super) fn changed(share: &Share, now: Option<&api_types::Resources>) -> Vec<ShareRequest> {
-    let Share { gpu_quota, gpu_limit, over_quota_weight, cpu_quota, memory_quota, .. } = share;
-    let is_given = gpu_quota.is_some()
-        || gpu_limit.is_some()
-        || over_quota_weight.is_some()
-        || cpu_quota.is_some()
-        || memory_quota.is_some();
-    is_given.then(|| resources(share, now)).into_iter().collect()
+/// Whether something is given that is no share.
+pub(super) fn has_more(share: &Share) -> bool {
+    share.description.is_some() || share.limits != TimeLimits::default()
 }
 
-fn resources(share: &Share, now: Option<&api_types::Resources>) -> ShareRequest {
-    let gpu = now.map(|now| now.gpu.clone()).unwrap_or_default();
-    let cpu = now.and_then(|now| now.cpu.deserved.clone());
-    let memory = now.map(|now| (now.memory.deserved.clone(), now.memory.units));
-    let (memory, units) = memory.unwrap_or((None, Units::Mib));
-    let memory = match share.memory_quota {
-        None => memory,
-        Some(Limit::None) => Some(unlimited()),
-        Some(Limit::At(bytes)) => Some(in_units(bytes, units)),
+/// What is given of the share in the default node pool; none where nothing of it is.
+pub(super) fn given(share: &Share) -> Option<ShareRequest> {
+    let gpu = ResourceShare {
+        deserved: share.gpu_quota.map(number_from_millis),
+        limit: share.gpu_limit.map(|limit| bound(limit, number_from_millis)),
+        over_quota_weight: share.over_quota_weight.map(Number::from),
     };
-    ShareRequest {
-        gpu: Some(ResourceShare {
-            deserved: share.gpu_quota.map(number_from_millis).or(gpu.deserved),
-            limit: either(share.gpu_limit, number_from_millis, gpu.limit),
-            over_quota_weight: share.over_quota_weight.map(Number::from).or(gpu.over_quota_weight),
-        }),
-        cpu: Some(ResourceShare {
-            deserved: either(share.cpu_quota, Number::from, cpu),
-            ..ResourceShare::default()
-        }),
-        memory: Some(ResourcesMemory {
-            deserved: memory,
-            limit: None,
-            over_quota_weight: None,
-            units,
-        }),
-        ..ShareRequest::default()
-    }
+    let cpu = share.cpu_quota.map(|quota| ResourceShare {
+        deserved: Some(bound(quota, Number::from)),
+        ..ResourceShare::default()
+    });
+    let memory = share.memory_quota.map(|quota| ResourcesMemory {
+        deserved: Some(bound(quota, |bytes| in_units(bytes, Units::Mib))),
+        limit: None,
+        over_quota_weight: None,
+        units: Units::Mib,
+    });
+    let gpu = Some(gpu).filter(|gpu| *gpu != ResourceShare::default());
+    let given = ShareRequest { gpu, cpu, memory, ..ShareRequest::default() };
+    (given != ShareRequest::default()).then_some(given)
 }
 
 /// Limits in time replace all there are: those not given stay as they are. None if none is given.
@@ -209,15 +202,10 @@ pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
     if told.is_empty() { "-".to_owned() } else { told.join(", ") }
 }
 
-fn either(
-    given: Option<Limit>,
-    number: impl FnOnce(u64) -> Number,
-    now: Option<Number>,
-) -> Option<Number> {
+fn bound(given: Limit, number: impl FnOnce(u64) -> Number) -> Number {
     match given {
-        None => now,
-        Some(Limit::None) => Some(unlimited()),
-        Some(Limit::At(amount)) => Some(number(amount)),
+        Limit::None => unlimited(),
+        Limit::At(amount) => number(amount),
     }
 }
 
@@ -261,4 +249,21 @@ fn description(project: &Project) -> String {
         line("Memory quota", format!("{amount}{unit}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_names_only_what_is_given() {
+        assert_eq!(given(&Share::default()), None);
+        let share = Share { gpu_quota: Some(3000), ..Share::default() };
+        let only = ResourceShare { deserved: Some(3.into()), ..ResourceShare::default() };
+        let want = ShareRequest { gpu: Some(only), ..ShareRequest::default() };
+        assert_eq!(given(&share), Some(want));
+        let share = Share { cpu_quota: Some(Limit::None), ..Share::default() };
+        let got = given(&share).unwrap();
+        assert_eq!((got.gpu, got.cpu.unwrap().deserved), (None, Some(unlimited())));
+    }
 }
