@@ -96,7 +96,8 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
     ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
-        resources: given(share).into_iter().collect(),
+        // One entry is needed, for the default pool.
+        resources: vec![given(share).unwrap_or_default()],
         scheduling_rules: rules(&share.limits, None),
         ..ProjectCreationRequest::default()
     }
