@@ -264,7 +264,11 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
         })
     };
     let own = [Paths::work, Paths::home, Paths::checkpoint];
-    own.into_iter().try_for_each(|of| make_dir(&of(&shared.paths, key.pod)))?;
+    for folder in own.map(|of| of(&shared.paths, key.pod)) {
+        make_dir(&folder)?;
+        // The folder around it may be the account's since an earlier run, which deleted this one.
+        given(&folder)?;
+    }
     given(&shared.paths.pod(key.pod))?;
     make_dir(dir.path())?;
     given(&dir.copies())?;
