@@ -67,8 +67,11 @@ impl Paths {
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
+    fn pods(&self) -> PathBuf {
+        self.root.join("pods")
+    }
     pub(crate) fn pod(&self, pod: Uuid) -> PathBuf {
-        self.root.join("pods").join(pod.to_string())
+        self.pods().join(pod.to_string())
     }
     pub(crate) fn work(&self, pod: Uuid) -> PathBuf {
         self.pod(pod).join("work")
@@ -145,12 +148,15 @@ impl LocalEngine {
             .canonicalize()
             .map_err(|source| io_error(format!("find {}", state_dir.display()), source))?;
         let paths = Paths { root };
-        for folder in [paths.runs(), paths.root.join("pods"), paths.shims(), paths.trash()] {
+        for folder in [paths.runs(), paths.pods(), paths.shims(), paths.trash()] {
             make_dir(&folder)?;
         }
         write_shim(&paths.shims(), &supervisor)?;
         let separator = match separation {
-            Some(wanted) => Separator::find(wanted, &paths.root, &supervisor)?,
+            Some(wanted) => {
+                let seen = [&*paths.pods(), &*paths.shims()];
+                Separator::find(wanted, &paths.root, seen, &supervisor)?
+            }
             None => Separator::none("the server was not asked to keep runs apart"),
         };
         let (events, observations) = mpsc::unbounded_channel();

@@ -191,9 +191,10 @@ fn start(
     secrets: Secrets,
 ) -> Result<(Pid, Console, Surroundings), Fault> {
     let Runtime::Process(process) = &spec.runtime;
-    // Behind a boundary the child finds out with the rights it has there.
-    if process.boundary.is_none() {
-        check_folder(&process.working_dir)?;
+    match &process.boundary {
+        Some(boundary) => boundary.leave_keys().map_err(Fault::OfMachine)?,
+        // Behind a boundary the child finds out with the rights it has there.
+        None => check_folder(&process.working_dir)?,
     }
     // What the platform says of the run itself stands.
     let mut env = secrets.variables;

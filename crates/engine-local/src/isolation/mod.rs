@@ -36,6 +36,7 @@ use landlock::Ruleset;
 use view::View;
 pub(crate) use view::first_closed;
 
+use crate::open::io_error;
 use crate::sys;
 
 /// The settings of an engine for keeping runs apart.
@@ -98,23 +99,28 @@ impl Separator {
         }
     }
 
-    /// Finds out what this machine can do, by doing it with a shell.
+    /// Finds out what this machine can do, by doing it with a shell, which sees the folder of the
+    /// pods and that of the shims.
     ///
     /// # Errors
-    /// The file of the private ids cannot be read.
+    /// The file of the private ids cannot be read, or a private file has no absolute path.
     pub(crate) fn find(
         wanted: Separation,
         state_dir: &Path,
+        [pods, shims]: [&Path; 2],
         program: &Path,
     ) -> Result<Self, Error> {
         let Separation { accounts: policy, private_files } = wanted;
+        // Who hides them has another working directory.
+        let private_files = absolute(&private_files)?;
         let (private, program) = (state_dir.to_owned(), program.to_owned());
         let first = Account::private(*policy.pool.start());
         let boundary = |means| Boundary {
             means,
             private: private.clone(),
-            visible: Vec::new(),
-            fixed: Vec::new(),
+            // As every run has some, so that no call of a run is left untried.
+            visible: vec![pods.to_owned()],
+            fixed: vec![shims.to_owned()],
             program: program.clone(),
             private_files: private_files.clone(),
         };
@@ -165,6 +171,17 @@ impl Separator {
     }
 }
 
+fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let one = |file: &PathBuf| {
+        let failed = |source| {
+            let what = format!("find the file {} that runs may not read", file.display());
+            io_error(what, source)
+        };
+        std::path::absolute(file).map_err(failed)
+    };
+    files.iter().map(one).collect()
+}
+
 fn find_accounts(first: &Account, works: impl Fn(Means) -> io::Result<()>) -> (Isolation, bool) {
     let accounts = IsolationKind::Accounts;
     let attempt =
@@ -209,6 +226,16 @@ impl Boundary {
         match &self.means {
             Means::Account { account, .. } => Some(account),
             Means::Namespaces | Means::Landlock => None,
+        }
+    }
+
+    /// Leaves the keys that the server has, for the run and all who come to it. To be called by its
+    /// supervisor, so that it takes one of root's many keys and none of those of the account.
+    pub(crate) fn leave_keys(&self) -> io::Result<()> {
+        match (&self.means, sys::leave_keyring()) {
+            // A user has few. What it keeps belongs to the same user as the run.
+            (Means::Namespaces | Means::Landlock, Err(Errno::DQUOT)) => Ok(()),
+            (_, left) => Ok(left?),
         }
     }
 
@@ -314,12 +341,10 @@ impl Step {
                 view.enter()?;
                 set_no_new_privs(true)?;
                 scope.as_ref().map_or(Ok(()), Ruleset::restrict)?;
-                sys::leave_keyring()?;
                 give_up_capabilities()
             }
             Self::Landlock(ruleset) => {
                 set_no_new_privs(true)?;
-                sys::leave_keyring()?;
                 ruleset.restrict()
             }
         }
@@ -331,10 +356,7 @@ fn take_account(uid: Uid, gid: Gid, groups: &[Gid]) -> Result<(), Errno> {
     set_thread_groups(groups)?;
     set_thread_res_gid(gid, gid, gid)?;
     set_thread_res_uid(uid, uid, uid)?;
-    if !uid.is_root() {
-        give_up_capabilities()?;
-    }
-    sys::leave_keyring()
+    if uid.is_root() { Ok(()) } else { give_up_capabilities() }
 }
 
 /// All of them, also those that a program could inherit.

@@ -145,7 +145,14 @@ impl View {
             move_mount(tree, c"", CWD, path.as_c_str(), flags)?;
         }
         for path in self.shown.iter().filter(|path| self.fixed.contains(path)) {
-            sys::make_read_only(path)?;
+            match sys::make_read_only(path) {
+                // Linux before 5.12: all that the mount was is said again.
+                Err(Errno::NOSYS) => {
+                    let flags = MountFlags::BIND | MountFlags::RDONLY | plain;
+                    mount_remount(path.as_c_str(), flags, c"")?;
+                }
+                made => made?,
+            }
         }
         for cover in &self.covers {
             let flags = MountFlags::BIND | MountFlags::RDONLY | plain;
