@@ -2,7 +2,7 @@
 //! making it, and carrying what a terminal shows into the run's log. Refuses to know: who attaches.
 
 use std::fs::File;
-use std::io::{self, PipeWriter, Read as _, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::process::Stdio;
 
@@ -44,7 +44,7 @@ impl Console {
         }
         let (out, errors) = (log.try_clone()?.into(), log.into());
         if stdin {
-            let (reader, writer) = io::pipe()?;
+            let (reader, writer) = pipe(account)?;
             return Ok((Self::Input(writer), [reader.into(), out, errors]));
         }
         Ok((Self::None, [Stdio::null(), out, errors]))
@@ -99,6 +99,17 @@ impl Console {
 fn has_something(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
+}
+
+/// A pipe that belongs to the account of the process, which could not open `/dev/stdin`,
+/// `/dev/stdout` or `/dev/stderr` otherwise.
+pub(crate) fn pipe(account: Option<&Account>) -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    if let Some(account) = account {
+        // Both are ends of one file.
+        ownership::give_handle(&reader, account)?;
+    }
+    Ok((reader, writer))
 }
 
 /// A terminal of so many rows and columns: the end that a person is at, and the process's, which

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -21,10 +21,10 @@ use rustix::termios::isatty;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::bound::read_kept;
-use crate::console::{resize, terminal};
+use crate::console::{pipe, resize, terminal};
 use crate::door::{self, NO_MORE_INPUT, OVER, Surroundings};
 use crate::frame::{self, Wish};
-use crate::isolation::Boundary;
+use crate::isolation::{Account, Boundary};
 use crate::process::signal_descendants;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
 use crate::supervise::{Fault, complain, refusal};
@@ -139,20 +139,12 @@ impl Guest {
         let mut command = Command::new(program);
         command.args(args);
         around.put_in(&mut command, size.is_some())?;
-        let master = match size {
-            Some(size) => {
-                let account = around.boundary.as_ref().and_then(Boundary::account);
-                let (master, slave) = terminal(size, account)?;
-                command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
-                Some(File::from(master))
-            }
-            None => {
-                command.stdin(if stdin { Stdio::piped() } else { Stdio::null() });
-                command.stdout(Stdio::piped()).stderr(Stdio::piped());
-                None
-            }
+        let account = around.boundary.as_ref().and_then(Boundary::account);
+        let ends = match size {
+            Some(size) => Ends::of_terminal(&mut command, size, account)?,
+            None => Ends::of_pipes(&mut command, stdin, account)?,
         };
-        let mut child = match command.spawn() {
+        let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
                 return Ok(Err(match refusal(error, program, &around.working_dir) {
@@ -161,9 +153,9 @@ impl Guest {
                 }));
             }
         };
-        // The other side of the terminal is the command's alone, so that it ends with it.
+        // The other sides are the command's alone, so that they end with it.
         drop(command);
-        let carriers = connect(&mut child, master, line)?;
+        let carriers = connect(ends, line)?;
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let main = id.ok_or_else(|| io::Error::other("no process id"))?;
         Ok(Ok(Self { brood: Brood::of(main, None), main, carriers }))
@@ -201,36 +193,54 @@ fn is_gone(line: &UnixStream) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
 }
 
+/// This side of what a command reads from and prints to.
+struct Ends {
+    typed: Option<Typed>,
+    /// What it prints; whether these are errors.
+    printed: Vec<(File, bool)>,
+}
+
+impl Ends {
+    fn of_terminal(
+        command: &mut Command,
+        size: (u16, u16),
+        account: Option<&Account>,
+    ) -> io::Result<Self> {
+        let (master, slave) = terminal(size, account)?;
+        let master = File::from(master);
+        command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+        let typed = Some(Typed::Terminal(master.try_clone()?));
+        Ok(Self { typed, printed: vec![(master, false)] })
+    }
+
+    fn of_pipes(command: &mut Command, stdin: bool, account: Option<&Account>) -> io::Result<Self> {
+        let mut typed = None;
+        command.stdin(Stdio::null());
+        if stdin {
+            let (reader, writer) = pipe(account)?;
+            command.stdin(reader);
+            typed = Some(Typed::Pipe(OwnedFd::from(writer).into()));
+        }
+        let ((output, to_output), (errors, to_errors)) = (pipe(account)?, pipe(account)?);
+        command.stdout(to_output).stderr(to_errors);
+        let printed = [(output, false), (errors, true)];
+        let printed = printed.map(|(from, errors)| (OwnedFd::from(from).into(), errors)).into();
+        Ok(Self { typed, printed })
+    }
+}
+
 /// Carries what is typed to a command, and what it prints to the visitor.
-fn connect(
-    child: &mut Child,
-    master: Option<File>,
-    line: &UnixStream,
-) -> io::Result<Vec<thread::JoinHandle<()>>> {
+fn connect(ends: Ends, line: &UnixStream) -> io::Result<Vec<thread::JoinHandle<()>>> {
+    let Ends { typed, printed } = ends;
     let to = Arc::new(Mutex::new(line.try_clone()?));
-    let typed = match (&master, child.stdin.take()) {
-        (Some(master), _) => Some(Typed::Terminal(master.try_clone()?)),
-        (None, Some(pipe)) => Some(Typed::Pipe(OwnedFd::from(pipe).into())),
-        (None, None) => None,
-    };
     let from = line.try_clone()?;
     // It ends with the visitor, or with this process.
     thread::spawn(move || take_input(from, typed, end_input));
-    let mut carriers = Vec::new();
-    let mut carry = |from: OwnedFd, errors| {
+    let start = |(from, errors)| {
         let to = Arc::clone(&to);
-        carriers.push(thread::spawn(move || carry(from.into(), errors, &to)));
+        thread::spawn(move || carry(from, errors, &to))
     };
-    if let Some(master) = master {
-        carry(master.into(), false);
-    }
-    if let Some(output) = child.stdout.take() {
-        carry(output.into(), false);
-    }
-    if let Some(errors) = child.stderr.take() {
-        carry(errors.into(), true);
-    }
-    Ok(carriers)
+    Ok(printed.into_iter().map(start).collect())
 }
 
 /// What a visitor types into.

@@ -195,6 +195,8 @@ fn a_run_and_who_enters_it_have_the_account_of_its_submitter_and_no_rights() {
     );
     lab.by("bob", "runai wait who", 0);
     let (main, session) = (lab.by("bob", "runai logs who", 0), lab.attack(who));
+    let streams = "echo out > /dev/stdout; echo errors > /dev/stderr";
+    assert_eq!(lab.attack(streams), "out\nerrors\n");
     for text in [main, session] {
         let lines: Vec<&str> = text.lines().collect();
         let bob = lines[0];
@@ -206,6 +208,9 @@ fn a_run_and_who_enters_it_have_the_account_of_its_submitter_and_no_rights() {
             assert!(text.contains(&format!("{set}:0000000000000000")), "{text}");
         }
         assert!(text.contains("NoNewPrivs:1"), "{text}");
+        let keys = fs::read_to_string("/proc/key-users").unwrap_or_default();
+        let own = |line: &&str| line.trim_start().starts_with(&format!("{bob}:"));
+        assert_eq!(keys.lines().find(own), None, "an account has few keys to its name");
     }
     let uid = |pid: u32| {
         use std::os::unix::fs::MetadataExt as _;
@@ -214,6 +219,22 @@ fn a_run_and_who_enters_it_have_the_account_of_its_submitter_and_no_rights() {
     let victim = lab.victim();
     assert_ne!(uid(victim).to_string(), lab.attack("id -u").trim(), "ann is not bob");
     assert_eq!(uid(lab.supervisor_of(victim)), 0);
+}
+
+#[test]
+fn a_run_that_deleted_its_folders_has_them_again_the_next_time() {
+    if !getuid().is_root() {
+        return skipped("only root can give runs accounts");
+    }
+    let lab = Lab::new("elastane up --gpus 2x1GiB");
+    let script = "pod=$(dirname $HOME); \
+                  if test -e $pod/seen; then \
+                  touch here $HOME/there $ELASTANE_CHECKPOINT_DIR/kept && echo went on; exit; fi; \
+                  touch $pod/seen; rm -rf $pod/work $HOME $ELASTANE_CHECKPOINT_DIR; exit 1";
+    let line = format!("runai submit again -i x --backoff-limit 1 --command -- sh -c '{script}'");
+    lab.by("bob", &line, 0);
+    lab.by("bob", "runai wait again", 0);
+    assert_eq!(lab.by("bob", "runai logs again", 0), "went on\n");
 }
 
 #[test]
