@@ -42,19 +42,35 @@ pub(crate) fn check(
         return refused(field, &why);
     }
     ports.iter().try_for_each(port)?;
-    let (uid, gid) = account
-        .map_or((getuid().as_raw(), getgid().as_raw()), |account| (account.uid, account.gid));
-    let other = match account {
-        Some(_) => "a process runs as the account of its submitter",
-        None => "processes run as the user of the server",
+    // None where each run has an account, and this one's is not known yet.
+    let ids = match (account, isolation) {
+        (Some(account), _) => Some((account.uid, account.gid)),
+        (None, IsolationKind::Accounts) => None,
+        (None, _) => Some((getuid().as_raw(), getgid().as_raw())),
+    };
+    let other = match isolation {
+        IsolationKind::Accounts => "a process runs as the account of its submitter",
+        _ => "processes run as the user of the server",
     };
     let gains = security.privilege_escalation == Some(true)
         && matches!(isolation, IsolationKind::Namespaces | IsolationKind::Landlock);
     let security_fields = [
-        ("security.runAsUid", user.uid.is_some_and(|id| id != uid), other),
-        ("security.runAsGid", user.gid.is_some_and(|id| id != gid), other),
+        (
+            "security.runAsUid",
+            user.uid.is_some_and(|id| ids.is_some_and(|(uid, _)| id != uid)),
+            other,
+        ),
+        (
+            "security.runAsGid",
+            user.gid.is_some_and(|id| ids.is_some_and(|(_, gid)| id != gid)),
+            other,
+        ),
         ("security.supplementalGroups", !user.groups.is_empty(), other),
-        ("security.runAsNonRoot", security.not_root && uid == 0, "its account is root"),
+        (
+            "security.runAsNonRoot",
+            security.not_root && ids.is_some_and(|(uid, _)| uid == 0),
+            "its account is root",
+        ),
         (
             "security.allowPrivilegeEscalation",
             gains,
@@ -231,6 +247,8 @@ mod tests {
         let uid = |uid| User { uid: Some(uid), ..User::default() };
         assert!(asked(uid(ann.uid), true) && asked(User::default(), true));
         assert!(!asked(uid(0), false) && !asked(uid(getuid().as_raw()), false));
+        let container = Container { user: uid(ann.uid), ..Container::default() };
+        assert!(check(&container, None, IsolationKind::Accounts).is_ok(), "not known yet");
     }
 
     #[test]

@@ -42,7 +42,10 @@ impl Engine for LocalEngine {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
-        check(&self.shared, spec, &self.shared.images.argv(spec)?).map(drop)
+        // What asks whether it would start waits for nothing: the account is known or left out.
+        let separator = &self.shared.separator;
+        let account = separator.known_account(&spec.submitted_by, &spec.submitter_id);
+        check(&self.shared, spec, &self.shared.images.argv(spec)?, account.as_ref())
     }
 
     fn port_is_free(&self, port: u16) -> bool {
@@ -202,16 +205,20 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     }
 }
 
-/// Refuses what cannot be run; returns the account of the run, where it is not the server's.
-fn check(shared: &Shared, spec: &RunSpec, argv: &[String]) -> Result<Option<Account>, Error> {
-    let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
-    environment::check(spec, argv, account.as_ref(), shared.separator.found().kind)?;
-    Ok(account)
+/// Refuses what cannot be run by this account.
+fn check(
+    shared: &Shared,
+    spec: &RunSpec,
+    argv: &[String],
+    account: Option<&Account>,
+) -> Result<(), Error> {
+    environment::check(spec, argv, account, shared.separator.found().kind)
 }
 
 fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = shared.images.argv(spec)?;
-    let account = check(shared, spec, &argv)?;
+    let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
+    check(shared, spec, &argv, account.as_ref())?;
     let shims = shared.paths.shims();
     let folders = Folders {
         home: shared.paths.home(spec.key.pod),

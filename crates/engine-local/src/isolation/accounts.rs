@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read, Write as _};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use engine::Error;
 use serde::{Deserialize, Serialize};
@@ -107,8 +109,22 @@ impl Accounts {
         {
             return Ok(account);
         }
-        let key = if id.is_empty() { submitter } else { id };
-        self.private(key).map(Account::private)
+        self.private(key(submitter, id)).map(Account::private)
+    }
+
+    /// The private id of a submitter that has one. Waits for nothing, asks nothing of the name
+    /// service and gives out no id; so none may only mean that it is not known yet.
+    pub(crate) fn known(&self, submitter: &str, id: &str) -> Option<Account> {
+        if self.policy.table.contains_key(submitter) || self.named(submitter).is_some() {
+            return None;
+        }
+        // Whoever has it may wait for the name service or the disk.
+        let pool = match self.pool.try_lock() {
+            Ok(pool) => pool,
+            Err(TryLockError::Poisoned(pool)) => pool.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        pool.given.ids.get(key(submitter, id)).copied().map(Account::private)
     }
 
     /// The account name that an e-mail address stands for, where the policy trusts its domain.
@@ -123,6 +139,11 @@ impl Accounts {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         pool.id_of(key, &self.policy.pool, &id_is_taken)
     }
+}
+
+/// By what a submitter is known in the file of the private ids.
+const fn key<'a>(submitter: &'a str, id: &'a str) -> &'a str {
+    if id.is_empty() { submitter } else { id }
 }
 
 const fn is_person(uid: u32) -> bool {
@@ -218,9 +239,15 @@ enum Answer {
 /// Exit code of `getent` for a key that is not there.
 const GETENT_NO_KEY: i32 = 2;
 
+/// A directory service that does not answer may keep `getent` for minutes.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
 fn ask(words: &[&str]) -> io::Result<Answer> {
-    let asked = Command::new("getent").args(words).stdin(Stdio::null()).output();
-    let output = match asked {
+    let mut command = Command::new("getent");
+    command.args(words);
+    let output = match output_within(&mut command, ANSWER_WAIT) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Answer::NoProgram),
         other => other?,
     };
@@ -235,6 +262,39 @@ fn ask(words: &[&str]) -> io::Result<Answer> {
             String::from_utf8_lossy(&output.stderr).trim()
         ))),
     }
+}
+
+/// What a program prints that ends in time. One that does not is killed.
+fn output_within(command: &mut Command, most: Duration) -> io::Result<Output> {
+    let end = Instant::now() + most;
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn()?;
+    // Read beside it: what it prints may be more than a pipe holds.
+    let (output, errors) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= end {
+            child.kill()?;
+            child.wait()?;
+            let program = command.get_program().display();
+            let why = format!("`{program}` did not answer within {} seconds", most.as_secs());
+            return Err(io::Error::new(ErrorKind::TimedOut, why));
+        }
+        thread::sleep(LOOK);
+    };
+    let stdout = output.join().unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))?;
+    let stderr = errors.join().unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))?;
+    Ok(Output { status, stdout, stderr })
+}
+
+fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<Vec<u8>>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        from.map_or(Ok(0), |mut from| from.read_to_end(&mut all))?;
+        Ok(all)
+    })
 }
 
 /// `accounts.json`: private ids by submitter.
@@ -324,6 +384,40 @@ mod tests {
         assert_eq!(later.of("bob@x", "").unwrap(), bob, "after a restart");
         let said = later.of("ann@x", "user/2").unwrap_err().to_string();
         assert!(said.contains("--account-pool"), "{said}");
+    }
+
+    #[test]
+    fn a_look_gives_out_no_id_and_asks_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = AccountPolicy {
+            table: BTreeMap::from([("boss".to_owned(), "root".to_owned())]),
+            domains: vec!["example.org".to_owned()],
+            ..AccountPolicy::default()
+        };
+        let accounts = accounts(&folder, policy);
+        for who in ["boss", "root@example.org", "ann@x"] {
+            assert_eq!(accounts.known(who, "user/1"), None, "{who}");
+        }
+        assert!(!folder.path().join(FILE).exists());
+        let ann = accounts.of("ann@x", "user/1").unwrap();
+        assert_eq!(accounts.known("ann@x", "user/1"), Some(ann));
+        assert_eq!(accounts.known("ann@x", "user/2"), None, "another of this name");
+        let _busy = accounts.pool.lock().unwrap();
+        assert_eq!(accounts.known("ann@x", "user/1"), None, "it does not wait");
+    }
+
+    #[test]
+    fn a_name_service_that_does_not_answer_is_waited_for_no_longer_than_allowed() {
+        let said = |script: &str, most: Duration| {
+            output_within(Command::new("sh").args(["-c", script]), most)
+        };
+        let late = said("exec sleep 600", Duration::from_millis(1)).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut, "{late}");
+        let output = said("echo here; echo there >&2; exit 2", ANSWER_WAIT * 10).unwrap();
+        assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"here\n"[..]));
+        assert_eq!(output.stderr, b"there\n");
+        let much = said("head -c 300000 /dev/zero", ANSWER_WAIT * 10).unwrap();
+        assert_eq!(much.stdout.len(), 300_000, "more than a pipe holds");
     }
 
     #[test]

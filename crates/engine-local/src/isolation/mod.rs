@@ -145,6 +145,11 @@ impl Separator {
         self.accounts.as_ref().map(|accounts| accounts.of(submitter, id)).transpose()
     }
 
+    /// The same without waiting for anything; none also where it is not known yet.
+    pub(crate) fn known_account(&self, submitter: &str, id: &str) -> Option<Account> {
+        self.accounts.as_ref()?.known(submitter, id)
+    }
+
     /// The boundary of a run that has this account, and of the private files those that are
     /// visible, and to read those that are fixed.
     pub(crate) fn boundary(
