@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Error, Observation, RunKey};
+use engine::{Error, IsolationKind, Observation, RunKey};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -26,7 +26,7 @@ use crate::environment;
 use crate::image::ImageTable;
 use crate::isolation::{Separation, Separator};
 use crate::process;
-use crate::record::{ExitFile, RunDir, StateFile};
+use crate::record::{ExitFile, RunDir, Runtime, StateFile};
 use crate::supervise;
 use crate::watch::{self, Shared};
 
@@ -217,6 +217,7 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
     let groups = shared.place.runs();
     let mut others = groups.clone();
+    let mut unbounded = 0_usize;
     for (key, dir) in run_dirs(&shared.paths.runs())? {
         others.remove(&key);
         match survey(&dir) {
@@ -228,6 +229,7 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 shared.know(key, state);
             }
             Ok(Found::Alive(state)) => {
+                unbounded += usize::from(has_no_boundary(&dir));
                 let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
                 shared.know_kills(key, kills);
                 shared.know(key, state);
@@ -250,9 +252,23 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
             }
         }
     }
+    if unbounded > 0 && shared.separator.found().kind != IsolationKind::None {
+        tracing::warn!(
+            "{unbounded} runs began before runs were kept apart, and have the rights of the \
+             server; suspend and resume their workloads"
+        );
+    }
     end_vanished(shared, vanished);
     clear_groups(shared, others);
     Ok(())
+}
+
+/// Whether a run began under a server that did not keep runs apart.
+fn has_no_boundary(dir: &RunDir) -> bool {
+    dir.read_spec().is_ok_and(|spec| {
+        let Runtime::Process(process) = spec.runtime;
+        process.boundary.is_none()
+    })
 }
 
 /// Removes empty groups of runs whose state directory was deleted. Another server's run has a supervisor, also
