@@ -145,7 +145,9 @@ impl Authority {
     /// The file cannot be written, or the operating system gives no random bytes.
     pub fn renew_local(&self, now: Instant) -> Result<(), Error> {
         let mut current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = current.clone().filter(|_| self.local.path.exists());
+        // That it cannot be looked at, as on a disk that fails, is no deletion.
+        let deleted = matches!(self.local.path.try_exists(), Ok(false));
+        let kept = current.clone().filter(|_| !deleted);
         let proof = match kept {
             // A clock that was set back makes none of them young for ever.
             Some(known) if now >= known.issued_at && now < known.due() => return Ok(()),
@@ -162,7 +164,13 @@ impl Authority {
             proof: proof.clone(),
         };
         let token = self.keys.issue(&identity, now, LOCAL_TOKEN_S) + "\n";
-        files::write(&self.local.path, token.as_bytes())?;
+        match files::write(&self.local.path, token.as_bytes()) {
+            // A full disk must not lock the administrator out.
+            Err(error) if !deleted => {
+                files::overwrite(&self.local.path, token.as_bytes()).map_err(|_| error)?;
+            }
+            written => written?,
+        }
         *current = Some(LocalProof { proof, issued_at: now });
         Ok(())
     }
@@ -338,6 +346,25 @@ mod tests {
         assert!(valid(&second, &token(), 0) && !valid(&second, &new, 300_000), "another start");
         first.renew_local(Instant(NOW.0 - 1)).unwrap();
         assert!(valid(&first, &token(), 0), "a clock that was set back");
+    }
+
+    #[tokio::test]
+    async fn a_disk_without_room_for_a_file_keeps_no_local_token_from_being_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = open(dir.path()).await.unwrap();
+        let path = dir.path().join(TOKEN_FILE);
+        let token = || fs::read_to_string(&path).unwrap();
+        let old = token();
+        // No other file can be made there.
+        fs::create_dir(path.with_extension("new")).unwrap();
+        let due = NOW.plus_ms(300_000);
+        authority.renew_local(due).unwrap();
+        let new = token();
+        let proof = authority.verify(new.trim(), due).unwrap().identity.proof;
+        assert!(new != old && authority.is_current_local(&proof));
+        fs::remove_file(&path).unwrap();
+        assert!(authority.renew_local(due).is_err() && !path.exists(), "it was deleted");
+        assert!(!authority.is_current_local(&proof));
     }
 
     #[tokio::test]

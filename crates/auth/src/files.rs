@@ -39,3 +39,16 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     file.sync_all().map_err(fault)?;
     fs::rename(&fresh, path).map_err(fault)
 }
+
+/// Writes a private file that is there in place, which needs no room on the disk. Readers may see a
+/// part for a moment.
+pub(crate) fn overwrite(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let fault = |source| Error::Access { what: "write", path: path.to_owned(), source };
+    let mut file = fs::OpenOptions::new().write(true).open(path).map_err(fault)?;
+    if file.metadata().map_err(fault)?.permissions().mode() & 0o077 != 0 {
+        return Err(Error::Exposed { path: path.to_owned() });
+    }
+    file.write_all(content).map_err(fault)?;
+    file.set_len(content.len() as u64).map_err(fault)?;
+    file.sync_all().map_err(fault)
+}
