@@ -71,10 +71,10 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Lets a command begin behind a boundary, and no more.
+/// Lets a command begin behind a boundary, and no more. What refuses it is the error of the start.
 pub(crate) fn behind(command: &mut Command, entry: Entry) {
     // SAFETY: as in `in_own_session`.
-    unsafe { command.pre_exec(move || Ok(enter(&entry)?)) };
+    unsafe { command.pre_exec(move || Ok(entry.enter().map_err(NotEntered::errno)?)) };
 }
 
 /// The error by which a child tells that it may not enter its working directory. No other step of
@@ -84,7 +84,7 @@ pub(crate) const NO_WORKING_DIR: Errno = Errno::BADFD;
 fn enter(entry: &Entry) -> Result<(), Errno> {
     entry.enter().map_err(|why| match why {
         // Whatever refuses it is no fault of the command.
-        NotEntered::Boundary => Errno::IO,
+        NotEntered::Boundary(_) => Errno::IO,
         NotEntered::WorkingDir => NO_WORKING_DIR,
     })
 }

@@ -314,15 +314,24 @@ enum Step {
 /// Why a child did not get there.
 pub(crate) enum NotEntered {
     /// The machine refused.
-    Boundary,
+    Boundary(Errno),
     /// There is no such working directory for it.
     WorkingDir,
+}
+
+impl NotEntered {
+    pub(crate) const fn errno(self) -> Errno {
+        match self {
+            Self::Boundary(why) => why,
+            Self::WorkingDir => sys::NO_WORKING_DIR,
+        }
+    }
 }
 
 impl Entry {
     /// To be called between fork and exec. There is no way back.
     pub(crate) fn enter(&self) -> Result<(), NotEntered> {
-        self.step.take().map_err(|_| NotEntered::Boundary)?;
+        self.step.take().map_err(NotEntered::Boundary)?;
         // With the rights and the view of the run.
         chdir(self.working_dir.as_c_str()).map_err(|_| NotEntered::WorkingDir)
     }
