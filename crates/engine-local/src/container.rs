@@ -29,18 +29,7 @@ pub(crate) fn check(
     let Container { mounts, ports, user, limits: _, shared_memory_large: _, pull, security } =
         container;
     mounts.iter().try_for_each(mount)?;
-    let nested = container.copies().find_map(|(inner, origin)| {
-        let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);
-        let outer = container.copies().find(around).map(|(outer, _)| outer)?;
-        Some((inner.display(), origin.field(), outer.display()))
-    });
-    if let Some((inner, field, outer)) = nested {
-        let why = format!(
-            "a process has no file system of its own in which a copy could be {inner}, inside \
-             another at {outer}; give it another place"
-        );
-        return refused(field, &why);
-    }
+    no_copy_in_another(container)?;
     ports.iter().try_for_each(port)?;
     // None where each run has an account, and this one's is not known yet.
     let ids = match (account, isolation) {
@@ -98,6 +87,23 @@ pub(crate) fn check(
         Some((field, _, why)) => refused(field, why),
         None => Ok(()),
     }
+}
+
+/// Refuses a copy whose place is inside that of another.
+fn no_copy_in_another(container: &Container) -> Result<(), Error> {
+    let nested = container.copies().find_map(|(inner, origin)| {
+        let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);
+        let outer = container.copies().find(around).map(|(outer, _)| outer)?;
+        Some((inner.display(), origin.field(), outer.display()))
+    });
+    if let Some((inner, field, outer)) = nested {
+        let why = format!(
+            "a process has no file system of its own in which a copy could be {inner}, inside \
+             another at {outer}; give it another place"
+        );
+        return refused(field, &why);
+    }
+    Ok(())
 }
 
 fn port(port: &Port) -> Result<(), Error> {
