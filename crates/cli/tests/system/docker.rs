@@ -185,7 +185,7 @@ fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
     sandbox.shell(&format!("runai submit t -i {away} -g 1"));
     await_text(&sandbox, "runai list", "ImagePullBackOff");
     await_text(&sandbox, "runai training list", "ImagePullBackOff");
-    await_text(&sandbox, "runai explain t", &format!("E209 image `{away}` cannot be pulled"));
+    await_text(&sandbox, "runai explain t", &format!("image `{away}` cannot be pulled"));
     await_text(&sandbox, "runai describe job t", "IMAGEPULLBACKOFF");
     await_text(&sandbox, "runai describe job t", "pulled again in 10 s (failed once)");
     sandbox.kill_server();
