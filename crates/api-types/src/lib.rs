@@ -150,7 +150,7 @@ pub use workload::{
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.
 pub const SOURCE_HEADER: &str = "x-elastane-source";
-/// The header of answers while what runs the pods does not answer: what to tell whoever reads them.
+/// The header of answers while what runs the pods does not answer: what their reader is shown.
 pub const NOTICE_HEADER: &str = "x-elastane-notice";
 
 /// Largest page of a list.

@@ -1,5 +1,5 @@
 //! Which connections there are. Owns: how many at a time, how many of one address, and which of
-//! them makes room for a new one: one that is silent. So silent connections keep nobody else out,
+//! them makes room for a new one: one that is silent. So silent connections lock no other out,
 //! however many they are.
 
 use std::collections::BTreeMap;

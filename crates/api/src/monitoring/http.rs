@@ -86,7 +86,7 @@ impl Routes {
     }
 
     fn find(&self, path: &str, method: &Method) -> Option<Served> {
-        // Whoever answers GET answers HEAD.
+        // A route that answers GET answers HEAD.
         let method = if method == Method::HEAD { "GET" } else { word(method)? };
         let at = |served: &Served| (served.path, served.method).cmp(&(path, method));
         self.0.binary_search_by(at).ok().map(|at| self.0[at])

@@ -1,4 +1,4 @@
-//! Connections that say nothing: they keep nobody out.
+//! Silent connections cannot lock others out.
 
 use std::time::Duration;
 
