@@ -91,7 +91,7 @@ struct Connection {
     has_asked: AtomicBool,
     /// It speaks another protocol by now.
     went_over: AtomicBool,
-    /// When a piece of an answer was handed on after which none was asked for yet, in seconds
+    /// When the last piece of an answer was handed on, while no further one was requested, in seconds
     /// since [`seconds`] began, at least 1; 0: nothing is unread.
     handed_at_s: AtomicU64,
     leave: Notify,

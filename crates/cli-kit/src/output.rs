@@ -180,7 +180,7 @@ impl How {
         self.shown == Shown::Wide
     }
 
-    /// Puts objects into the order that was asked for, by a table of them all.
+    /// Sorts objects by the requested column of a table of them.
     pub fn order<T>(
         &self,
         objects: Vec<T>,

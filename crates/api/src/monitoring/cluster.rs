@@ -303,7 +303,7 @@ impl Used {
         let held = [PodState::Starting, PodState::Running, PodState::Terminating];
         for pod in workload.pods.iter().filter(|pod| held.contains(&pod.state)) {
             let Some(seen) = look.values.get(&Subject::Pod(pod.id)) else { continue };
-            // How busy its GPUs are is told as a mean.
+            // The utilisation of its GPUs is exported as a mean.
             let gpus = pod.gpus.len() as u64;
             let add = |sum: &mut Option<u64>, name: &str, times: u64| {
                 if let Some(value) = seen.get(name) {

@@ -1,4 +1,4 @@
-//! Nodes and their GPUs. Owns: what is told of each; what is not measured is left out.
+//! Nodes and their GPUs. Owns: the gauges of each; what is not measured is left out.
 
 use std::fmt;
 
