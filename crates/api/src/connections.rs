@@ -91,7 +91,7 @@ struct Connection {
     has_asked: AtomicBool,
     /// It speaks another protocol by now.
     went_over: AtomicBool,
-    /// When the last piece of an answer was handed on, while no further one was requested, in seconds
+    /// When the last piece of an answer was handed on and no further one requested yet, in seconds
     /// since [`seconds`] began, at least 1; 0: nothing is unread.
     handed_at_s: AtomicU64,
     leave: Notify,
