@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::fault::Fault;
-use super::{shape, tree};
+use super::{decode, shape, tree};
 
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -126,26 +126,29 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
 fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let value = tree(bytes)?;
     shape::check_text(&value)?;
-    shape::read(value).map_err(|fault| told(&fault))
+    decode::decode(value).map_err(|fault| at(&fault.path, explain(&fault.error)))
 }
 
 /// The text as a tree. Not generic: the types of bodies are read from the tree only, so each is
 /// compiled for one deserializer.
 fn tree(bytes: &[u8]) -> Result<Value, Fault> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let tree = serde_path_to_error::deserialize(&mut json).map_err(|fault| told(&fault))?;
+    let value = tree::read(&mut json).map_err(|fault| {
+        // Where the text stops being JSON, the path is that of the innocent field before it.
+        let path = if fault.error.is_data() { fault.path.as_str() } else { "" };
+        at(path, explain(&fault.error))
+    })?;
     json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
-    let tree::Unique(value) = tree;
     Ok(value)
 }
 
 /// Reads a part of a body that was taken as it came; the error names the field, which is at or below
 /// `at`.
 pub(crate) fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
-    shape::read(part).map_err(|fault| {
-        let path = fault.path().to_string();
-        let path = if path == "." { at.to_owned() } else { format!("{at}.{path}") };
-        Fault::field(&path, explain(fault.inner()))
+    decode::decode(part).map_err(|fault| {
+        let path =
+            if fault.path.is_empty() { at.to_owned() } else { format!("{at}.{}", fault.path) };
+        Fault::field(&path, explain(&fault.error))
     })
 }
 
@@ -156,11 +159,8 @@ pub(crate) fn take_part(from: &mut Value, path: &str) -> Option<Value> {
     outer.try_fold(from, |value, name| value.get_mut(name))?.as_object_mut()?.remove(name)
 }
 
-fn told(fault: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
-    let (path, fault) = (fault.path().to_string(), fault.inner());
-    // Where the text stops being JSON, the path is that of the innocent field before it.
-    let innocent = path == "." || !fault.is_data();
-    if innocent { Fault::bad(explain(fault)) } else { Fault::field(&path, explain(fault)) }
+fn at(path: &str, why: String) -> Fault {
+    if path.is_empty() { Fault::bad(why) } else { Fault::field(path, why) }
 }
 
 /// Longest unknown name for which the nearest one is looked for.

@@ -3,6 +3,7 @@
 mod answer;
 mod body;
 mod csv;
+mod decode;
 mod fault;
 mod given;
 mod guard;

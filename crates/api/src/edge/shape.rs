@@ -1,23 +1,11 @@
-//! What a JSON body must not be, whatever it is read as. Owns: that an object is written as an
-//! object, and which characters a text may have. Refuses to know: what the fields mean.
+//! Which characters the texts of a JSON body may have. Does not know what the fields mean.
 
-use serde::Deserializer;
-use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Error as _, IntoDeserializer, Unexpected, Visitor};
-use serde_json::{Error, Value};
+use serde_json::Value;
 
 use super::fault::Fault;
 
 /// Fields whose text is one line.
 const ONE_LINE: [&str; 5] = ["name", "image", "workingDir", "username", "email"];
-
-/// Reads a value, in which an object is an object: serde would take the fields of a struct from
-/// an array, too, in the order in which they happen to be written in this program.
-pub(super) fn read<T: DeserializeOwned>(
-    value: Value,
-) -> Result<T, serde_path_to_error::Error<Error>> {
-    serde_path_to_error::deserialize(Strict(value))
-}
 
 /// Refuses text with what cannot be seen: no text has NUL, and a line has no other control
 /// character.
@@ -66,77 +54,5 @@ fn texts(value: &Value, path: &mut String, one_line: bool) -> Result<(), Fault> 
             Ok(())
         }
         _ => Ok(()),
-    }
-}
-
-/// A value that gives the fields of a struct from an object only.
-struct Strict(Value);
-
-impl<'de> IntoDeserializer<'de, Error> for Strict {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-impl<'de> Deserializer<'de> for Strict {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Array(items) => {
-                let mut items = SeqDeserializer::new(items.into_iter().map(Strict));
-                let value = visitor.visit_seq(&mut items)?;
-                items.end().map(|()| value)
-            }
-            Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| (name, Strict(value)));
-                let mut fields = MapDeserializer::new(fields);
-                let value = visitor.visit_map(&mut fields)?;
-                fields.end().map(|()| value)
-            }
-            plain => plain.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Array(_) => Err(Error::invalid_type(Unexpected::Other("a list"), &"an object")),
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.0.deserialize_enum(name, variants, visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }

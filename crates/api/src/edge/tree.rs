@@ -2,21 +2,30 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::de::SliceRead;
 use serde_json::{Map, Number, Value};
 
-/// A value in whose objects each key is there once.
-pub(super) struct Unique(pub(super) Value);
+use super::decode::{At, Misread, traced};
 
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader).map(Self)
+/// Reads a value in whose objects each key is there once.
+pub(super) fn read(json: &mut serde_json::Deserializer<SliceRead<'_>>) -> Result<Value, Misread> {
+    traced(|at| Reader(at).deserialize(json))
+}
+
+/// Reads what stands at a place.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a At<'a>);
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
     }
 }
 
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for Reader<'_> {
     type Value = Value;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,10 +64,13 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
-        while let Some(Unique(item)) = items.next_element()? {
-            all.push(item);
+        loop {
+            let at = self.0.item(all.len());
+            match items.next_element_seed(Reader(&at)).inspect_err(|_| at.note())? {
+                Some(item) => all.push(item),
+                None => return Ok(Value::Array(all)),
+            }
         }
-        Ok(Value::Array(all))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
@@ -68,7 +80,8 @@ impl<'de> Visitor<'de> for Reader {
                 let name = units::shown(&name);
                 return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
             }
-            let Unique(value) = fields.next_value()?;
+            let at = self.0.field(&name);
+            let value = fields.next_value_seed(Reader(&at)).inspect_err(|_| at.note())?;
             all.insert(name, value);
         }
         Ok(Value::Object(all))
