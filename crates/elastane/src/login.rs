@@ -1,4 +1,5 @@
-//! The settings that say at which provider people log in. Touches nothing but the file with the secret.
+//! The settings that say at which provider people log in. Touches nothing but the file with the
+//! secret.
 
 use std::fs;
 use std::path::Path;
