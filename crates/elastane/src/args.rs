@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::department::{Department, NodePool};
 use super::people::args as people;
+use super::settings::{self, Flags, KeyFile, Server, Storage};
 use cli_kit::output::{Format, One};
 use runai::{key_value, seconds};
 
@@ -13,8 +14,8 @@ use runai::{key_value, seconds};
 #[derive(Debug, Parser)]
 #[command(name = "elastane", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// Where the server keeps its state [default: ~/.local/state/elastane]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Where the server keeps its state
+    #[arg(long, global = true, value_name = "DIR", help = settings::help_of("state_dir"))]
     pub(crate) state_dir: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
@@ -25,11 +26,14 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start the server: interface, scheduler and engine in one process
-    Up(Box<Up>),
+    Up(Flags<Server>),
     /// Stop all workloads, then the server; the next `up` runs them again
     Down,
     /// Show whether the server runs, and what it has
     Status(One),
+    /// Show the settings of the server
+    #[command(subcommand)]
+    Config(Config),
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
@@ -88,146 +92,21 @@ pub(crate) enum Command {
     QuickstartWorkload,
 }
 
-/// `up`. Every value may also stand in the file, and in the environment as ELASTANE_<NAME>.
-#[derive(Debug, Default, Args)]
-pub(crate) struct Up {
-    /// Simulate one machine with these GPUs, such as 4x16GiB
-    #[arg(long, value_name = "COUNTxSIZE", conflicts_with = "nodes")]
-    pub(crate) gpus: Option<String>,
-    /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
-    #[arg(long, value_name = "NODESxCOUNTxSIZE")]
-    pub(crate) nodes: Option<String>,
-    /// Take these machines in place of those of before, although workloads are stopped by that
-    #[arg(long)]
-    pub(crate) replace_nodes: bool,
-    /// What workloads run as: docker, process, or auto for docker where it answers [default: auto]
-    #[arg(long, value_name = "RUNTIME")]
-    pub(crate) runtime: Option<String>,
-    /// Where to listen [default: 127.0.0.1:7070]
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) listen: Option<String>,
-    /// Where others reach it, such as https://gpu.example.org: for links and logins behind a proxy
-    #[arg(long, value_name = "URL")]
-    pub(crate) public_url: Option<String>,
-    /// Proxies whose X-Forwarded-For is believed, such as 127.0.0.1,10.0.0.0/8 [default: none]
-    #[arg(long, value_name = "ADDRESSES")]
-    pub(crate) trusted_proxies: Option<String>,
-    /// Encrypt with the certificate (and its chain) in this file, PEM; needs --tls-key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tls_cert: Option<String>,
-    /// Key of the certificate, PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tls_key: Option<String>,
-    /// Listen beyond this machine although the traffic is not encrypted
-    #[arg(long)]
-    pub(crate) insecure_listen: bool,
-    /// Where the state is
-    #[command(flatten)]
-    pub(crate) place: Place,
-    /// Name of the cluster [default: default]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cluster_name: Option<String>,
-    /// File with the keys that credentials are encrypted with [default: in the state directory]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) credentials_key_file: Option<String>,
-    /// What to log: off, error, warn, info, debug, trace [default: warn]
-    #[arg(long, value_name = "LEVEL")]
-    pub(crate) log: Option<String>,
-    /// Fairness over time: the past that counts, such as 7d or 7d,tumbling [default: none]
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) usage_window: Option<String>,
-    /// After how long past use counts half, such as 1d [default: never]
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) usage_half_life: Option<String>,
-    /// How long events are kept [default: 90d]
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) events_kept: Option<String>,
-    /// How long the audit log is kept [default: 400d]
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) audit_kept: Option<String>,
-    /// Largest copy of a repository or bucket for a workload [default: 50GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) copies_max: Option<String>,
-    /// Folders of this machine that every workload may mount; others need an administrator
-    #[arg(long, value_name = "DIR,DIR")]
-    pub(crate) host_paths: Option<String>,
-    /// Domain below which each port that is opened in a browser has a host [default: localhost]
-    #[arg(long, value_name = "DOMAIN")]
-    pub(crate) workloads_domain: Option<String>,
-    /// Let everyone's workloads have rights over this machine, not only administrators'
-    #[arg(long)]
-    pub(crate) allow_privileged: bool,
-    /// How workloads are kept apart
-    #[command(flatten)]
-    pub(crate) accounts: Accounts,
-    /// Who else vouches for people
-    #[command(flatten)]
-    pub(crate) login: Login,
-}
-
-/// How workloads that run as processes are kept apart.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Isolation of processes")]
-pub(crate) struct Accounts {
-    /// Unix accounts that the runs of users have where the server is root
-    #[arg(long, value_name = "USER=ACCOUNT,...")]
-    pub(crate) accounts: Option<String>,
-    /// E-mail domains whose local parts are names of Unix accounts, or * [default: none]
-    #[arg(long, value_name = "DOMAIN,...")]
-    pub(crate) account_domains: Option<String>,
-    /// Private ids of all other users [default: 1900000000-1900065535]
-    #[arg(long, value_name = "FIRST-LAST")]
-    pub(crate) account_pool: Option<String>,
-    /// Refuse to start where workloads could read the server's files or each other's
-    #[arg(long)]
-    pub(crate) require_isolation: bool,
-}
-
-/// The login provider (OpenID Connect).
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Login provider")]
-pub(crate) struct Login {
-    /// Let people log in at this OpenID Connect provider, such as https://id.example.org
-    #[arg(long, value_name = "URL")]
-    pub(crate) oidc_issuer: Option<String>,
-    /// What the provider calls this server
-    #[arg(long, value_name = "ID")]
-    pub(crate) oidc_client_id: Option<String>,
-    /// File with the secret by which the provider knows this server
-    #[arg(long, value_name = "FILE")]
-    pub(crate) oidc_client_secret_file: Option<String>,
-    /// What to ask the provider for [default: "openid email profile"]
-    #[arg(long, value_name = "SCOPES")]
-    pub(crate) oidc_scopes: Option<String>,
-    /// Claim with a person's e-mail address [default: email]
-    #[arg(long, value_name = "CLAIM")]
-    pub(crate) oidc_user_claim: Option<String>,
-    /// Claim with a person's groups, to which access rules give roles [default: groups]
-    #[arg(long, value_name = "CLAIM")]
-    pub(crate) oidc_groups_claim: Option<String>,
-    /// Make a user of whoever the provider vouches for; else only users there are log in
-    #[arg(long)]
-    pub(crate) oidc_create_users: bool,
-    /// Let programs log people in with ID tokens that they got for this server themselves
-    #[arg(long)]
-    pub(crate) oidc_token_exchange: bool,
-    /// Take every e-mail address for verified that the provider does not call unverified
-    #[arg(long)]
-    pub(crate) oidc_trust_email: bool,
-}
-
-/// Where the state is, beside its directory.
-#[derive(Debug, Default, Args)]
-pub(crate) struct Place {
-    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE [default: sqlite]
-    #[arg(long, value_name = "URL")]
-    pub(crate) database: Option<String>,
-    /// File with the password of the database, so that it is not in the URL
-    #[arg(long, value_name = "FILE")]
-    pub(crate) database_password_file: Option<String>,
-    /// Read values from this file (TOML)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+/// `config …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Show every setting of the server, its value and where that comes from
+    Show {
+        /// What `up` would be given
+        #[command(flatten)]
+        settings: Flags<Server>,
+        /// How to print.
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Print the tables of the documentation
+    #[command(hide = true)]
+    Reference,
 }
 
 /// `backup`.
@@ -237,7 +116,7 @@ pub(crate) struct Backup {
     pub(crate) file: PathBuf,
     /// Of which database
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: Flags<Storage>,
 }
 
 /// `keys …`.
@@ -245,12 +124,9 @@ pub(crate) struct Backup {
 pub(crate) enum Keys {
     /// Make a new key; the server takes it at its next start and encrypts everything anew
     Rotate {
-        /// File with the keys [default: in the state directory]
-        #[arg(long, value_name = "FILE")]
-        credentials_key_file: Option<String>,
-        /// Where it may stand, too
+        /// Where they are
         #[command(flatten)]
-        place: Place,
+        place: Flags<KeyFile>,
     },
 }
 
@@ -281,7 +157,7 @@ pub(crate) struct Restore {
     pub(crate) replace: bool,
     /// Into which database
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: Flags<Storage>,
 }
 
 /// `project …`.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
-use super::args::{Backup, Place, Restore, Up};
+use super::args::{Backup, Restore};
 use super::config::{self, Config};
+use super::settings::{Flags, Storage};
 use super::up;
 use cli_kit::exit::Error;
 use cli_kit::plain::patiently;
@@ -55,7 +56,7 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
     let mut out = BufWriter::new(file.map_err(failed)?);
     let version = env!("CARGO_PKG_VERSION");
-    let work = store::backup(&config.state_dir, &config.database, version, &mut out);
+    let work = store::backup(&config.settings.state_dir, &config.database, version, &mut out);
     let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
     let contents = contents.map_err(|error| Error::Failed(up::chain(&error)))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
@@ -69,7 +70,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
         .map_err(|error| Error::Failed(format!("cannot read {}: {error}", file.display())))?;
     // What is made is its user's business only, as with `up`.
     umask(Mode::RWXG | Mode::RWXO);
-    let (dir, database) = (&config.state_dir, &config.database);
+    let (dir, database) = (&config.settings.state_dir, &config.database);
     let work = store::restore(dir, database, BufReader::new(input), replace);
     let restored = patiently("Bringing the state back", work).await;
     let (contents, kept) = restored.map_err(|error| match error {
@@ -88,7 +89,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
 }
 
 /// The same values as for `up`, from flags, environment and file.
-fn resolve(state_dir: Option<&Path>, place: Place) -> Result<Config, Error> {
-    let flags = Up { place, ..Up::default() };
-    config::resolve(state_dir, &flags, &super::env).map_err(|error| Error::Usage(error.to_string()))
+fn resolve(state_dir: Option<&Path>, place: Flags<Storage>) -> Result<Config, Error> {
+    config::resolve(state_dir, place.typed, &super::env)
+        .map_err(|error| Error::Usage(error.to_string()))
 }

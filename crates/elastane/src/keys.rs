@@ -3,16 +3,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use super::args::{Keys, Up};
+use super::args::Keys;
 use super::{config, up};
 use cli_kit::exit::Error;
 
 pub(super) fn run(state_dir: Option<PathBuf>, verb: Keys) -> Result<(), Error> {
-    let Keys::Rotate { credentials_key_file, place } = verb;
-    let flags = Up { place, credentials_key_file, ..Up::default() };
-    let config = config::resolve(state_dir.as_deref(), &flags, &super::env)
+    let Keys::Rotate { place } = verb;
+    let config = config::resolve(state_dir.as_deref(), place.typed, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
-    let file = up::vault_file(&config, &config.state_dir);
+    let file = up::vault_file(&config, &config.settings.state_dir);
     if !file.exists() {
         let why = format!("there are no keys in {}; `elastane up` makes them", file.display());
         return Err(Error::Failed(why));

@@ -6,6 +6,7 @@ mod backup;
 mod certificate;
 mod config;
 mod config_map;
+mod config_show;
 mod credential;
 mod department;
 mod down;
@@ -17,6 +18,7 @@ mod people;
 mod project;
 mod reach;
 mod runtime;
+mod settings;
 mod simulate;
 mod status;
 mod up;
@@ -74,12 +76,13 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<(), Error> {
     let dir = cli.state_dir;
     match cli.command {
-        Command::Up(flags) => up::run(dir, &flags),
+        Command::Up(flags) => up::run(dir, flags.typed),
         Command::Down => {
             let doing = "Stopping workloads; each has its grace period to end";
             with_client(patiently(doing, down::run(state_dir(dir)?)))
         }
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
+        Command::Config(verb) => with_client(config_show::run(dir, verb)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::Department(verb) => with_client(department::department(state_dir(dir)?, verb)),
         Command::NodePool(verb) => with_client(department::node_pool(state_dir(dir)?, verb)),

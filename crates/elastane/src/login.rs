@@ -1,11 +1,14 @@
-//! The values that say at which provider people log in. Touches nothing but the file with the secret.
+//! The settings that say at which provider people log in. Touches nothing but the file with the
+//! secret.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use oidc::{BadSettings, Provider, Settings};
 
-use super::config::{Error, Given, KEYS, boolean};
+use super::config::{Find, fault};
+use super::settings::{self, ALL, Error, LOGIN_PROVIDER};
 use cli_kit::exit;
 
 /// At which provider people log in.
@@ -16,46 +19,43 @@ pub(crate) struct Login {
     pub(crate) exchanges_tokens: bool,
 }
 
-/// What the values say; none without an issuer.
-pub(super) fn login(find: &dyn Fn(&str) -> Option<Given>) -> Result<Option<Login>, Error> {
-    let Some(issuer) = find("oidc_issuer") else {
-        let mut others = KEYS.into_iter().filter(|key| key.starts_with("oidc_"));
-        return match others.find_map(find) {
+/// What the settings say; none without an issuer.
+pub(super) fn login(values: &settings::Settings, find: Find<'_>) -> Result<Option<Login>, Error> {
+    let Some(issuer) = &values.oidc_issuer else {
+        let mut others = ALL.iter().filter(|setting| setting.heading == Some(LOGIN_PROVIDER));
+        return match others.find_map(|setting| find(setting.key)) {
             Some(other) => Err(other.fault("needs the provider; give --oidc-issuer URL as well")),
             None => Ok(None),
         };
     };
-    let client_id = find("oidc_client_id")
-        .ok_or_else(|| issuer.fault("needs to be known there; give --oidc-client-id ID as well"))?;
-    let scopes = find("oidc_scopes");
-    let switch = |key: &str| find(key).map(|given| boolean(&given)).transpose();
-    let usual = Settings::new(&issuer.text, &client_id.text);
-    let or = |key: &str, usual: String| find(key).map_or(usual, |given| given.text);
-    let settings = Settings {
-        client_secret: find("oidc_client_secret_file").map(|file| secret(&file)).transpose()?,
-        scopes: or("oidc_scopes", usual.scopes.clone()),
-        user_claim: or("oidc_user_claim", usual.user_claim.clone()),
-        groups_claim: or("oidc_groups_claim", usual.groups_claim.clone()),
-        trust_email: switch("oidc_trust_email")?.unwrap_or(false),
-        ..usual
+    let Some(client_id) = &values.oidc_client_id else {
+        let why = "needs to be known there; give --oidc-client-id ID as well";
+        return Err(fault(find, "oidc_issuer", why));
     };
-    settings.check().map_err(|error| match (error, &scopes) {
-        (BadSettings::Scopes, Some(given)) => given.fault(error),
-        _ => issuer.fault(error),
+    let secret_file = values.oidc_client_secret_file.as_deref();
+    let settings = Settings {
+        client_secret: secret_file.map(|file| secret(file, find)).transpose()?,
+        scopes: values.oidc_scopes.clone(),
+        user_claim: values.oidc_user_claim.clone(),
+        groups_claim: values.oidc_groups_claim.clone(),
+        trust_email: values.oidc_trust_email,
+        ..Settings::new(issuer, client_id)
+    };
+    settings.check().map_err(|error| match error {
+        BadSettings::Scopes => fault(find, "oidc_scopes", error),
+        _ => fault(find, "oidc_issuer", error),
     })?;
-    let creates_users = switch("oidc_create_users")?.unwrap_or(false);
-    let exchanges_tokens = switch("oidc_token_exchange")?.unwrap_or(false);
+    let (creates_users, exchanges_tokens) = (values.oidc_create_users, values.oidc_token_exchange);
     Ok(Some(Login { settings, creates_users, exchanges_tokens }))
 }
 
-fn secret(file: &Given) -> Result<String, Error> {
-    let text = fs::read_to_string(&file.text)
-        .map_err(|error| file.fault(format!("cannot read {}: {error}", file.text)))?;
-    let secret = text.trim_end_matches(['\r', '\n']);
-    if secret.is_empty() {
-        Err(file.fault(format!("{} is empty", file.text)))
-    } else {
-        Ok(secret.to_owned())
+fn secret(file: &Path, find: Find<'_>) -> Result<String, Error> {
+    let wrong = |why: String| fault(find, "oidc_client_secret_file", why);
+    let text = fs::read_to_string(file)
+        .map_err(|error| wrong(format!("cannot read {}: {error}", file.display())))?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(wrong(format!("{} is empty", file.display()))),
+        secret => Ok(secret.to_owned()),
     }
 }
 

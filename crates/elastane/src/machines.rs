@@ -10,7 +10,8 @@ use std::path::Path;
 use control::{NodeGpu, NodeSpec};
 use gpu::{Gpu, NodeGpus};
 
-use super::config::{Given, Machines};
+use super::config::Machines;
+use super::settings::Given;
 use cli_kit::exit::Error;
 
 /// Simulated when the machine has no GPU and nothing else is said.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use api::{Hosts, Proxies, Tls};
 use rustix::process::{Resource, getrlimit};
 
-use super::config::{Config, Error, Given};
+use super::config::Config;
+use super::settings::{Error, Given};
 
 /// The public address: a scheme, a host and a port, and nothing else.
 pub(super) fn public_url(given: &Given) -> Result<String, Error> {
@@ -47,9 +48,9 @@ pub(super) fn proxies(given: &Given) -> Result<Proxies, Error> {
 
 /// The names the server may be addressed by.
 pub(super) fn hosts(config: &Config, tls: Option<&Tls>) -> Hosts {
-    let public = config.public_url.as_deref().and_then(|url| url.split_once("://"));
+    let public = config.settings.public_url.as_deref().and_then(|url| url.split_once("://"));
     let public = public.map(|(_, place)| without_port(place).trim_matches(['[', ']']).to_owned());
-    let beyond = !config.listen.ip().is_loopback();
+    let beyond = !config.settings.listen.ip().is_loopback();
     let machine = beyond.then(gpu::host_name).filter(|name| !name.is_empty());
     Hosts {
         names: public.into_iter().chain(machine).collect(),
@@ -62,7 +63,7 @@ pub(super) fn hosts(config: &Config, tls: Option<&Tls>) -> Hosts {
 pub(super) fn limits(config: &Config) -> api::Limits {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let limits = api::Limits::for_files(usize::try_from(files).unwrap_or(usize::MAX));
-    api::Limits { proxies: config.trusted_proxies.clone(), ..limits }
+    api::Limits { proxies: config.settings.trusted_proxies.clone(), ..limits }
 }
 
 /// An address that clients on this machine can use: "all of them" is none.

@@ -11,9 +11,9 @@ use engine::{Engine, Installation, Observation, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
 use engine_local::Separation;
 
-use super::config::Given;
+use super::env;
+use super::settings::{self, Given};
 use super::up::chain;
-use super::{config, env};
 use cli_kit::exit::Error;
 
 /// The file in the state directory that says under which engine its workloads were last.
@@ -58,8 +58,7 @@ impl Runtime {
 }
 
 /// Reads a choice.
-pub(super) fn choice(given: Option<Given>) -> Result<Choice, config::Error> {
-    let Some(given) = given else { return Ok(Choice::Auto) };
+pub(super) fn choice(given: &Given) -> Result<Choice, settings::Error> {
     match given.text.as_str() {
         "auto" => Ok(Choice::Auto),
         "process" => Ok(Choice::Only(Runtime::Process)),
@@ -93,8 +92,7 @@ pub(super) struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// For an engine that starts nothing.
     const fn at_rest(state_dir: &'a Path) -> Self {
-        let copy_bytes_max = super::config::COPY_BYTES_MAX;
-        Self { state_dir, umask: None, separation: None, copy_bytes_max }
+        Self { state_dir, umask: None, separation: None, copy_bytes_max: 0 }
     }
 }
 
@@ -284,9 +282,8 @@ mod tests {
 
     #[test]
     fn a_runtime_is_one_of_three_words() {
-        let read = |text: &str| {
-            choice(Some(Given { text: text.to_owned(), origin: "--runtime".to_owned() }))
-        };
+        let read =
+            |text: &str| choice(&Given { text: text.to_owned(), origin: "--runtime".to_owned() });
         assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
         assert_eq!(read("auto").unwrap(), Choice::Auto);
         let fault = read("podman").unwrap_err().to_string();

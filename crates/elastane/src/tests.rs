@@ -7,103 +7,139 @@ use clap::Parser as _;
 use expect_test::{expect, expect_file};
 use tracing::level_filters::LevelFilter;
 
-use super::args::{Cli, Command, Place, Up};
-use super::config::{Config, Error, Given, Machines, resolve};
+use super::args::{Cli, Command};
+use super::config::{Config, Machines, check};
 use super::machines::announce;
 use super::runtime::Choice;
+use super::settings::{ALL, Error, Given, Settings, Sources};
 
-fn with(flags: &Up, env: &[(&str, &str)]) -> Result<Config, Error> {
+/// What these words after `elastane up` and these variables say.
+fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
     let lookup = |name: &str| {
         let found = env.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| (*value).to_owned()).or((name == "HOME").then(|| "/h".to_owned()))
     };
-    resolve(None, flags, &lookup)
+    let line = ["elastane", "up"].iter().chain(words);
+    let Cli { state_dir, command: Command::Up(flags) } = Cli::try_parse_from(line).unwrap() else {
+        panic!("{words:?}")
+    };
+    Sources::collect(state_dir.as_deref(), flags.typed, &lookup)
 }
 
-fn file(dir: &Path, text: &str) -> Up {
+/// What would run with them.
+fn up(words: &[&str], env: &[(&str, &str)]) -> Result<Config, Error> {
+    check(&sources(words, env)?)
+}
+
+/// The same with variables alone.
+fn with(env: &[(&str, &str)]) -> Result<Config, Error> {
+    up(&[], env)
+}
+
+/// A file with settings.
+fn file(dir: &Path, text: &str) -> String {
     let path = dir.join("elastane.toml");
     std::fs::write(&path, text).unwrap();
-    Up { place: Place { config: Some(path), ..Place::default() }, ..Up::default() }
+    path.display().to_string()
 }
 
 #[test]
 fn without_a_word_everything_has_a_value() {
-    let config = with(&Up::default(), &[]).unwrap();
-    let want = Config {
-        state_dir: PathBuf::from("/h/.local/state/elastane"),
-        listen: "127.0.0.1:7070".parse::<SocketAddr>().unwrap(),
-        public_url: None,
-        trusted_proxies: api::Proxies::default(),
-        tls: None,
-        cluster_name: "default".to_owned(),
-        credentials_key_file: None,
-        database: store::Database::Sqlite,
-        log: LevelFilter::WARN,
-        login: None,
-        machines: Machines::Found,
-        accounts: engine_local::AccountPolicy::default(),
-        require_isolation: false,
-        replaces_nodes: false,
-        runtime: Choice::Auto,
-        usage: None,
-        kept: control::Kept::default(),
-        copy_bytes_max: 50 << 30,
-        host_paths: Vec::new(),
-        secret_files: Vec::new(),
-        allow_privileged: false,
-        workloads_domain: "localhost".to_owned(),
-    };
-    assert_eq!(config, want);
+    let config = with(&[]).unwrap();
+    let Config { settings, tls, database, login, machines, usage, secret_files } = &config;
+    assert_eq!((tls, database, login), (&None, &store::Database::Sqlite, &None));
+    assert_eq!((machines, usage, secret_files), (&Machines::Found, &None, &Vec::new()));
+    assert_eq!(config.kept(), control::Kept::default());
+    assert_eq!(config.accounts(), engine_local::AccountPolicy::default());
+    let Settings { state_dir, listen, log, runtime, copies_max, .. } = settings;
+    assert_eq!(state_dir, &PathBuf::from("/h/.local/state/elastane"));
+    assert_eq!(*listen, "127.0.0.1:7070".parse::<SocketAddr>().unwrap());
+    assert_eq!((*log, *runtime, *copies_max), (LevelFilter::WARN, Choice::Auto, 50 << 30));
+    assert_eq!(settings.trusted_proxies, api::Proxies::default());
+    let usual = oidc::Settings::new("", "");
+    let Settings { oidc_scopes, oidc_user_claim, oidc_groups_claim, .. } = settings;
+    assert_eq!(
+        [oidc_scopes, oidc_user_claim, oidc_groups_claim],
+        [&usual.scopes, &usual.user_claim, &usual.groups_claim]
+    );
+    let on = |text: &str| text.contains(": true");
+    assert!(!on(&format!("{settings:?}")), "every switch is off");
 }
 
 #[test]
 fn flags_beat_the_environment_which_beats_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let text = "listen = \"127.0.0.1:1\"\ncluster_name = \"file\"\nlog = \"info\"\n";
-    let flags = Up { listen: Some("127.0.0.1:3".into()), ..file(dir.path(), text) };
+    let file = file(dir.path(), text);
     let env = [("ELASTANE_LISTEN", "127.0.0.1:2"), ("ELASTANE_CLUSTER_NAME", "env")];
-    let config = with(&flags, &env).unwrap();
-    assert_eq!(config.listen.port(), 3);
-    assert_eq!(config.cluster_name, "env");
-    assert_eq!(config.log, LevelFilter::INFO);
+    let config = up(&["--listen", "127.0.0.1:3", "--config", &file], &env).unwrap();
+    let Settings { listen, cluster_name, log, .. } = config.settings;
+    assert_eq!((listen.port(), cluster_name.as_str(), log), (3, "env", LevelFilter::INFO));
+    assert_eq!(config.secret_files, [PathBuf::from(file)], "no workload may read it");
+}
+
+#[test]
+fn every_setting_is_taken_from_each_origin_that_it_may_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty = dir.path().join("empty").display().to_string();
+    std::fs::write(&empty, "").unwrap();
+    for setting in ALL {
+        let key = setting.key;
+        let origin = |sources: Result<Sources, Error>| {
+            sources.ok()?.find(key).map(|given| (given.text.clone(), given.origin.clone()))
+        };
+        let given = |origin: String| {
+            let text = if setting.is_switch() { "true" } else { empty.as_str() };
+            Some((text.to_owned(), origin))
+        };
+        let (flag, variable) = (format!("--{}", setting.flag), setting.variable());
+        let words = [flag.as_str(), &empty];
+        let words = if setting.is_switch() { &words[..1] } else { &words[..] };
+        assert_eq!(origin(sources(words, &[])), given(flag.clone()), "{key}");
+        if let Some(name) = &variable {
+            let text = if setting.is_switch() { "true" } else { &empty };
+            assert_eq!(origin(sources(&[], &[(name, text)])), given(name.clone()), "{key}");
+        }
+        let text = if setting.is_switch() { "true".into() } else { format!("\"{empty}\"") };
+        let file = file(dir.path(), &format!("\n{key} = {text}\n"));
+        let there = setting.file_key().and_then(|_| given(format!("{key} in {file}:2")));
+        assert_eq!(origin(sources(&["--config", &file], &[])), there, "{key}");
+    }
 }
 
 #[test]
 fn folders_that_every_workload_may_mount_are_absolute() {
-    let open = |paths: &str| with(&Up::default(), &[("ELASTANE_HOST_PATHS", paths)]);
+    let open = |paths: &str| with(&[("ELASTANE_HOST_PATHS", paths)]);
     let want = ["/data", "/mnt/sets"].map(PathBuf::from);
-    assert_eq!(open("/data, /mnt/sets,").unwrap().host_paths, want);
+    assert_eq!(open("/data, /mnt/sets,").unwrap().settings.host_paths, want);
     let why = open("/data,sets").unwrap_err().to_string();
     assert!(why.contains("ELASTANE_HOST_PATHS: `sets` is not an absolute path"), "{why}");
 }
 
 #[test]
 fn a_database_is_a_url_and_its_password_may_be_in_a_file() {
-    let url = |text: &str| {
-        let place = Place { database: Some(text.into()), ..Place::default() };
-        Up { place, ..Up::default() }
-    };
+    let of = |url: &str, env: &[_]| up(&["--database", url], env);
     let shown = |config: Config| match config.database {
         store::Database::Postgres(url) => url.to_string(),
         store::Database::Sqlite => "sqlite".to_owned(),
     };
-    let config = with(&url("postgres://ann:hush@db/gpus"), &[]).unwrap();
+    let config = of("postgres://ann:hush@db/gpus", &[]).unwrap();
     assert!(!format!("{config:?}").contains("hush"));
     assert_eq!(shown(config), "postgres://ann@db:5432/gpus");
     let env = [("ELASTANE_DATABASE", "sqlite")];
-    assert_eq!(shown(with(&Up::default(), &env).unwrap()), "sqlite");
+    assert_eq!(shown(with(&env).unwrap()), "sqlite");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("password").display().to_string();
     std::fs::write(&path, "hush\n").unwrap();
     let file = [("ELASTANE_DATABASE_PASSWORD_FILE", path.as_str())];
-    let config = with(&url("postgres://ann@db/gpus"), &file).unwrap();
+    let config = of("postgres://ann@db/gpus", &file).unwrap();
     assert!(!format!("{config:?}").contains("hush"));
-    assert!(with(&Up::default(), &file).unwrap_err().to_string().contains("no password without"));
+    assert!(with(&file).unwrap_err().to_string().contains("no password without"));
     let missing = [("ELASTANE_DATABASE_PASSWORD_FILE", "/nowhere")];
-    let error = with(&url("postgres://ann@db/gpus"), &missing).unwrap_err().to_string();
+    let error = of("postgres://ann@db/gpus", &missing).unwrap_err().to_string();
     assert!(error.contains("cannot read /nowhere"), "{error}");
     for wrong in ["mysql://ann:hush@db/gpus", "postgres://ann:hush@db/gpus?pasword=hush", "/hush"] {
-        let error = with(&url(wrong), &[]).unwrap_err().to_string();
+        let error = of(wrong, &[]).unwrap_err().to_string();
         assert!(error.starts_with("--database: ") && !error.contains("hush"), "{error}");
     }
 }
@@ -116,7 +152,7 @@ fn a_login_provider_is_an_issuer_a_client_and_perhaps_a_secret() {
     let issuer = ("ELASTANE_OIDC_ISSUER", "https://id.example.org");
     let client = ("ELASTANE_OIDC_CLIENT_ID", "elastane");
     let file = |path| ("ELASTANE_OIDC_CLIENT_SECRET_FILE", path);
-    let config = with(&Up::default(), &[issuer, client, file(secret.as_str())]).unwrap();
+    let config = with(&[issuer, client, file(secret.as_str())]).unwrap();
     let login = config.login.clone().unwrap();
     assert_eq!(login.settings.client_secret.as_deref(), Some("hush"));
     assert!(!login.exchanges_tokens && !login.settings.trust_email, "both are opt-in");
@@ -130,72 +166,69 @@ fn a_login_provider_is_an_issuer_a_client_and_perhaps_a_secret() {
         (vec![issuer, client, ("ELASTANE_OIDC_SCOPES", "email")], "ELASTANE_OIDC_SCOPES: `openid`"),
         (vec![issuer, client, ("ELASTANE_OIDC_CREATE_USERS", "maybe")], "neither true nor false"),
     ] {
-        let error = with(&Up::default(), &env).unwrap_err().to_string();
+        let error = with(&env).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
 }
 
 #[test]
 fn the_past_that_counts_is_a_span_and_a_half_life() {
-    let window = |text: &str| Up { usage_window: Some(text.into()), ..Up::default() };
     let half_life = [("ELASTANE_USAGE_HALF_LIFE", "1d")];
-    let usage = with(&window("7d"), &half_life).unwrap().usage.unwrap();
+    let usage = up(&["--usage-window", "7d"], &half_life).unwrap().usage.unwrap();
     assert_eq!((usage.length_ms(), usage.half_life_ms()), (7 * 86_400_000, Some(86_400_000)));
-    let usage = with(&window("7d,tumbling"), &[]).unwrap().usage.unwrap();
+    let usage = up(&["--usage-window", "7d,tumbling"], &[]).unwrap().usage.unwrap();
     assert!(matches!(usage.kind(), model::WindowKind::Tumbling { .. }));
-    for (flags, env, said) in [
-        (window("soon"), None, "--usage-window: `soon` is not a span of time"),
-        (window("1s"), None, "--usage-window: the window of usage is between 1 minute"),
-        (window("7d,sliding"), None, "`sliding` is no kind of window"),
-        (window("7d"), Some("1s"), "ELASTANE_USAGE_HALF_LIFE: the half-life of usage is between"),
-        (Up::default(), Some("1d"), "ELASTANE_USAGE_HALF_LIFE: needs a window to count in"),
+    for (window, env, said) in [
+        (Some("soon"), None, "--usage-window: `soon` is not a span of time"),
+        (Some("1s"), None, "--usage-window: the window of usage is between 1 minute"),
+        (Some("7d,sliding"), None, "`sliding` is no kind of window"),
+        (Some("7d"), Some("1s"), "ELASTANE_USAGE_HALF_LIFE: the half-life of usage is between"),
+        (None, Some("1d"), "ELASTANE_USAGE_HALF_LIFE: needs a window to count in"),
     ] {
         let env: Vec<_> = env.map(|text| ("ELASTANE_USAGE_HALF_LIFE", text)).into_iter().collect();
-        let error = with(&flags, &env).unwrap_err().to_string();
+        let words = window.map(|window| ["--usage-window", window]);
+        let error = up(words.iter().flatten().copied().collect::<Vec<_>>().as_slice(), &env);
+        let error = error.unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
 }
 
 #[test]
 fn logs_are_kept_for_a_day_or_more() {
-    let audit = |text: &str| Up { audit_kept: Some(text.into()), ..Up::default() };
-    let kept = with(&audit("10d"), &[("ELASTANE_EVENTS_KEPT", "36h")]).unwrap().kept;
+    let audit = |text: &str, env: &[_]| up(&["--audit-kept", text], env);
+    let kept = audit("10d", &[("ELASTANE_EVENTS_KEPT", "36h")]).unwrap().kept();
     assert_eq!((kept.events_ms, kept.audit_ms), (36 * 3_600_000, 10 * 86_400_000));
-    assert_eq!(with(&Up::default(), &[]).unwrap().kept, control::Kept::default());
     for (text, said) in
         [("1h", "--audit-kept: `1h` is too short; at least 1d"), ("x", "`x` is not")]
     {
-        let error = with(&audit(text), &[]).unwrap_err().to_string();
+        let error = audit(text, &[]).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
 }
 
 #[test]
 fn the_public_address_and_the_proxies_are_checked() {
-    let up = Up {
-        public_url: Some("https://gpu.example.org/".into()),
-        trusted_proxies: Some("127.0.0.1, 10.0.0.0/8".into()),
-        ..Up::default()
-    };
-    let config = with(&up, &[]).unwrap();
+    let public = ["--public-url", "https://gpu.example.org/"];
+    let proxies = ["--trusted-proxies", "127.0.0.1, 10.0.0.0/8"];
+    let config = up(&[public, proxies].concat(), &[]).unwrap().settings;
     assert_eq!(config.public_url.as_deref(), Some("https://gpu.example.org"));
     assert!(config.trusted_proxies.contain("10.1.2.3".parse().unwrap()));
     for (key, text, said) in [
         ("ELASTANE_PUBLIC_URL", "gpu", "ELASTANE_PUBLIC_URL: `gpu` is no address; write one"),
         ("ELASTANE_TRUSTED_PROXIES", "nginx", "ELASTANE_TRUSTED_PROXIES: `nginx` is no address"),
     ] {
-        let error = with(&Up::default(), &[(key, text)]).unwrap_err().to_string();
+        let error = with(&[(key, text)]).unwrap_err().to_string();
         assert!(error.starts_with(said), "{error}");
     }
 }
 
 #[test]
 fn workloads_have_a_domain_that_is_one() {
-    let domain = |text: &str| Up { workloads_domain: Some(text.into()), ..Up::default() };
-    let config = with(&domain("Apps.example.org"), &[]).unwrap();
-    assert_eq!(config.workloads_domain, "apps.example.org");
+    let domain = |text: &str| up(&["--workloads-domain", text], &[]);
+    let config = domain("Apps.example.org").unwrap();
+    assert_eq!(config.settings.workloads_domain, "apps.example.org");
     for text in ["", "a..b", "a b", "a.example.org:80", "*.example.org", "127.0.0.1"] {
-        let error = with(&domain(text), &[]).expect_err(text).to_string();
+        let error = domain(text).expect_err(text).to_string();
         assert!(
             error.starts_with(&format!("--workloads-domain: `{text}` is no domain")),
             "{error}"
@@ -206,34 +239,38 @@ fn workloads_have_a_domain_that_is_one() {
 #[test]
 fn machines_of_a_higher_origin_replace_those_of_a_lower_one() {
     let dir = tempfile::tempdir().unwrap();
-    let flags = Up { nodes: Some("2x2x1GiB".into()), ..file(dir.path(), "gpus = \"4x16GiB\"") };
+    let file = file(dir.path(), "gpus = \"4x16GiB\"");
     let given = Given { text: "2x2x1GiB".into(), origin: "--nodes".into() };
-    assert_eq!(with(&flags, &[]).unwrap().machines, Machines::Nodes(given));
+    let config = up(&["--nodes", "2x2x1GiB", "--config", &file], &[]).unwrap();
+    assert_eq!(config.machines, Machines::Nodes(given));
 }
 
 #[test]
 fn wrong_files_name_the_line_and_the_nearest_key() {
     for (text, said) in [
-        ("\n\nlistn = \"x\"", "line 3: unknown key `listn`; did you mean `listen`?"),
+        ("\n\nlistn = \"x\"", "toml:3: unknown key `listn`; did you mean `listen`?"),
         (
             "log = \"info\"\nstate-dir = \"x\"",
-            "line 2: unknown key `state-dir`; did you mean `state_dir`?",
+            "toml:2: unknown key `state-dir`; did you mean `state_dir`?",
         ),
-        ("zzz = 1", "line 1: unknown key `zzz`; known are account_domains, "),
-        ("log = 7", "line 1: `log` takes \"text\""),
-        ("insecure_listen = \"yes\"", "line 1: `insecure_listen` takes true or false"),
-        ("log = \"info\"\nlog = \"warn\"", "line 2: duplicate key"),
-        ("log = ", "line 1: "),
-        ("[server]\nlisten = \"x\"", "line 1: unknown key `server`"),
+        ("zzz = 1", "toml:1: unknown key `zzz`; known are account_domains, "),
+        ("log = 7", "toml:1: `log` takes \"text\""),
+        ("insecure_listen = \"yes\"", "toml:1: `insecure_listen` takes true or false"),
+        ("log = \"info\"\nlog = \"warn\"", "toml:2: duplicate key"),
+        ("log = ", "toml:1: "),
+        ("[server]\nlisten = \"x\"", "toml:1: unknown key `server`"),
         ("gpus = \"1x1GiB\"\nnodes = \"1x1x1GiB\"", "cannot be used together with nodes in"),
+        ("\nlog = \"loud\"", "toml:2: `loud` is no level; write off, error"),
+        ("config = \"x\"", "unknown key `config`"),
+        ("replace_nodes = true", "unknown key `replace_nodes`"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let fault = with(&file(dir.path(), text), &[]).expect_err(text).to_string();
+        let file = file(dir.path(), text);
+        let fault = up(&["--config", &file], &[]).expect_err(text).to_string();
         assert!(fault.contains(said) && fault.contains("elastane.toml"), "{text}: {fault}");
     }
-    let place = Place { config: Some("/nowhere/x.toml".into()), ..Place::default() };
-    let missing = Up { place, ..Up::default() };
-    assert!(with(&missing, &[]).unwrap_err().to_string().contains("/nowhere/x.toml"));
+    let missing = with(&[("ELASTANE_CONFIG", "/nowhere/x.toml")]).unwrap_err().to_string();
+    assert!(missing.contains("/nowhere/x.toml"), "{missing}");
 }
 
 #[test]
@@ -241,29 +278,25 @@ fn wrong_values_name_where_they_come_from() {
     for (env, said) in [
         (
             ("ELASTANE_LISTEN", "7070"),
-            "ELASTANE_LISTEN: `7070` is no address; write 127.0.0.1:7070",
+            "ELASTANE_LISTEN: `7070` is no address; write one such as 127.0.0.1:7070",
         ),
         (("ELASTANE_LOG", "loud"), "ELASTANE_LOG: `loud` is no level"),
         (("ELASTANE_CLUSTER_NAME", "A b"), "ELASTANE_CLUSTER_NAME: name `A b` is not allowed"),
         (("ELASTANE_INSECURE_LISTEN", "maybe"), "`maybe` is neither true nor false"),
     ] {
-        let fault = with(&Up::default(), &[env]).expect_err(env.0).to_string();
+        let fault = with(&[env]).expect_err(env.0).to_string();
         assert!(fault.contains(said), "{fault}");
     }
 }
 
 #[test]
 fn other_machines_are_let_in_only_on_demand() {
-    let open = |insecure_listen| Up {
-        listen: Some("0.0.0.0:7070".into()),
-        insecure_listen,
-        ..Up::default()
-    };
-    let fault = with(&open(false), &[]).unwrap_err().to_string();
+    let open = ["--listen", "0.0.0.0:7070", "--insecure-listen"];
+    let fault = up(&open[..2], &[]).unwrap_err().to_string();
     assert!(fault.contains("--listen") && fault.contains("--insecure-listen"), "{fault}");
-    assert_eq!(with(&open(true), &[]).unwrap().listen.to_string(), "0.0.0.0:7070");
-    let local = Up { listen: Some("localhost:9".into()), ..Up::default() };
-    assert_eq!(with(&local, &[]).unwrap().listen.to_string(), "127.0.0.1:9");
+    assert_eq!(up(&open, &[]).unwrap().settings.listen.to_string(), "0.0.0.0:7070");
+    let local = with(&[("ELASTANE_LISTEN", "localhost:9")]).unwrap();
+    assert_eq!(local.settings.listen.to_string(), "127.0.0.1:9");
 }
 
 #[test]
@@ -399,6 +432,7 @@ fn help_of_the_program() {
           up                   Start the server: interface, scheduler and engine in one process
           down                 Stop all workloads, then the server; the next `up` runs them again
           status               Show whether the server runs, and what it has
+          config               Show the settings of the server
           project              Create, list, change and delete projects
           department           Create, list, change and delete departments, which projects belong to
           node-pool            Create, list and delete node pools
@@ -422,7 +456,8 @@ fn help_of_the_program() {
           help                 Print this message or the help of the given subcommand(s)
 
         Options:
-              --state-dir <DIR>  Where the server keeps its state [default: ~/.local/state/elastane]
+              --state-dir <DIR>  Where the server keeps its state [default: $XDG_STATE_HOME/elastane, else
+                                 ~/.local/state/elastane]
           -h, --help             Print help
           -V, --version          Print version
     "#]]

@@ -21,8 +21,8 @@ use rustix::process::umask;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::args::Up;
 use super::config::{self, Config};
+use super::settings;
 use super::{certificate, login, machines, reach, runtime};
 use cli_kit::exit::Error;
 
@@ -36,7 +36,7 @@ const WORKERS: usize = 2;
 /// revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
 
-pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
+pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
@@ -50,7 +50,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
     let config = config::resolve(state_dir.as_deref(), flags, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
     tracing_subscriber::fmt()
-        .with_max_level(config.log)
+        .with_max_level(config.settings.log)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
@@ -64,7 +64,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: &Up) -> Result<(), Error> {
     // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
     // vanish may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
-    let withdrawn = withdraw(&config.state_dir);
+    let withdrawn = withdraw(&config.settings.state_dir);
     // A fault of the server matters more than one of tidying up after it.
     let farewell = served?;
     withdrawn?;
@@ -100,7 +100,7 @@ async fn serve(
     shutdown: api::Shutdown,
     by_signal: Arc<AtomicBool>,
 ) -> Result<String, Error> {
-    let dir = state_dir(&config.state_dir)?;
+    let dir = state_dir(&config.settings.state_dir)?;
     let opening = async {
         let found = find_machines(config, &dir).await?;
         let server = open(config, &dir, found.nodes.clone(), umask, shutdown.clone()).await?;
@@ -114,10 +114,10 @@ async fn serve(
     machines::remember(&found, &dir)?;
     let url = server.local_url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
-    client::write_server_file(&config.state_dir, &file)?;
+    client::write_server_file(&config.settings.state_dir, &file)?;
     let runtime = &server.runtime;
     if !by_signal.load(Ordering::Relaxed) {
-        say(&banner(&url, &config.state_dir, runtime, &found, &server.state.control))?;
+        say(&banner(&url, &config.settings.state_dir, runtime, &found, &server.state.control))?;
     }
 
     let Server { listener, tls, service, state, engine, .. } = server;
@@ -196,35 +196,35 @@ async fn open(
     // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
-    let listener = listen(config.listen).await?;
+    let listener = listen(config.settings.listen).await?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
     let separation = engine_local::Separation {
-        accounts: config.accounts.clone(),
+        accounts: config.accounts(),
         private_files: config.secret_files.clone(),
     };
     let setup = runtime::Setup {
         state_dir: dir,
         umask: Some(umask),
         separation: Some(separation),
-        copy_bytes_max: config.copy_bytes_max,
+        copy_bytes_max: config.settings.copies_max,
     };
-    let opened = runtime::open(config.runtime, setup, real_gpus).await?;
+    let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
     check_isolation(config, &opened.engine.capabilities().isolation)?;
     let options = control::Options {
-        cluster_name: config.cluster_name.clone(),
+        cluster_name: config.settings.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes,
         // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
-        replaces_nodes: config.replaces_nodes || real_gpus,
+        replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
         store,
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
-        kept: config.kept,
+        kept: config.kept(),
     };
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;
@@ -232,16 +232,16 @@ async fn open(
     let local_url = format!("{scheme}://{}", reach::reachable(listener.local_addr()?));
     let state = api::State {
         serving: serving::Service::new(control.clone()),
-        url: config.public_url.as_ref().unwrap_or(&local_url).clone(),
-        url_is_public: config.public_url.is_some(),
+        url: config.settings.public_url.as_ref().unwrap_or(&local_url).clone(),
+        url_is_public: config.settings.public_url.is_some(),
         control,
         authority: Arc::new(authority),
         login_provider,
         vault,
         clock,
         hosts: reach::hosts(config, tls.as_ref()),
-        proxies: config.trusted_proxies.clone(),
-        workloads_domain: config.workloads_domain.clone(),
+        proxies: config.settings.trusted_proxies.clone(),
+        workloads_domain: config.settings.workloads_domain.clone(),
         client_program: client_program(),
         shutdown,
     };
@@ -252,7 +252,7 @@ async fn open(
 /// Says what this machine cannot keep apart, or refuses to start there.
 fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
     let Isolation { kind, missing } = found;
-    if config.require_isolation && *kind == IsolationKind::None {
+    if config.settings.require_isolation && *kind == IsolationKind::None {
         return Err(Error::Failed(format!(
             "workloads cannot be kept apart on this machine, which --require-isolation asks for: \
              {missing}"
@@ -275,8 +275,8 @@ fn node_access(
     private.extend(config.secret_files.iter().cloned());
     private.extend(daemon);
     let mut access =
-        control::NodeAccess::new(&config.host_paths, &private).map_err(Error::Failed)?;
-    access.privileged = config.allow_privileged;
+        control::NodeAccess::new(&config.settings.host_paths, &private).map_err(Error::Failed)?;
+    access.privileged = config.settings.allow_privileged;
     Ok(access)
 }
 
@@ -293,7 +293,7 @@ fn vault(config: &Config, dir: &Path) -> Result<auth::Vault, Error> {
 
 /// Where the keys of credentials are.
 pub(super) fn vault_file(config: &Config, dir: &Path) -> PathBuf {
-    config.credentials_key_file.clone().unwrap_or_else(|| dir.join(auth::VAULT_FILE))
+    config.settings.credentials_key_file.clone().unwrap_or_else(|| dir.join(auth::VAULT_FILE))
 }
 
 /// Refuses a state directory in which others could put commands that would run as this user.
@@ -386,7 +386,7 @@ fn stop_on(mut signals: Signals, shutdown: api::Shutdown) -> Arc<AtomicBool> {
 
 /// The nodes; the driver may need a moment.
 async fn find_machines(config: &Config, dir: &Path) -> Result<machines::Found, Error> {
-    let (machines, replaced) = (config.machines.clone(), config.replaces_nodes);
+    let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
     let dir = dir.to_owned();
     let find = move || machines::find(&machines, &dir, replaced);
     let found = tokio::task::spawn_blocking(find).await;

@@ -362,10 +362,11 @@ pub(crate) mod tests {
         assert!(check(&no_image, &none).expect_err("no image").to_string().contains("--image"));
         let no_program = RunSpec { command: Some(vec![String::new()]), ..spec() };
         assert!(check(&no_program, &none).is_err());
-        let mut far = spec();
-        let to = SecretPlace::File { path: "x".repeat(101).into(), mode: 0o400 };
-        far.secrets = vec![Secret { to, value: String::new() }];
-        assert!(check(&far, &none).expect_err("too long").to_string().contains("100 bytes"));
+        let mut outside = spec();
+        let to = SecretPlace::File { path: "/../x".into(), mode: 0o400 };
+        outside.secrets = vec![Secret { to, value: String::new() }];
+        let refused = check(&outside, &none).expect_err("it leads elsewhere").to_string();
+        assert!(refused.contains("`/../x` of a file is not allowed"), "{refused}");
         let mut hidden = spec();
         let from = engine::MountSource::Scratch { bytes_max: None, in_memory: false };
         let to = "/elastane/x".into();

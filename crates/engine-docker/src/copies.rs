@@ -4,7 +4,7 @@
 //! copied.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ use bollard::query_parameters::UploadToContainerOptionsBuilder;
 use engine::copy::{self, NotCopied};
 use engine::{Error, RunSpec};
 use futures_util::StreamExt as _;
+use tar::{Builder, EntryType, Header};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::files::{BLOCK, Entry, FILE, FOLDER, LINK, PATH_BYTES_MAX};
+use crate::files::{header, relative};
 use crate::user::Who;
 use crate::{container, failed};
 
@@ -27,9 +28,6 @@ const UNPACKED_WITHIN: Duration = Duration::from_secs(3600);
 /// Bytes of a file in one piece, and pieces that a slow daemon may be behind.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
-/// What GNU calls a name, or what a link leads to, that is too long for a header.
-const LONG_NAME: u8 = b'L';
-const LONG_LINK: u8 = b'K';
 
 /// What an earlier server left is deleted, beside everything else.
 pub(crate) fn forget_earlier(copies: &Path) -> Result<(), Error> {
@@ -116,79 +114,84 @@ struct Pack {
 
 impl Pack {
     fn all(self, from: &Path, to: &Path) {
-        let packed = self.folder(from, to).and_then(|()| self.say(vec![0; 2 * BLOCK]));
+        let pieces = BufWriter::with_capacity(PIECE_BYTES, Pieces(self.pieces.clone()));
+        let mut archive = Builder::new(pieces);
+        let packed = self.folder(&mut archive, from, relative(to));
+        let packed = packed.and_then(|()| archive.into_inner()?.flush());
         if let Err(error) = packed {
-            // Whoever went away wants no error either.
+            // A receiver that is gone does not want the error either.
             let _gone = self.pieces.blocking_send(Err(error));
         }
     }
 
-    fn say(&self, piece: Vec<u8>) -> io::Result<()> {
-        self.pieces.blocking_send(Ok(piece)).map_err(io::Error::other)
-    }
-
     /// A folder with all that is in it. Links stay links.
-    fn folder(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.entry(to, FOLDER, 0o755, 0, b"")?;
+    fn folder(&self, archive: &mut Builder<impl Write>, from: &Path, to: &Path) -> io::Result<()> {
+        let mut header = self.header(EntryType::Directory, 0o755, 0);
+        archive.append_data(&mut header, to, io::empty())?;
         for found in fs::read_dir(from)? {
             let found = found?;
             let (from, to) = (found.path(), to.join(found.file_name()));
             let kind = found.file_type()?;
             if kind.is_dir() {
-                self.folder(&from, &to)?;
+                self.folder(archive, &from, &to)?;
             } else if kind.is_symlink() {
-                self.entry(&to, LINK, 0o777, 0, fs::read_link(&from)?.as_os_str().as_bytes())?;
+                let mut header = self.header(EntryType::Symlink, 0o777, 0);
+                let leads_to = fs::read_link(&from)?;
+                // To the letter, unless that is too long for a header.
+                match header.set_link_name_literal(leads_to.as_os_str().as_bytes()) {
+                    Ok(()) => archive.append_data(&mut header, &to, io::empty())?,
+                    Err(_) => archive.append_link(&mut header, &to, &leads_to)?,
+                }
             } else {
-                self.file(&from, &to)?;
+                self.file(archive, &from, &to)?;
             }
         }
         Ok(())
     }
 
-    fn file(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut file = File::open(from)?;
+    fn file(&self, archive: &mut Builder<impl Write>, from: &Path, to: &Path) -> io::Result<()> {
+        let file = File::open(from)?;
         let about = file.metadata()?;
         let mode = if about.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
-        self.entry(to, FILE, mode, about.len(), b"")?;
-        let mut left = about.len();
-        while left > 0 {
-            let mut piece = Vec::with_capacity(PIECE_BYTES);
-            let most = left.min(PIECE_BYTES as u64);
-            let read = (&mut file).take(most).read_to_end(&mut piece)?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            left -= read as u64;
-            if left == 0 {
-                piece.resize(piece.len().next_multiple_of(BLOCK), 0);
-            }
-            self.say(piece)?;
-        }
-        Ok(())
+        let mut header = self.header(EntryType::Regular, mode, about.len());
+        archive.append_data(&mut header, to, Exactly { file, left: about.len() })
     }
 
-    fn entry(&self, to: &Path, kind: u8, mode: u32, size: u64, link: &[u8]) -> io::Result<()> {
-        let mut records = Vec::new();
-        let name = to.as_os_str().as_bytes();
-        let name = fitting(&mut records, LONG_NAME, name.strip_prefix(b"/").unwrap_or(name));
-        let link = fitting(&mut records, LONG_LINK, link);
-        let (owner, mode) = (self.owner, if self.open { mode | (mode & 0o444) >> 1 } else { mode });
-        records.extend(Entry { name, kind, mode, owner, size, link }.header());
-        self.say(records)
+    fn header(&self, kind: EntryType, mode: u32, size: u64) -> Header {
+        let mode = if self.open { mode | (mode & 0o444) >> 1 } else { mode };
+        header(kind, mode, self.owner, size)
     }
 }
 
-/// The part of a name that fits into a header; what does not is written before it.
-fn fitting<'a>(records: &mut Vec<u8>, kind: u8, name: &'a [u8]) -> &'a [u8] {
-    let Some(start) = name.get(..PATH_BYTES_MAX).filter(|_| name.len() > PATH_BYTES_MAX) else {
-        return name;
-    };
-    let size = name.len() as u64 + 1;
-    records.extend(Entry { kind, size, ..Entry::of("././@LongLink") }.header());
-    records.extend(name);
-    // A zero ends it.
-    records.resize((records.len() + 1).next_multiple_of(BLOCK), 0);
-    start
+/// Sends the pieces to the reader of the archive.
+struct Pieces(mpsc::Sender<io::Result<Vec<u8>>>);
+
+impl Write for Pieces {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.0.blocking_send(Ok(piece.to_vec())).map_err(io::Error::other)?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// As many bytes of a file as its header says, although it may grow or shrink meanwhile.
+struct Exactly {
+    file: File,
+    left: u64,
+}
+
+impl Read for Exactly {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = (&mut self.file).take(self.left).read(buffer)?;
+        if read == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::Error;
+use tar::EntryType;
 
-use crate::files::{Archive, FILE, FOLDER};
+use crate::files::Archive;
 
 /// Where programs are looked for, before the folders of `PATH`.
 const FOLDERS: [&str; 4] = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"];
@@ -44,9 +45,9 @@ const BASH_SCRIPT: &str = "#!/bin/sh\nexec /bin/sh \"$@\"\n";
 pub(crate) fn archive(nvidia_smi: Option<&str>) -> Result<Vec<u8>, Error> {
     let mut root = Root::default();
     for folder in ["bin", "etc", "root", "usr", "usr/bin", "var"] {
-        root.archive.add(Path::new(folder), FOLDER, 0o755, (0, 0), b"")?;
+        root.archive.add(Path::new(folder), EntryType::Directory, 0o755, (0, 0), b"")?;
     }
-    root.archive.add(Path::new("tmp"), FOLDER, 0o1777, (0, 0), b"")?;
+    root.archive.add(Path::new("tmp"), EntryType::Directory, 0o1777, (0, 0), b"")?;
     root.file("/etc/passwd", 0o644, PASSWD.as_bytes())?;
     root.file("/etc/group", 0o644, GROUP.as_bytes())?;
     match find("busybox") {
@@ -74,10 +75,10 @@ pub(crate) fn archive(nvidia_smi: Option<&str>) -> Result<Vec<u8>, Error> {
     if let Some(script) = nvidia_smi {
         root.file("/bin/nvidia-smi", 0o755, script.as_bytes())?;
     }
-    Ok(root.archive.finish())
+    root.archive.finish()
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Root {
     archive: Archive,
     has: BTreeSet<PathBuf>,
@@ -91,7 +92,7 @@ impl Root {
     /// Adds a file, once.
     fn file(&mut self, path: impl AsRef<Path>, mode: u32, bytes: &[u8]) -> Result<(), Error> {
         if self.has.insert(path.as_ref().to_owned()) {
-            self.archive.add(path.as_ref(), FILE, mode, (0, 0), bytes)?;
+            self.archive.add(path.as_ref(), EntryType::Regular, mode, (0, 0), bytes)?;
         }
         Ok(())
     }

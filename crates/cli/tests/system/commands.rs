@@ -104,6 +104,7 @@ fn every_list_and_description_is_printed_in_every_form() {
         ("runai nodepool list", "nodepool/default"),
         ("runai workload-type list", "workload-type/"),
         ("elastane project list", "project/team-a"),
+        ("elastane config show", "setting/listen"),
         ("elastane user list", ""),
         ("elastane application list", ""),
         ("elastane access-key list", ""),

@@ -60,6 +60,7 @@ fn a_server_that_cannot_start_says_which_value_is_wrong() {
     refused(&sandbox, "elastane up --gpus 4", 2, "--gpus: `4` is not a set of GPUs");
     refused(&sandbox, "elastane up --listen 0.0.0.0:0", 2, "--insecure-listen");
     refused(&sandbox, "echo 'listn = 1' > c; elastane up --config c", 2, "did you mean `listen`?");
+    refused(&sandbox, "elastane config show --config c", 2, "c:1: unknown key `listn`");
     refused(&sandbox, "touch file; elastane up --state-dir file", 1, "state directory file");
 }
 

@@ -1,0 +1,122 @@
+//! `elastane config`: the settings a server would run with, and the tables of the documentation.
+//! Owns: what is shown of each setting, and that no password is.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::args::Config;
+use super::config;
+use super::settings::{ALL, Document, Origins, Setting, Sources};
+use cli_kit::exit::Error;
+use cli_kit::output::{How, list, show};
+use cli_kit::table::Table;
+
+/// A setting as it is shown.
+#[derive(Debug, Serialize)]
+struct Row {
+    key: &'static str,
+    /// The text that was given, else the default; none without either.
+    value: Option<String>,
+    /// A flag, a variable, a line of the file, or `default`.
+    origin: String,
+}
+
+pub(super) async fn run(state_dir: Option<PathBuf>, verb: Config) -> Result<(), Error> {
+    let (settings, format) = match verb {
+        Config::Show { settings, format } => (settings, format),
+        Config::Reference => {
+            let tables = Document::ALL.map(Document::table).join("\n");
+            return Ok(std::io::stdout().write_all(tables.as_bytes())?);
+        }
+    };
+    let wrong = |error: super::settings::Error| Error::Usage(error.to_string());
+    let sources = Sources::collect(state_dir.as_deref(), settings.typed, &super::env);
+    let sources = sources.map_err(wrong)?;
+    // What the server would refuse is refused here, too.
+    config::check(&sources).map_err(wrong)?;
+    let how = How::from(format);
+    let look = async |out: &mut dyn Write| {
+        list(&how, rows(&sources), |row| format!("setting/{}", row.key), table, out)
+    };
+    show(&how, &mut std::io::stdout(), look).await
+}
+
+fn rows(sources: &Sources) -> Vec<Row> {
+    ALL.iter()
+        .filter(|setting| setting.origins != Origins::Flag)
+        .map(|it| row(it, sources))
+        .collect()
+}
+
+fn row(setting: &Setting, sources: &Sources) -> Row {
+    let (text, origin) = match sources.find(setting.key) {
+        Some(given) => (given.text.as_str(), given.origin.as_str()),
+        None => (setting.default, "default"),
+    };
+    let shown = setting.shown.map_or_else(|| text.to_owned(), |shown| shown(text));
+    let value = (!shown.is_empty()).then_some(shown);
+    Row { key: setting.key, value, origin: origin.to_owned() }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&["Setting", "Value", "From"]);
+    for row in rows {
+        let value = row.value.clone().unwrap_or_else(|| "-".to_owned());
+        table.row([row.key.to_owned(), value, row.origin.clone()]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn shown(line: &str, env: &[(&str, &str)]) -> Vec<(&'static str, String, String)> {
+        let Command::Config(Config::Show { settings, .. }) =
+            Cli::try_parse_from(line.split(' ')).unwrap().command
+        else {
+            panic!("{line}")
+        };
+        let env = |name: &str| {
+            let found = env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let sources = Sources::collect(None, settings.typed, &env).unwrap();
+        let row = |row: Row| (row.key, row.value.unwrap_or_default(), row.origin);
+        rows(&sources).into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn each_setting_is_shown_with_its_origin() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("e.toml").display().to_string();
+        std::fs::write(&file, "# ours\ncluster_name = \"lab\"\nlog = \"info\"\n").unwrap();
+        let line = format!("elastane config show --config {file} --insecure-listen");
+        let rows = shown(&line, &[("HOME", "/h"), ("ELASTANE_LOG", "debug")]);
+        let of = |key: &str| {
+            let (_, value, origin) = rows.iter().find(|(own, ..)| *own == key).unwrap();
+            format!("{value} | {origin}")
+        };
+        assert_eq!(of("cluster_name"), format!("lab | cluster_name in {file}:2"));
+        assert_eq!(of("log"), "debug | ELASTANE_LOG");
+        assert_eq!(of("insecure_listen"), "true | --insecure-listen");
+        assert_eq!(of("listen"), "127.0.0.1:7070 | default");
+        assert_eq!(of("state_dir"), "/h/.local/state/elastane | default");
+        assert_eq!(of("public_url"), " | default");
+        assert!(!rows.iter().any(|(key, ..)| *key == "replace_nodes"), "it is for one start");
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        let line = "elastane config show --database postgres://ann:hush@db/gpus";
+        let rows = shown(line, &[]);
+        let database = rows.iter().find(|(key, ..)| *key == "database").unwrap();
+        assert_eq!(database.1, "postgres://ann@db:5432/gpus");
+        assert!(!format!("{rows:?}").contains("hush"));
+    }
+}

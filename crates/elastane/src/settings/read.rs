@@ -1,0 +1,147 @@
+//! From texts to the values of settings, each by itself. Owns: what is allowed in a text, and what
+//! is said about another.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use model::WindowKind;
+use sim::scenario::amount::{Millis, Unit};
+use tracing::level_filters::LevelFilter;
+
+use super::{Error, Given};
+
+/// Shortest time for which a log is kept: a day.
+const KEPT_MS_MIN: u64 = 86_400_000;
+/// Longest domain of workloads, of the 253 characters of a name.
+const DOMAIN_CHARS_MAX: usize = 189;
+
+/// A window of time in which usage counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) length_ms: u64,
+    pub(crate) kind: WindowKind,
+}
+
+/// As it is: it is read where it is used.
+pub(crate) fn given(given: &Given) -> Result<Given, Error> {
+    Ok(given.clone())
+}
+
+pub(crate) fn text(given: &Given) -> Result<String, Error> {
+    Ok(given.text.clone())
+}
+
+pub(crate) fn path(given: &Given) -> Result<PathBuf, Error> {
+    Ok(PathBuf::from(&given.text))
+}
+
+/// A folder that is there by default, unless there is no home.
+pub(crate) fn state_dir(given: &Given) -> Result<PathBuf, Error> {
+    if given.text.is_empty() { Err(Error::NoHome) } else { path(given) }
+}
+
+pub(crate) fn switch(given: &Given) -> Result<bool, Error> {
+    match given.text.as_str() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        other => Err(given.fault(format!("`{}` is neither true nor false", units::shown(other)))),
+    }
+}
+
+pub(crate) fn level(given: &Given) -> Result<LevelFilter, Error> {
+    given.text.parse().map_err(|_| {
+        let text = units::shown(&given.text);
+        given.fault(format!("`{text}` is no level; write off, error, warn, info, debug or trace"))
+    })
+}
+
+pub(crate) fn name(given: &Given) -> Result<String, Error> {
+    units::check_name(&given.text).map_err(|error| given.fault(error))?;
+    Ok(given.text.clone())
+}
+
+pub(crate) fn address(given: &Given) -> Result<SocketAddr, Error> {
+    let text = given.text.replacen("localhost:", "127.0.0.1:", 1);
+    text.parse().map_err(|_| {
+        let text = units::shown(&given.text);
+        given.fault(format!("`{text}` is no address; write one such as 127.0.0.1:7070"))
+    })
+}
+
+/// A size above 0.
+pub(crate) fn bytes(given: &Given) -> Result<u64, Error> {
+    match units::parse_bytes(&given.text) {
+        Ok(0) => Err(given.fault("0 allows no copy at all; write a size such as 50GiB")),
+        Ok(bytes) => Ok(bytes),
+        Err(why) => Err(given.fault(format!("{why}; write a size such as 50GiB"))),
+    }
+}
+
+pub(crate) fn span_ms(given: &Given) -> Result<u64, Error> {
+    Millis::read(&given.text).map_err(|fault| given.fault(fault))
+}
+
+/// A day or more.
+pub(crate) fn kept_ms(given: &Given) -> Result<u64, Error> {
+    match span_ms(given)? {
+        ms if ms < KEPT_MS_MIN => {
+            Err(given.fault(format!("`{}` is too short; at least 1d", given.text)))
+        }
+        ms => Ok(ms),
+    }
+}
+
+/// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, which then restarts.
+pub(crate) fn window(given: &Given) -> Result<Window, Error> {
+    let (length, kind) = match given.text.split_once(',') {
+        None => (given.text.as_str(), WindowKind::Sliding),
+        Some((length, "tumbling")) => {
+            (length, WindowKind::Tumbling { start: units::Instant::default() })
+        }
+        Some((_, other)) => {
+            let other = units::shown(other);
+            let fault = format!("`{other}` is no kind of window; write `7d` or `7d,tumbling`");
+            return Err(given.fault(fault));
+        }
+    };
+    let length_ms = Millis::read(length).map_err(|fault| given.fault(fault))?;
+    Ok(Window { length_ms, kind })
+}
+
+/// No text of this is repeated in an error: it may hold a password.
+pub(crate) fn database(given: &Given) -> Result<store::Database, Error> {
+    given.text.parse().map_err(|error: store::BadUrl| given.fault(error))
+}
+
+/// Without the password.
+pub(crate) fn database_shown(text: &str) -> String {
+    match text.parse() {
+        Ok(store::Database::Postgres(url)) => url.to_string(),
+        Ok(store::Database::Sqlite) => text.to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+/// The name of a domain, in small letters. There is room for a label before it.
+pub(crate) fn domain(given: &Given) -> Result<String, Error> {
+    let domain = given.text.to_ascii_lowercase();
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label.chars().all(allowed);
+    let is_address = domain.parse::<std::net::IpAddr>().is_ok();
+    if domain.len() <= DOMAIN_CHARS_MAX && domain.split('.').all(is_label) && !is_address {
+        return Ok(domain);
+    }
+    let text = units::shown(&given.text);
+    Err(given.fault(format!("`{text}` is no domain; write one such as apps.example.org")))
+}
+
+/// Folders by their absolute paths, with commas between them.
+pub(crate) fn folders(given: &Given) -> Result<Vec<PathBuf>, Error> {
+    let each = given.text.split(',').map(str::trim).filter(|path| !path.is_empty());
+    let absolute = |path: &str| {
+        let is = Path::new(path).is_absolute();
+        let why = || given.fault(format!("`{path}` is not an absolute path; begin it with /"));
+        is.then(|| PathBuf::from(path)).ok_or_else(why)
+    };
+    each.map(absolute).collect()
+}
