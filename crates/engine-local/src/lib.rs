@@ -41,6 +41,7 @@ mod copies;
 mod door;
 mod engine_impl;
 mod environment;
+mod footprint;
 mod frame;
 mod image;
 mod insist;
@@ -62,6 +63,7 @@ mod tree;
 mod visit;
 mod watch;
 
+pub use footprint::{release_free_memory, release_start_memory};
 pub use image::{Image, ImageTable};
 pub use isolation::{AccountPolicy, Separation};
 pub use open::{LocalEngine, Options};

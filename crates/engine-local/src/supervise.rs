@@ -22,6 +22,7 @@ use crate::bound::{Bound, LOOK};
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::door::{Door, NO_MORE_INPUT, Surroundings};
+use crate::footprint::release_start_memory;
 use crate::isolation::{Account, Boundary};
 use crate::ownership;
 use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
@@ -98,6 +99,10 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 complain(&format!("failed to record that the run started: {error}"));
             }
             say(&running);
+            // There is one supervisor for each run, for as long as it runs.
+            if let Err(error) = release_start_memory() {
+                complain(&format!("the memory of the start is kept: {error}"));
+            }
             let brood = Brood::of(main, group.clone());
             let bounds = bounds(dir, &spec);
             let run = Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door, bounds };

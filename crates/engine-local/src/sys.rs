@@ -4,7 +4,8 @@
 //! and asking to die with the supervisor must happen in the child before it becomes the user's
 //! program; the standard library offers only the unsafe `pre_exec` for that. The calls of
 //! Landlock, of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with
-//! four dependencies, which allocates where a child may not. Marking inherited descriptors has no
+//! four dependencies, which allocates where a child may not. Advice about memory has no safe wrapper,
+//! as other advice would change what memory holds. Marking inherited descriptors has no
 //! safe wrapper at all, and tokio's for waiting on a descriptor is deprecated in favour of an
 //! unsafe one.
 #![expect(unsafe_code, reason = "Linux process code, see above")]
@@ -12,6 +13,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -133,6 +135,24 @@ pub(crate) fn leave_keyring() -> Result<(), Errno> {
     match last_error(rc) {
         Err(Errno::NOSYS | Errno::PERM) => Ok(()),
         other => other.map(drop),
+    }
+}
+
+/// Unmaps code, which comes back from the page cache where it runs.
+pub(crate) fn unmap_code(code: Range<usize>) -> Result<(), Errno> {
+    let start = ptr::with_exposed_provenance_mut(code.start);
+    // SAFETY: these pages are code, mapped from the program's file and never written, so what
+    // stands in their place at the next use is the same; the kernel refuses what is no mapping.
+    let rc = unsafe { libc::madvise(start, code.len(), libc::MADV_DONTNEED) };
+    last_error(rc.into()).map(drop)
+}
+
+/// Has the allocator return what it holds free.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the locks of the allocator, as every allocation does.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
