@@ -38,8 +38,8 @@ async fn patch(server: &Server, id: &str, change: &Value) -> (StatusCode, Value)
 }
 
 /// A request to an inference, with a token or without.
-async fn ask(server: &Server, path: &str, token: Option<&String>) -> (StatusCode, Value) {
-    let mut request = Request::builder().uri(path).header("host", "localhost");
+async fn ask(server: &Server, of: &str, token: Option<&String>) -> (StatusCode, Value) {
+    let mut request = Request::builder().uri("/x").header("host", format!("{of}.localhost"));
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
@@ -61,7 +61,7 @@ async fn what_is_asked_for_is_shown_with_its_defaults() {
     let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
     assert_eq!((&shown["type"], &shown["phase"]), (&json!("Inference"), &json!("Running")));
     assert_eq!(shown["requestedPods"], json!({"number": 0, "min": 0, "max": 2}));
-    assert_eq!(shown["urls"], json!(["http://elastane.test/serve/team-a/svc/"]));
+    assert_eq!(shown["urls"], json!(["http://svc--team-a.localhost/"]));
     assert_eq!(shown["actionsSupport"], json!({"delete": true, "suspend": false}));
     // Its revisions are no workloads of their own in any list.
     assert_eq!(server.get("/api/v1/workloads/count").await["count"], 1);
@@ -189,17 +189,17 @@ async fn only_its_audience_may_ask() {
     for (name, without, with_token) in
         [("open", 503, 503), ("known", 401, 503), ("mine", 401, 503), ("others", 401, 403)]
     {
-        let path = format!("/serve/team-a/{name}/x");
+        let path = format!("{name}--team-a");
         let (status, answer) = ask(&server, &path, None).await;
         assert_eq!(status.as_u16(), without, "{name}: {answer}");
         let (status, answer) = ask(&server, &path, Some(&server.token)).await;
         assert_eq!(status.as_u16(), with_token, "{name}: {answer}");
     }
-    let (status, answer) = ask(&server, "/serve/team-a/open", Some(&server.token)).await;
+    let (status, answer) = ask(&server, "open--team-a", Some(&server.token)).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     let why = answer["message"].as_str().unwrap();
     assert!(why.contains("no replica was ready within 1 s"), "{why}");
-    let (status, _) = ask(&server, "/serve/team-b/open/", Some(&server.token)).await;
+    let (status, _) = ask(&server, "open--team-b", Some(&server.token)).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "it is another project's");
 }
 

@@ -334,7 +334,8 @@ def inference(client, cluster, project):
     kinds = ["THROUGHPUT", "LATENCY"]
 
     def asked():
-        with urllib.request.urlopen(f"{URL}/serve/{project['name']}/{name}/") as answer:
+        own = f"{name}--{project['name']}.localhost"
+        with urllib.request.urlopen(urllib.request.Request(URL, headers={"Host": own})) as answer:
             equal(answer.status, 200, "the replica answers")
         return api.get_inference_workload_metrics(workload_id=workload, metric_type=kinds, **span)
 
