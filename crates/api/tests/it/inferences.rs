@@ -55,7 +55,7 @@ async fn what_is_asked_for_is_shown_with_its_defaults() {
     assert_eq!(spec["preemptibility"], "non-preemptible");
     assert_eq!(spec["category"], "Deploy");
     assert_eq!(spec["autoscaling"]["metricThresholdPercentage"], 70);
-    assert_eq!(spec["servingPort"]["authorizationType"], "public");
+    assert_eq!(spec["servingPort"]["authorizationType"], "authenticatedUsers");
     assert_eq!(spec["servingConfiguration"]["requestTimeoutSeconds"], 300);
     let id = answer["workloadId"].as_str().unwrap();
     let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
@@ -110,10 +110,12 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         let name = "autoscaling.knative.dev/window";
         with("annotations", json!([{"name": name, "value": text}]))
     };
+    let public_with_users =
+        json!({"container": 1, "authorizationType": "public", "authorizedUsers": ["ada"]});
     for (spec, status, field) in [
         (json!({"image": "i"}), 400, "spec.servingPort.container: must be set"),
         (with("servingPort.protocol", json!("grpc")), 422, "spec.servingPort.protocol grpc"),
-        (with("servingPort.authorizedUsers", json!(["ada"])), 400, "authorizationType"),
+        (with("servingPort", public_with_users), 400, "authorizationType"),
         (
             with("servingPort.authorizationType", json!("authorizedUsers")),
             400,
@@ -178,10 +180,7 @@ async fn only_its_audience_may_ask() {
         spec["servingConfiguration"] = json!({"requestTimeoutSeconds": 1});
         spec
     };
-    let me =
-        made(&server, "open", &with("servingConfiguration", json!({"requestTimeoutSeconds": 1})))
-            .await["createdBy"]
-            .clone();
+    let me = made(&server, "open", &closed("public", Value::Null)).await["createdBy"].clone();
     made(&server, "known", &closed("authenticatedUsers", Value::Null)).await;
     made(&server, "mine", &closed("authorizedUsers", json!([me]))).await;
     made(&server, "others", &closed("authorizedUsers", json!(["somebody@else"]))).await;

@@ -319,7 +319,8 @@ def inference(client, cluster, project):
         "name": name, "projectId": project["id"], "clusterId": cluster,
         "spec": {
             "image": "python", "command": "python3", "args": "-m http.server $(PORT)",
-            "compute": {"cpuCoreRequest": 0.1}, "servingPort": {"container": 8000},
+            "compute": {"cpuCoreRequest": 0.1},
+            "servingPort": {"container": 8000, "authorizationType": "public"},
             "autoscaling": {"minReplicas": 1, "maxReplicas": 1},
         },
     })

@@ -152,7 +152,8 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let own = std::env::current_exe().expect("this program");
     let made = sandbox.shell(&format!(
         "runai inference submit svc -p team-a --template first --compute one-gpu \
-         --serving-port 8000 --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
+         --serving-port container=8000,authorization-type=public \
+         --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
          --metric concurrency --metric-threshold 2 \
          --annotation autoscaling.knative.dev/window=6s \
          -c -- {} --exact --nocapture {TEST}",
