@@ -21,6 +21,6 @@ pub(crate) const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
 /// Its image cannot be pulled now.
 pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff" };
 /// Its process runs and does not answer where it should.
-pub(crate) const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
+pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
