@@ -160,17 +160,20 @@ impl State {
         let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
         let over = workload.completed_at.is_some();
         let Some(pod) = workload.pods.get_mut(number) else { return };
-        // Of one that was given up it is known what it ended of.
-        if pod.ended.is_none() {
-            pod.last_exit = Some(text.clone());
-        }
         pod.condition = None;
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
         // Its end may have crossed with the request to stop it.
         let before_stop = pod.released_at.is_none_or(|released| at < released);
+        let stopped = pod.released_at.is_none_or(|released| at >= released);
+        let given_up = pod.ended.is_some();
         let Some(model) = model else { return };
         let releasing = self.cluster.pods()[model].occupancy.releasing;
+        // Of a pod that was given up it is known why; one that was stopped ended because of that.
+        let is_known = given_up || (releasing && stopped);
+        if !is_known && let Some(pod) = self.pod_mut(id, number) {
+            pod.last_exit = Some(text.clone());
+        }
         self.touch(id);
         if !releasing {
             self.say_exit(id, number, exit, text);
