@@ -6,7 +6,7 @@ use store::Desired;
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
-use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, OUT_OF_MEMORY};
+use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 use crate::view::ReasonView;
@@ -14,6 +14,9 @@ use crate::view::ReasonView;
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =
     "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)";
+
+/// How the words begin about a run that the machine could not start.
+pub(crate) const NOT_NOW: &str = "could not be started now: ";
 
 impl State {
     /// Takes in what the engine saw.
@@ -176,13 +179,16 @@ impl State {
         }
         self.touch(id);
         if !releasing {
-            self.say_exit(id, number, exit, text);
+            self.say_exit(id, number, exit, text.clone());
             if over {
                 // It was left to go on when its workload had ended.
                 self.cluster.vacate(model);
                 self.leave_if_over(id);
             } else {
                 self.ended_by_itself(id, number, exit, ran_ms);
+            }
+            if matches!(exit, Exit::NotStarted(_)) {
+                self.set_condition(id, number, Some((NOT_STARTED, text)));
             }
             return;
         }
@@ -206,6 +212,7 @@ impl State {
     fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit, text: String) {
         let news = match exit {
             Exit::OutOfMemory => News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code),
+            Exit::NotStarted(_) => News::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
             _ => News::new("Exited", text),
         };
         let news = news.pod(number);
@@ -316,6 +323,7 @@ fn in_words(exit: &Exit, limits: Limits) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
+        Exit::NotStarted(why) => format!("{NOT_NOW}{why}"),
         Exit::OutOfMemory => {
             let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
             format!(
