@@ -63,7 +63,7 @@ mod visit;
 mod watch;
 
 pub use image::{Image, ImageTable};
-pub use isolation::{AccountPolicy, Separation};
+pub use isolation::{AccountPolicy, Separation, restore_private_ids};
 pub use open::{LocalEngine, Options};
 pub use session::session;
 pub use smi::nvidia_smi;

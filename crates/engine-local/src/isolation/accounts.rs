@@ -116,8 +116,8 @@ impl Accounts {
     /// The account of this name that the name service found, if a person has it.
     ///
     /// # Errors
-    /// It found none, and found one before. Most name services say of an account that they cannot ask
-    /// for at the moment that it does not exist, and files of a private id are not the account's.
+    /// It found none, and found one before. Most name services say of an account that they cannot
+    /// ask for now that it does not exist, and files of a private id are not the account's.
     fn person(&self, name: &str, found: Option<Account>) -> Result<Option<Account>, Error> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
@@ -323,6 +323,26 @@ fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<V
     })
 }
 
+/// Brings the private ids of a backup (the text of its `accounts.json`) into a state directory. Ids
+/// that this machine gave out stay: its files belong to them. One of both submitters is given
+/// another, and none is given out twice.
+///
+/// # Errors
+/// The text is not that of such a file, or the file cannot be read or written.
+pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
+    let wrong =
+        |error: serde_json::Error| io_error("read the private ids of it".into(), error.into());
+    let saved: Ids = serde_json::from_str(saved).map_err(wrong)?;
+    let mut pool = Pool::open(state_dir.join(FILE))?;
+    let mut ids = pool.given.ids.clone();
+    let taken: BTreeSet<u32> = ids.values().copied().collect();
+    for (submitter, id) in saved.ids.into_iter().filter(|(_, id)| !taken.contains(id)) {
+        ids.entry(submitter).or_insert(id);
+    }
+    let named = pool.given.named.union(&saved.named).cloned().collect();
+    pool.keep(Ids { next: pool.given.next.max(saved.next), ids, named })
+}
+
 /// `accounts.json`: private ids by submitter.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ids {
@@ -426,6 +446,21 @@ mod tests {
         let Error::Io { source, .. } = later.person("ann", None).unwrap_err() else { panic!() };
         assert!(source.to_string().contains("`getent passwd ann` must show"), "{source}");
         assert_eq!(later.person("daemon", Some(Account::private(2))).unwrap(), None, "no person");
+    }
+
+    #[test]
+    fn ids_of_a_backup_never_take_those_of_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = r#"{"next": 1900000009, "ids": {"ann": 1900000000, "bob": 1900000001}}"#;
+        restore_private_ids(folder.path(), saved).unwrap();
+        let ids = |who: &str| accounts(&folder, AccountPolicy::default()).of(who, "").unwrap().uid;
+        assert_eq!((ids("ann"), ids("bob")), (1_900_000_000, 1_900_000_001));
+        assert_eq!(ids("cy"), 1_900_000_009, "none that was given out after the backup");
+        let other = r#"{"next": 5, "ids": {"ann": 7, "dan": 1900000009, "eve": 1900000004}}"#;
+        restore_private_ids(folder.path(), other).unwrap();
+        assert_eq!((ids("ann"), ids("eve")), (1_900_000_000, 1_900_000_004));
+        assert_eq!(ids("dan"), 1_900_000_010, "it is cy's here");
+        assert!(restore_private_ids(folder.path(), "[]").is_err());
     }
 
     #[test]
