@@ -77,7 +77,8 @@ optional_values! {
         pub container: u16,
         /// `http`.
         pub protocol: ServingPortProtocol,
-        /// Who may send requests; `public` if it is left out.
+        /// Who may send requests; if it is left out, `authorizedUsers` if there are any, else
+        /// `authenticatedUsers`.
         pub authorization_type: ServingPortAccessAuthorizationTypeEnum,
         /// These users and service accounts, by name.
         pub authorized_users: Vec<String>,

@@ -25,6 +25,8 @@ const SHORT_PERCENT: usize = 25;
 const LONG_PERCENT: usize = 75;
 
 /// Between which times a workload may start, if it waits and the server has the time to find out.
+/// None, too, if it does not wait any more, or where this state cannot be played forward: why it
+/// waits is of use without it.
 pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
@@ -36,14 +38,21 @@ pub(crate) async fn start_estimate(
     let Ok(turn) = turn else { return Ok(None) };
     let turn = turn.map_err(Fault::internal)?;
     let seen = state.control.scheduling_state().await?;
+    // It may have ended since it was found. An inference is known here by its newest revision.
+    let Some(&waiting) = seen.workloads.get(&workload.id) else { return Ok(None) };
     let view = state.control.view();
-    let (project, name) = (workload.project_name.clone(), workload.spec.name.clone());
     let work = move || {
         let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
-        estimate(&scenario, &History::of(&view), (&project, &name), seen.now)
+        let spec = &seen.cluster.workloads()[waiting].spec;
+        let project = &seen.cluster.queues()[spec.queue].name;
+        estimate(&scenario, &History::of(&view), (project, &spec.name), seen.now)
     };
     let (estimate, _turn) = aside(turn, work).await?;
-    Ok(Some(estimate?))
+    Ok(estimate
+        .inspect_err(|error| {
+            tracing::error!(workload = %workload.id, %error, "no start can be estimated");
+        })
+        .ok())
 }
 
 fn estimate(
@@ -51,7 +60,7 @@ fn estimate(
     history: &History,
     (project, name): (&str, &str),
     now: Instant,
-) -> Result<StartEstimate, Fault> {
+) -> Result<StartEstimate, sim::Error> {
     let mut said = Taken::default();
     let mut soonest = scenario.clone();
     let mut latest = scenario.clone();
@@ -64,9 +73,7 @@ fn estimate(
         long.value.runs_for = taken.long_ms.map(Span::new);
     }
     let after = |scenario: &Scenario| {
-        let found = sim::forecast(scenario, project, name);
-        let found = found.map_err(|error| Fault::internal(error.message()))?;
-        Ok::<_, Fault>(match found {
+        Ok::<_, sim::Error>(match sim::forecast(scenario, project, name)? {
             Forecast::StartsAfterMs(ms) => Some(now.plus_ms(ms).into()),
             Forecast::Never | Forecast::TooFarAhead => None,
         })

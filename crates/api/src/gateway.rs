@@ -1,81 +1,54 @@
-//! Requests to inferences. Owns: the address of an inference, who may ask it, and what is told and
-//! kept from a replica. Refuses to know: which replica answers (`serving`).
-//!
-//! Answers come from programs of users and share the server's origin. So a browser is told to treat
-//! them as from nowhere (`sandbox`): a page from an inference cannot act as who looks at it. And what
-//! would hold for the whole origin is neither passed on nor taken from there.
+//! What requests to programs of users have in common, and what inferences add. Owns: whose token a
+//! request carries, who is admitted, which headers a program gets, and what the former addresses of
+//! inferences answer. Does not know about: which host leads to which program (`urls`), and which
+//! replica answers (`serving`).
 
 use std::sync::Arc;
 
 use auth::{Action, Resource};
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State as FromState};
-use axum::http::header::{
-    ALT_SVC, AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, FORWARDED, HOST, RETRY_AFTER,
-    SET_COOKIE, STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE,
-};
-use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::extract::{Request, State as FromState};
+use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use control::Audience;
 use control::view::{Phase, View, WorkloadView};
-use http_body_util::BodyExt as _;
 use serving::{Error, NoReplica};
 use units::Instant;
 
 use crate::Server;
-use crate::edge::{Caller, FORWARDED_FOR, Fault, Origin, bearer, must_be_own_page};
+use crate::edge::{Caller, FORWARDED_FOR, Fault, Origin, bearer};
 use crate::serve::Place;
 
-/// Where inferences are found.
-pub(crate) const ROUTES: [&str; 3] =
+/// Where inferences were, before each had a host of its own.
+pub(crate) const FORMER_ROUTES: [&str; 3] =
     ["/serve/{project}/{name}", "/serve/{project}/{name}/", "/serve/{project}/{name}/{*rest}"];
 
 /// Seconds after which it may be tried again.
 const RETRY_S: &str = "10";
-const SANDBOX: &str = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
-/// What answers would say of all that is at this server.
-const OF_THE_ORIGIN: [HeaderName; 6] = [
-    SET_COOKIE,
-    HeaderName::from_static("clear-site-data"),
-    STRICT_TRANSPORT_SECURITY,
-    ALT_SVC,
-    HeaderName::from_static("nel"),
-    HeaderName::from_static("report-to"),
-];
 /// What the program that answers learns of the request; nothing else can say it. Of the addresses
 /// it came from the last is that of the connection, those before are the word of listed proxies.
 const USER: HeaderName = HeaderName::from_static("x-forwarded-user");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// The address of an inference on this server.
-pub(crate) fn path(project: &str, name: &str) -> String {
-    format!("/serve/{project}/{name}/")
-}
-
-/// Has a request answered by a replica.
-pub(crate) async fn forward(
-    FromState(server): FromState<Arc<Server>>,
-    Extension(origin): Extension<Origin>,
-    place: Result<Path<Vec<(String, String)>>, PathRejection>,
-    mut request: Request,
-) -> Response {
-    let Ok(Path(place)) = place else {
-        return Fault::bad("the address is no text").into_response();
-    };
-    serving::strip(request.headers_mut());
-    let caller = match take_caller(&server, &origin, request.headers_mut()) {
-        Ok(caller) => caller,
-        Err(fault) => return refuse(&server, &origin, None, fault),
-    };
-    match answer(&server, &origin, &place, caller.as_ref(), request).await {
-        Ok(answer) => answer,
-        Err(fault) => refuse(&server, &origin, caller.as_ref(), fault),
-    }
+/// Says where an inference is now. Nothing of a workload is answered at the address of the server,
+/// and nothing is looked up: a caller without a token learns nothing about what exists.
+pub(crate) async fn gone(FromState(server): FromState<Arc<Server>>, request: Request) -> Fault {
+    let mut parts = request.uri().path().split('/').skip(2);
+    let (project, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let is_name =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let named = Some((project, name)).filter(|_| is_name(project) && is_name(name));
+    let now = named.and_then(|(project, name)| server.origins().of_inference_named(project, name));
+    let now = now.map_or_else(
+        || "the address that `runai describe job NAME` shows".to_owned(),
+        |address| units::shown(&format!("{address}/")),
+    );
+    let why = format!(
+        "inferences are not served at the address of the API; each has a host of its own. Use \
+         {now} (a program that cannot look that name up connects here and sends it as `Host`)"
+    );
+    Fault::new(StatusCode::GONE, why)
 }
 
 /// The answer to who is refused. That it may not is written down.
@@ -96,37 +69,6 @@ pub(crate) fn refuse(
     }
 }
 
-async fn answer(
-    server: &Arc<Server>,
-    origin: &Origin,
-    place: &[(String, String)],
-    caller: Option<&Caller>,
-    mut request: Request,
-) -> Result<Response, Fault> {
-    let named = |name: &str| {
-        place.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str()).unwrap_or("")
-    };
-    let inference = find(server, named("project"), named("name"), caller)?;
-    admit(&server.control.view(), &inference, origin, caller)?;
-    must_be_own_page(&server.url, request.headers())?;
-    let prefix = path(&inference.project_name, &inference.spec.name);
-    // All inferences would share them.
-    request.headers_mut().remove(COOKIE);
-    tell(server, request.headers_mut(), Some(prefix.trim_end_matches('/')), origin, caller);
-    *request.uri_mut() = below(request.uri())?;
-    let connection = request.extensions_mut().remove::<Place>();
-    let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-    let until = no_longer_allowed(server.clone(), caller.cloned(), connection);
-    let answer = server.serving.forward(&inference, request, until).await;
-    let refused = |error| refusal(server, &inference, error, caller);
-    let mut answer = answer.map_err(refused)?.map(Body::new);
-    for name in OF_THE_ORIGIN {
-        answer.headers_mut().remove(name);
-    }
-    answer.headers_mut().append(CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
-    Ok(answer)
-}
-
 /// Who asks; none without a token of this server. One that is worth nothing is refused, also where
 /// no token is needed. It is for this server: the replica never sees it.
 pub(crate) fn take_caller(
@@ -141,40 +83,9 @@ pub(crate) fn take_caller(
     caller.map(Some).map_err(|refusal| Fault::new(StatusCode::UNAUTHORIZED, refusal.why))
 }
 
-/// The inference of this name. Whoever has no token is not told which there are.
-fn find(
-    server: &Server,
-    project: &str,
-    name: &str,
-    caller: Option<&Caller>,
-) -> Result<Arc<WorkloadView>, Fault> {
-    server.control.view().inference(project, name).cloned().ok_or_else(|| {
-        let name = format!("{}/{}", units::shown(project), units::shown(name));
-        caller.map_or_else(needs_a_token, |_| Fault::no_such("inference", &name))
-    })
-}
-
 fn needs_a_token() -> Fault {
-    let why = "this inference needs a token; send `Authorization: Bearer <token>`";
+    let why = "this needs a token; send `Authorization: Bearer <token>`";
     Fault::new(StatusCode::UNAUTHORIZED, why)
-}
-
-/// Lets those pass that may ask this inference.
-fn admit(
-    view: &View,
-    inference: &WorkloadView,
-    origin: &Origin,
-    caller: Option<&Caller>,
-) -> Result<(), Fault> {
-    let Some(serving) = &inference.spec.serving else { return Err(needs_a_token()) };
-    caller.map_or(Ok(()), Caller::must_have_own_password)?;
-    if serving.local_only && !origin.is_local {
-        // For a stranger elsewhere it is as if it were not there.
-        caller.ok_or_else(needs_a_token)?;
-        let why = "this inference answers requests from its own machine only";
-        return Err(Fault::forbidden(why));
-    }
-    is_meant(&serving.audience, caller, said_at(view, inference))
 }
 
 /// Lets those pass that were meant by who said it at that moment.
@@ -200,8 +111,8 @@ pub(crate) fn is_meant(
     }
 }
 
-/// When what it is was said last. Whoever came later is not who was meant.
-fn said_at(view: &View, inference: &WorkloadView) -> Instant {
+/// When an inference was last changed. Users who got their name later are not those it names.
+pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
     let newest = inference.revisions.last().and_then(|id| view.revisions.get(id));
     newest.map_or(inference.created_at, |newest| newest.created_at)
 }
@@ -230,7 +141,6 @@ pub(crate) async fn no_longer_allowed(
 pub(crate) fn tell(
     server: &Server,
     headers: &mut HeaderMap,
-    prefix: Option<&str>,
     origin: &Origin,
     caller: Option<&Caller>,
 ) {
@@ -245,7 +155,6 @@ pub(crate) fn tell(
         (USER, caller.and_then(|caller| HeaderValue::from_str(&caller.subject).ok())),
         (FORWARDED_FOR, HeaderValue::from_str(&from).ok()),
         (FORWARDED_HOST, host),
-        (FORWARDED_PREFIX, prefix.and_then(|prefix| HeaderValue::from_str(prefix).ok())),
         (FORWARDED_PROTO, Some(HeaderValue::from_static(proto))),
     ];
     for (name, value) in values {
@@ -267,16 +176,6 @@ fn take_away(headers: &mut HeaderMap) {
     }
 }
 
-/// The path as the replica knows it.
-fn below(uri: &Uri) -> Result<Uri, Fault> {
-    // Behind `/serve/<project>/<name>/`, as it was written.
-    let rest = uri.path().splitn(5, '/').nth(4).unwrap_or_default();
-    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let path: PathAndQuery =
-        format!("/{rest}{query}").parse().map_err(|_| Fault::bad("the address is not one"))?;
-    Ok(Uri::from(path))
-}
-
 /// What happened instead of an answer.
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
@@ -289,8 +188,8 @@ impl From<Error> for Fault {
     }
 }
 
-/// The same of an inference; those who may know are told why none of its replicas answered.
-fn refusal(
+/// The same of an inference; those who may see it also learn why no replica answered.
+pub(crate) fn refusal(
     server: &Server,
     inference: &WorkloadView,
     error: Error,

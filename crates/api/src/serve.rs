@@ -198,6 +198,8 @@ impl Connection {
                 Ok::<_, Infallible>(answer.map(|body| busy.until_end_of(body)))
             }
         });
+        // What is not HTTP is answered by hyper, before there is a request: 400 (a long head: 431)
+        // without a body, which it has no setting for. Then it closes the connection.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WAIT)

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::serving::{ExposedUrl, RelatedUrl, Revision, Serving};
+use crate::serving::{ExposedUrl, Readiness, RelatedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
@@ -169,7 +169,7 @@ pub(crate) enum Command {
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
     Retire { revision: Uuid },
     GiveUp { revision: Uuid, why: String },
-    NoteReady { pod: Uuid, generation: u32, fault: Option<String> },
+    NoteReady(Vec<Readiness>),
     CreatePool { by: String, spec: PoolSpec },
     UpdatePool { by: String, id: String, change: PoolChange },
     DeletePool { by: String, id: String },
@@ -210,7 +210,7 @@ impl Command {
             | Self::Scale { .. }
             | Self::Retire { .. }
             | Self::GiveUp { .. }
-            | Self::NoteReady { .. }
+            | Self::NoteReady(_)
             | Self::StopEverything { .. }
             | Self::Record(_) => None,
         }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
+use crate::serving::Readiness;
 use crate::state::{News, Project, State, Workload};
 use crate::topologies::TOPOLOGY;
 use crate::view::ReasonView;
@@ -152,8 +153,10 @@ impl State {
             Command::Scale { revision, wanted, why } => self.scale(revision, &wanted, &why),
             Command::Retire { revision } => self.retire(revision),
             Command::GiveUp { revision, why } => self.give_up(revision, &why),
-            Command::NoteReady { pod, generation, fault } => {
-                self.note_ready(RunKey { pod, generation }, fault);
+            Command::NoteReady(seen) => {
+                for Readiness { pod, generation, fault } in seen {
+                    self.note_ready(RunKey { pod, generation }, fault);
+                }
                 Ok(Subject::Nothing)
             }
             Command::Record(_) => Ok(Subject::Nothing),

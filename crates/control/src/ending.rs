@@ -38,7 +38,7 @@ impl State {
             (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
             // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
             // cannot start processes at the moment. It uses up no retry.
-            (_, Exit::Lost) => {
+            (_, Exit::Lost | Exit::NotStarted(_)) => {
                 let Some(pod) = self.pod_mut(id, number) else { return };
                 // A start alone proves nothing: it may be lost after each.
                 if ran_ms >= WELL_MS {

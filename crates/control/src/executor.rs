@@ -180,7 +180,7 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
         error @ engine::Error::NotHere { .. } => Exit::CannotRun(error.to_string()),
         // The machine's fault, and perhaps over soon: it uses up no retry.
-        _ => Exit::Lost,
+        error => Exit::NotStarted(chain(&error)),
     })
 }
 

@@ -16,6 +16,7 @@ use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
+use crate::serving::Readiness;
 use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use crate::{
     ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, persist,
@@ -295,17 +296,12 @@ impl Handle {
         self.ask(Command::GiveUp { revision, why }).await.map(drop)
     }
 
-    /// Shows of a run of a replica that it is not ready, and why; no reason: it is.
+    /// Shows which runs of replicas are ready and which are not, all at once.
     ///
     /// # Errors
-    /// The dispatcher has ended.
-    pub async fn note_ready(
-        &self,
-        pod: Uuid,
-        generation: u32,
-        fault: Option<String>,
-    ) -> Result<(), Error> {
-        self.ask(Command::NoteReady { pod, generation, fault }).await.map(drop)
+    /// The dispatcher has ended, or the state cannot be written.
+    pub async fn note_ready(&self, seen: Vec<Readiness>) -> Result<(), Error> {
+        self.ask(Command::NoteReady(seen)).await.map(drop)
     }
 
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay

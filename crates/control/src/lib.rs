@@ -82,12 +82,13 @@ pub use objects::{
 pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
+pub use reasons::NOT_READY;
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
 pub use serving::{
-    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
-    Target,
+    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, Readiness, RelatedUrl, Revision, Scaling,
+    Serving, Target,
 };
 pub use spec::{
     CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,

@@ -6,7 +6,7 @@ use store::Desired;
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
-use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, OUT_OF_MEMORY};
+use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 use crate::view::ReasonView;
@@ -14,6 +14,9 @@ use crate::view::ReasonView;
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =
     "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)";
+
+/// How the words begin about a run that the machine could not start.
+pub(crate) const NOT_NOW: &str = "could not be started now: ";
 
 impl State {
     /// Takes in what the engine saw.
@@ -160,26 +163,32 @@ impl State {
         let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
         let over = workload.completed_at.is_some();
         let Some(pod) = workload.pods.get_mut(number) else { return };
-        // Of one that was given up it is known what it ended of.
-        if pod.ended.is_none() {
-            pod.last_exit = Some(text.clone());
-        }
         pod.condition = None;
         let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
         let (model, run) = (pod.model, pod.run());
         // Its end may have crossed with the request to stop it.
         let before_stop = pod.released_at.is_none_or(|released| at < released);
+        let stopped = pod.released_at.is_none_or(|released| at >= released);
+        let given_up = pod.ended.is_some();
         let Some(model) = model else { return };
         let releasing = self.cluster.pods()[model].occupancy.releasing;
+        // Of a pod that was given up it is known why; one that was stopped ended because of that.
+        let is_known = given_up || (releasing && stopped);
+        if !is_known && let Some(pod) = self.pod_mut(id, number) {
+            pod.last_exit = Some(text.clone());
+        }
         self.touch(id);
         if !releasing {
-            self.say_exit(id, number, exit, text);
+            self.say_exit(id, number, exit, text.clone());
             if over {
                 // It was left to go on when its workload had ended.
                 self.cluster.vacate(model);
                 self.leave_if_over(id);
             } else {
                 self.ended_by_itself(id, number, exit, ran_ms);
+            }
+            if matches!(exit, Exit::NotStarted(_)) {
+                self.set_condition(id, number, Some((NOT_STARTED, text)));
             }
             return;
         }
@@ -203,6 +212,7 @@ impl State {
     fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit, text: String) {
         let news = match exit {
             Exit::OutOfMemory => News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code),
+            Exit::NotStarted(_) => News::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
             _ => News::new("Exited", text),
         };
         let news = news.pod(number);
@@ -313,6 +323,7 @@ fn in_words(exit: &Exit, limits: Limits) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
+        Exit::NotStarted(why) => format!("{NOT_NOW}{why}"),
         Exit::OutOfMemory => {
             let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
             format!(

@@ -11,9 +11,10 @@ use units::{Instant, Kind, Resources};
 use uuid::Uuid;
 
 use crate::metrics::Tally;
-use crate::observe::LOST;
+use crate::observe::{LOST, NOT_NOW};
 use crate::persist;
 use crate::pools::Pool;
+use crate::reasons::NOT_STARTED;
 use crate::state::{
     Action, Department, Ended, Outbox, Pod, Project, State, Unit, Workload, pod_name,
 };
@@ -428,7 +429,8 @@ impl State {
     /// When a pod is started again that gave up its place after a failure.
     fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
         let waits = workload.pending.iter().any(|reason| reason.code == BACKING_OFF);
-        let failed = pod.last_exit.as_deref().is_some_and(|exit| exit != LOST);
+        let by_itself = |exit: &str| exit != LOST && !exit.starts_with(NOT_NOW);
+        let failed = pod.last_exit.as_deref().is_some_and(by_itself);
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
     }
 
@@ -474,7 +476,11 @@ impl State {
             started_at: pod.started_at,
             last_exit: pod.last_exit.clone(),
             restart_at,
-            condition: pod.condition.clone().filter(|_| state.is_starting_or_running()),
+            condition: pod.condition.clone().filter(|why| {
+                // What kept the machine from starting it is why it waits.
+                let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
+                state.is_starting_or_running() || waits
+            }),
         }
     }
 }

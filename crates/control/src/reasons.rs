@@ -21,6 +21,8 @@ pub(crate) const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
 /// Its image cannot be pulled now.
 pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff" };
 /// Its process runs and does not answer where it should.
-pub(crate) const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
+pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
+/// This machine could not start it just then.
+pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

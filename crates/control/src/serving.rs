@@ -22,6 +22,17 @@ pub struct Revision {
     pub number: u32,
 }
 
+/// Whether a run of a replica is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// The pod.
+    pub pod: Uuid,
+    /// Which run of it.
+    pub generation: u32,
+    /// Why it is not ready; none: it is.
+    pub fault: Option<String>,
+}
+
 /// How an inference serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serving {

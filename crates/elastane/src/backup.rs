@@ -2,19 +2,23 @@
 //! that nobody else reads it and none is half written or overwritten.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufReader, BufWriter, Write as _};
+use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use rustix::process::umask;
+use store::SavedFile;
 
 use super::args::{Backup, Restore};
 use super::config::{self, Config};
 use super::settings::{Flags, Storage};
-use super::up;
+use super::{machines, up};
 use cli_kit::exit::Error;
 use cli_kit::plain::patiently;
+
+/// The file of private ids, which is merged and not replaced.
+const ACCOUNTS_FILE: &str = "accounts.json";
 
 pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<(), Error> {
     let Backup { file, place } = flags;
@@ -56,11 +60,41 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
     let mut out = BufWriter::new(file.map_err(failed)?);
     let version = env!("CARGO_PKG_VERSION");
-    let work = store::backup(&config.settings.state_dir, &config.database, version, &mut out);
+    let dir = &config.settings.state_dir;
+    let files = files_in(dir)?;
+    let work = store::backup(dir, &config.database, version, files, &mut out);
     let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
     let contents = contents.map_err(|error| Error::Failed(up::chain(&error)))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
     Ok(contents)
+}
+
+/// The files of the state directory that are part of the state.
+fn files_in(state_dir: &Path) -> Result<Vec<SavedFile>, Error> {
+    let read = |name: &str| {
+        let path = state_dir.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Some(Ok(SavedFile { name: name.to_owned(), text })),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                Some(Err(Error::Failed(format!("cannot read {}: {error}", path.display()))))
+            }
+        }
+    };
+    store::FILES.into_iter().filter_map(read).collect()
+}
+
+/// Puts these files into a state directory. Private ids that this machine gave out stay.
+fn put_into(state_dir: &Path, files: Vec<SavedFile>) -> std::io::Result<()> {
+    for SavedFile { name, text } in files {
+        if name == ACCOUNTS_FILE {
+            let merged = engine_local::restore_private_ids(state_dir, &text);
+            merged.map_err(|error| std::io::Error::other(up::chain(&error)))?;
+        } else {
+            machines::write_whole(&state_dir.join(name), text.trim_end())?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Result<(), Error> {
@@ -71,7 +105,8 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     // What is made is its user's business only, as with `up`.
     umask(Mode::RWXG | Mode::RWXO);
     let (dir, database) = (&config.settings.state_dir, &config.database);
-    let work = store::restore(dir, database, BufReader::new(input), replace);
+    let beside = |files| put_into(dir, files);
+    let work = store::restore(dir, database, BufReader::new(input), replace, beside);
     let restored = patiently("Bringing the state back", work).await;
     let (contents, kept) = restored.map_err(|error| match error {
         store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
@@ -92,4 +127,26 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
 fn resolve(state_dir: Option<&Path>, place: Flags<Storage>) -> Result<Config, Error> {
     config::resolve(state_dir, place.typed, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_state_directory_go_into_a_backup_and_come_back() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        assert_eq!(files_in(from.path()).unwrap(), [], "there need not be any");
+        let ids = r#"{"next": 1900000001, "ids": {"ann": 1900000000}}"#;
+        for (name, text) in
+            [("nodes", "gpus 2x16GiB\n"), ("node-name", "a\n"), (ACCOUNTS_FILE, ids)]
+        {
+            fs::write(from.path().join(name), text).unwrap();
+        }
+        fs::write(to.path().join("nodes"), "gpus 9x16GiB\n").unwrap();
+        put_into(to.path(), files_in(from.path()).unwrap()).unwrap();
+        let there = |name: &str| fs::read_to_string(to.path().join(name)).unwrap();
+        assert_eq!((there("nodes"), there("node-name")), ("gpus 2x16GiB\n".into(), "a\n".into()));
+        assert!(there(ACCOUNTS_FILE).contains("1900000000"));
+    }
 }

@@ -104,7 +104,7 @@ pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
 }
 
 /// Under another name first: a text cut short would be another text.
-fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
+pub(super) fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
     let fresh = path.with_extension(std::process::id().to_string());
     let mut file =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;

@@ -65,7 +65,7 @@ mod watch;
 
 pub use footprint::{release_free_memory, release_start_memory};
 pub use image::{Image, ImageTable};
-pub use isolation::{AccountPolicy, Separation};
+pub use isolation::{AccountPolicy, Separation, restore_private_ids};
 pub use open::{LocalEngine, Options};
 pub use session::session;
 pub use smi::nvidia_smi;

@@ -175,6 +175,8 @@ pub enum Exit {
     Signal(i32),
     /// The run could not be started; the text says why.
     CannotRun(String),
+    /// The machine could not start it at this moment, and perhaps can soon; the text says why.
+    NotStarted(String),
     /// The kernel killed its main process because the run had more memory than it may.
     OutOfMemory,
     /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).

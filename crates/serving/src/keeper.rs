@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::Serving;
 use control::view::{Phase, PodState, PodView, View, WorkloadView};
+use control::{NOT_READY, Readiness, Serving};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -31,8 +31,6 @@ pub(crate) enum Order {
     Retire { revision: Uuid },
     /// A revision never got ready.
     GiveUp { revision: Uuid, why: String },
-    /// A replica whose process runs is not ready; no reason: it is.
-    Ready { pod: Uuid, generation: u32, fault: Option<String> },
 }
 
 /// The revision that is scaled: the newest that lives.
@@ -52,8 +50,8 @@ pub(crate) struct Keeper {
     endpoint: Arc<Endpoint>,
     began: Instant,
     watches: BTreeMap<(Uuid, u32), Watch>,
-    /// Since when the processes of runs have run, and which of these runs are shown as not ready.
-    running: BTreeMap<(Uuid, u32), (Instant, bool)>,
+    /// Since when the processes of runs have run.
+    running: BTreeMap<(Uuid, u32), Instant>,
     /// Replicas that get no more requests, and since when.
     leaving: BTreeMap<Uuid, Instant>,
     active: Option<Active>,
@@ -73,8 +71,9 @@ impl Keeper {
         }
     }
 
-    /// Looks at the inference as it is shown, and says what is to be done. `measure`: time has
-    /// passed, so the number of replicas is decided anew. `host`: where a run of a pod is reached.
+    /// Looks at the inference as it is shown, and says what is to be done, and of which replicas it
+    /// is not shown whether they are ready. `measure`: time has passed, so the number of replicas
+    /// is decided again. `host`: where a run of a pod is reached.
     pub(crate) fn look(
         &mut self,
         head: &WorkloadView,
@@ -82,22 +81,22 @@ impl Keeper {
         proxy: &Proxy,
         host: &dyn Fn(Uuid, u32) -> Option<IpAddr>,
         measure: bool,
-    ) -> Vec<Order> {
+    ) -> (Vec<Order>, Vec<Readiness>) {
         let revisions = head.revisions.iter().rev().filter_map(|id| view.revisions.get(id));
         let live: Vec<_> = revisions.filter(|revision| lives(revision.phase)).collect();
         let Some((newest, serving)) =
             live.first().and_then(|first| Some((*first, first.spec.serving.as_ref()?)))
         else {
             self.stand_down(head);
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         };
         // Everything that can answer is known before anything is decided about it.
         self.show(&live, serving, proxy, host);
         let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
-        orders.extend(self.check_ready(&live, serving));
+        let seen = self.check_ready(live.iter().flat_map(|one| &one.pods), serving.container_port);
         let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
         self.decide(newest.id, serving, &replicas[0], measure);
-        let Some(active) = &self.active else { return orders };
+        let Some(active) = &self.active else { return (orders, seen) };
         let fates = roll(&replicas, active.replicas);
         let now = Instant::now();
         self.leaving.retain(|pod, _| fates.iter().any(|f| f.leave.iter().any(|r| r.pod == *pod)));
@@ -109,7 +108,7 @@ impl Keeper {
         for (age, (revision, fate)) in live.iter().zip(fates).enumerate() {
             orders.extend(self.order(revision, fate, age > 0, serving));
         }
-        orders
+        (orders, seen)
     }
 
     /// What one revision is to be told, if anything.
@@ -198,26 +197,31 @@ impl Keeper {
         }
     }
 
-    /// Shows which replicas run and are not ready, once they have run for a moment.
-    fn check_ready(&mut self, live: &[&Arc<WorkloadView>], serving: &Serving) -> Vec<Order> {
-        let pods = live.iter().flat_map(|revision| &revision.pods);
+    /// Of which replicas the state does not show whether they are ready, once they have run for a
+    /// moment. What was refused is found again, because the state is compared, not a memory of it.
+    /// `asked`: the port of the submission.
+    fn check_ready<'a>(
+        &mut self,
+        pods: impl Iterator<Item = &'a PodView>,
+        asked: u16,
+    ) -> Vec<Readiness> {
         let pods: Vec<_> = pods.filter(|pod| pod.state == PodState::Running).collect();
         let is_there = |run: &(Uuid, u32)| pods.iter().any(|pod| (pod.id, pod.generation) == *run);
         self.running.retain(|run, _| is_there(run));
-        let mut orders = Vec::new();
+        let mut seen = Vec::new();
         for pod in pods {
             let run = (pod.id, pod.generation);
-            let (since, shown) = self.running.entry(run).or_insert_with(|| (Instant::now(), false));
+            let since = self.running.entry(run).or_insert_with(Instant::now);
             let ready = self.endpoint.is_ready(pod.id);
             let fault = self.watches.get(&run).and_then(Watch::fault).filter(|_| !ready);
-            let is_news = fault.is_some() != *shown;
+            let is_shown = pod.condition.as_ref().is_some_and(|why| why.code == NOT_READY.code);
+            let is_news = fault.is_some() != is_shown;
             if is_news && (fault.is_none() || since.elapsed() >= UNREADY_AFTER) {
-                *shown = fault.is_some();
-                let fault = fault.map(|fault| unready(&fault, serving.container_port));
-                orders.push(Order::Ready { pod: pod.id, generation: pod.generation, fault });
+                let fault = fault.map(|fault| unready(&fault, asked));
+                seen.push(Readiness { pod: pod.id, generation: pod.generation, fault });
             }
         }
-        orders
+        seen
     }
 
     fn replicas(&self, revision: &WorkloadView) -> Vec<Replica> {
@@ -348,6 +352,43 @@ mod tests {
             restart_at: None,
             condition: None,
         }
+    }
+
+    /// A keeper that looks at one replica whose port is closed, and has found that.
+    async fn of_a_silent_replica(replica: &PodView) -> Keeper {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut keeper = Keeper::new(Endpoint::new(Arc::default()));
+        let watched = Watched {
+            endpoint: keeper.endpoint.clone(),
+            pod: replica.id,
+            generation: replica.generation,
+            address: closed,
+            probe: control::Probe::default(),
+        };
+        let watch = Watch::begin(watched, Proxy::default());
+        while watch.fault().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        keeper.watches.insert((replica.id, replica.generation), watch);
+        keeper
+    }
+
+    #[tokio::test]
+    async fn a_replica_is_reported_until_the_state_shows_it() {
+        let mut replica = pod(true, PodState::Running);
+        let mut keeper = of_a_silent_replica(&replica).await;
+        tokio::time::pause();
+        let mut look = |replica: &PodView| keeper.check_ready([replica].into_iter(), 80);
+        assert_eq!(look(&replica), [], "it has only begun");
+        tokio::time::advance(UNREADY_AFTER).await;
+        let reported = look(&replica);
+        assert!(reported[0].fault.as_ref().unwrap().contains("does not answer at"), "{reported:?}");
+        assert_eq!(look(&replica).len(), 1, "the first write was refused");
+        let (code, at) = (NOT_READY.code.to_owned(), units::Instant(0));
+        replica.condition = Some(control::view::ReasonView { code, message: String::new(), at });
+        assert_eq!(look(&replica), []);
+        replica.generation = 2;
+        assert_eq!(look(&replica)[0].fault, None, "another run, which has no fault yet");
     }
 
     #[tokio::test(start_paused = true)]

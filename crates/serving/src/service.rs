@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control::Traffic;
 use control::view::WorkloadView;
+use control::{Readiness, Traffic};
 use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -121,13 +121,23 @@ impl Service {
         keepers.retain(|id, _| view.workloads.contains_key(id));
         let inferences = view.workloads.values().filter(|w| w.spec.serving.is_some());
         let host = |pod, generation| self.control.address(pod, generation);
+        let mut seen: Vec<Readiness> = Vec::new();
         for inference in inferences {
             let keeper = keepers
                 .entry(inference.id)
                 .or_insert_with(|| Keeper::new(self.endpoint(inference.id)));
-            for order in keeper.look(inference, &view, &self.proxy, &host, measure) {
+            let (orders, of_these) = keeper.look(inference, &view, &self.proxy, &host, measure);
+            seen.extend(of_these);
+            for order in orders {
                 self.carry_out(order).await;
             }
+        }
+        // One command for all: each is a round of the dispatcher, and a write.
+        if !seen.is_empty()
+            && let Err(error) = self.control.note_ready(seen).await
+        {
+            // The next look finds it not shown, and asks again.
+            tracing::info!(%error, "whether replicas are ready could not be shown");
         }
         if measure {
             self.control.count(self.counted());
@@ -155,9 +165,6 @@ impl Service {
             }
             Order::Retire { revision } => self.control.retire(revision).await,
             Order::GiveUp { revision, why } => self.control.give_up(revision, why).await,
-            Order::Ready { pod, generation, fault } => {
-                self.control.note_ready(pod, generation, fault).await
-            }
         };
         if let Err(error) = told {
             // Most likely the inference was changed or deleted meanwhile; else it is tried again.

@@ -29,7 +29,7 @@ pub mod testing;
 mod tests;
 mod write;
 
-pub use backup::{BackupError, Contents, backup, restore};
+pub use backup::{BackupError, Contents, FILES, SavedFile, backup, restore};
 pub use container::{ContainerBody, MountBody, MountSourceBody, SecurityBody};
 pub use error::Error;
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};

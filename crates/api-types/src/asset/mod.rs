@@ -138,8 +138,21 @@ pub enum DistFramework {
 pub struct AssetCreation<S> {
     /// What all assets have.
     pub meta: AssetCreationMeta,
-    /// What it is.
+    /// What it is. Null is an empty one, for kinds that need nothing said.
+    #[serde(deserialize_with = "null_as_empty")]
+    #[serde(bound(deserialize = "S: serde::de::DeserializeOwned"))]
     pub spec: S,
+}
+
+/// Reads null as `{}`, so a kind that needs a field says which.
+fn null_as_empty<'de, D, S>(from: D) -> Result<S, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    S: serde::de::DeserializeOwned,
+{
+    let nothing = std::iter::empty::<(String, String)>();
+    let empty = || S::deserialize(serde::de::value::MapDeserializer::new(nothing));
+    Option::<S>::deserialize(from)?.map_or_else(empty, Ok)
 }
 
 optional! {

@@ -51,7 +51,7 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, Fault> {
         local_only: port.cluster_local_access_only.unwrap_or(false),
         audience: audience(
             "spec.servingPort",
-            port.authorization_type.unwrap_or(Authorization::Public),
+            authorization(&port),
             port.authorized_users.clone().unwrap_or_default(),
             port.authorized_groups.as_ref().is_some_and(|groups| !groups.is_empty()),
         )?,
@@ -92,7 +92,7 @@ pub(super) fn with_defaults(spec: Wire) -> Wire {
         }),
         serving_port: Some(ServingPort {
             protocol: port.protocol.or(Some(ServingPortProtocol::Http)),
-            authorization_type: port.authorization_type.or(Some(Authorization::Public)),
+            authorization_type: Some(authorization(&port)),
             cluster_local_access_only: port.cluster_local_access_only.or(Some(false)),
             ..port
         }),
@@ -108,6 +108,15 @@ pub(super) fn with_defaults(spec: Wire) -> Wire {
         }),
         ..spec
     }
+}
+
+/// Who may send requests if nothing is said: those who are listed, else the users of this server.
+fn authorization(port: &ServingPort) -> Authorization {
+    let lists_users = port.authorized_users.as_ref().is_some_and(|users| !users.is_empty());
+    port.authorization_type.unwrap_or(match lists_users {
+        true => Authorization::AuthorizedUsers,
+        false => Authorization::AuthenticatedUsers,
+    })
 }
 
 fn ms(seconds: u32) -> u64 {

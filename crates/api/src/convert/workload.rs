@@ -243,8 +243,7 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
 /// Where an inference is reached.
 pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<String> {
     view.spec.serving.as_ref()?;
-    let path = crate::gateway::path(&view.project_name, &view.spec.name);
-    Some(format!("{}{path}", context.origins.server))
+    Some(format!("{}/", context.origins.of_inference(view)))
 }
 
 /// Why it is in its phase, in words: what it waits for, or how it ended.

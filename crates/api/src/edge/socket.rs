@@ -36,8 +36,8 @@ pub(crate) fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<
     }
     let why = match origin {
         "null" => {
-            "a page without an address of its own asked for this WebSocket, such as one of an \
-             inference; open the port of such a program with `--external-url container=PORT`"
+            "a page without an address of its own asked for this WebSocket, such as a file or a \
+             sandboxed frame; open the page at its own address"
         }
         _ => "a page of another site asked for this WebSocket; only pages of this server may",
     };

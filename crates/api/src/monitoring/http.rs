@@ -34,6 +34,8 @@ const LATENCY_SECONDS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 30.
 const UNKNOWN: Served = Served { path: "unknown", method: "other", may_be_slow: false };
 /// The route of requests to the ports of workloads that are opened in a browser.
 const OF_WORKLOADS: Served = Served { path: "workload", method: "other", may_be_slow: true };
+/// The route of requests to inferences.
+const OF_INFERENCES: Served = Served { path: "inference", method: "other", may_be_slow: true };
 /// The status of a request that got no answer: its client had gone.
 const NO_STATUS: &str = "none";
 
@@ -76,11 +78,10 @@ impl Routes {
             let method = word(&route.method)?;
             Some(Served { path: route.path, method, may_be_slow: route.patient })
         });
-        // How long an inference takes is its own affair.
-        let of_inferences = gateway::ROUTES
+        let former = gateway::FORMER_ROUTES
             .into_iter()
-            .flat_map(|path| METHODS.map(|method| Served { path, method, may_be_slow: true }));
-        let mut all: Vec<_> = own.chain(of_inferences).collect();
+            .flat_map(|path| METHODS.map(|method| Served { path, method, may_be_slow: false }));
+        let mut all: Vec<_> = own.chain(former).collect();
         all.sort_unstable();
         Self(all)
     }
@@ -209,7 +210,11 @@ pub(crate) async fn trace(
 }
 
 fn served(server: &Server, routes: &Routes, request: &Request) -> Served {
-    if urls::is_of_a_workload(host_of(request), &server.workloads_domain) {
+    let host = host_of(request);
+    if urls::is_of_an_inference(host, &server.workloads_domain) {
+        return OF_INFERENCES;
+    }
+    if urls::is_of_a_workload(host, &server.workloads_domain) {
         return OF_WORKLOADS;
     }
     let path = request.extensions().get::<MatchedPath>();

@@ -16,20 +16,24 @@ const BEARER: &str = "bearerAuth";
 /// Where schemas are referred to.
 const SCHEMAS: &str = "#/components/schemas/";
 /// What an operation may refuse with; every one of them with the published error body.
-const REFUSALS: [(u16, &str); 12] = [
-    (400, "Something in the request is wrong; the message names it"),
+const REFUSALS: [(u16, &str); 13] = [
+    (400, "Something in the request is wrong, or it names no host or several; the message says it"),
     (401, "The token is missing, wrong or expired"),
-    (403, "The caller may not do this"),
+    (403, "The caller may not do this, or the host is none of this server's"),
     (404, "There is no such thing"),
     (405, "The path does not answer this method"),
     (408, "The body did not come in time"),
     (409, "It exists already, or is in the wrong state"),
     (413, "The body is too large"),
+    (415, "The content type of the body is missing, or not one that is read here"),
     (422, "Well-formed, and not supported"),
     (429, "Too many attempts; wait"),
     (500, "The server failed"),
     (503, "The server cannot do it now; try again"),
 ];
+
+/// Those of them that only a body can cause.
+const OF_A_BODY: [u16; 3] = [408, 413, 415];
 
 /// The document of these routes.
 ///
@@ -99,7 +103,10 @@ fn operation<S: Clone + Send + Sync + 'static>(route: &Route<S>, said: &Descript
     for parameter in &said.query {
         operation = operation.parameter(parameter.clone());
     }
-    for status in REFUSALS.map(|(status, _)| status.to_string()) {
+    let takes_body = said.body.is_some();
+    let possible = |status: &u16| takes_body || !OF_A_BODY.contains(status);
+    for status in REFUSALS.map(|(status, _)| status).into_iter().filter(possible) {
+        let status = status.to_string();
         operation = operation.response(status.clone(), Ref::from_response_name(status));
     }
     if route.access != Access::Open {

@@ -78,15 +78,15 @@ pub fn router(state: State) -> Router {
         .merge(patient)
         .method_not_allowed_fallback(wrong_method)
         .route_layer(from_fn_with_state(Arc::clone(&state), authenticate));
-    let mut inferences = Router::new();
-    for path in gateway::ROUTES {
-        inferences = inferences.route(path, axum::routing::any(gateway::forward));
+    let mut former = Router::new();
+    for path in gateway::FORMER_ROUTES {
+        former = former.route(path, axum::routing::any(gateway::gone));
     }
     open.layer(from_fn(limit_time))
         .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
         .layer(from_fn(welcome::as_json))
-        .merge(inferences)
+        .merge(former)
         .fallback(welcome::wrong_path)
         .layer(from_fn_with_state(Arc::clone(&state), check_host))
         .layer(from_fn_with_state(Arc::clone(&state), urls::divert))

@@ -1,9 +1,11 @@
-//! Which host is whose: `<workload>--<project>--<port>.<domain>`, both ways. Owns: that no two ports
-//! have one host, and that no host of a workload is one of the server's. Refuses to know: who may come.
+//! Which host leads where, both ways: `<workload>--<project>--<port>.<domain>` to a port of a
+//! workload, `<inference>--<project>.<domain>` to an inference. Owns: that no two have one host,
+//! and that no host of a workload is one of the server's. Does not know about: who is admitted.
 
 use api_types::{CreationRequest, ExposedUrl};
 use control::ExposedUrl as Url;
 use control::view::WorkloadView;
+use uuid::Uuid;
 
 use crate::State;
 use crate::edge::Fault;
@@ -15,6 +17,10 @@ const LABEL_CHARS_MAX: usize = 63;
 /// How labels begin that stand for other letters (RFC 5890): a browser would read them.
 const FOREIGN: &str = "xn";
 
+/// The first and last part of the label of an inference whose name makes none: its id is between
+/// them. The last part of every other label of three is a number.
+const BY_ID: (&str, &str) = ("inference", "id");
+
 /// Whose a host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Whose {
@@ -22,6 +28,10 @@ pub(super) enum Whose {
     Server,
     /// Of a port of a workload, if there is one of these names.
     Workload { project: String, name: String, port: u16 },
+    /// Of an inference, if there is one of these names.
+    Inference { project: String, name: String },
+    /// Of the inference of this id, if there is one.
+    InferenceById(Uuid),
     /// Nobody's, among those of workloads.
     Nobody,
 }
@@ -33,7 +43,16 @@ pub(super) fn whose(host: &str, domain: &str) -> Whose {
     let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
     let Some(label) = below.filter(|label| label.contains(BETWEEN)) else { return Whose::Server };
     let parts: Vec<&str> = label.split(BETWEEN).collect();
-    let [name, project, port] = parts[..] else { return Whose::Nobody };
+    let (name, project, port) = match parts[..] {
+        [name, project] => {
+            return Whose::Inference { project: project.into(), name: name.into() };
+        }
+        [first, id, last] if (first, last) == BY_ID => {
+            return id.parse().map_or(Whose::Nobody, Whose::InferenceById);
+        }
+        [name, project, port] => (name, project, port),
+        _ => return Whose::Nobody,
+    };
     let written_so = |number: &u16| number.to_string() == port;
     match port.parse().ok().filter(written_so) {
         Some(port) => Whose::Workload { project: project.into(), name: name.into(), port },
@@ -46,22 +65,32 @@ pub(crate) fn is_of_a_workload(host: &str, domain: &str) -> bool {
     whose(host, domain) != Whose::Server
 }
 
+/// Whether a host, without its port, is that of an inference, if there is one of that name.
+pub(crate) fn is_of_an_inference(host: &str, domain: &str) -> bool {
+    matches!(whose(host, domain), Whose::Inference { .. } | Whose::InferenceById(_))
+}
+
 /// The label of a port; why there can be none, by the field.
 fn label(project: &str, name: &str, port: u16) -> Result<String, Fault> {
-    for (field, of) in [("name", name), ("projectId", project)] {
+    label_of(&[name, project, &port.to_string()])
+}
+
+/// A label of these parts: a name, a project, and what else there is.
+fn label_of(parts: &[&str]) -> Result<String, Fault> {
+    for (field, of) in ["name", "projectId"].into_iter().zip(parts) {
         if of.contains(BETWEEN) {
             let why = format!("`{of}` has `{BETWEEN}` in it, which no host of exposedUrls may");
             return Err(Fault::field(field, format!("{why}; choose another name")));
         }
     }
-    let label = [name, project, &port.to_string()].join(BETWEEN);
+    let label = parts.join(BETWEEN);
     let (chars, most) = (label.len(), LABEL_CHARS_MAX);
     if chars > most {
         let why =
             format!("the host {label} of exposedUrls has {chars} characters, of {most} allowed");
         return Err(Fault::field("name", format!("{why}; choose a shorter name")));
     }
-    if name == FOREIGN {
+    if parts.first() == Some(&FOREIGN) {
         let why = format!("no host may begin with {FOREIGN}{BETWEEN}; choose another name");
         return Err(Fault::field("name", why));
     }
@@ -80,12 +109,31 @@ pub(crate) struct Origins {
 impl Origins {
     /// The address of a port, without a path.
     fn of(&self, project: &str, name: &str, port: u16) -> Result<String, Fault> {
-        let label = label(project, name, port)?;
+        Ok(self.at(&label(project, name, port)?))
+    }
+
+    /// The address of a label, without a path.
+    fn at(&self, label: &str) -> String {
         let (scheme, place) = self.server.split_once("://").unwrap_or(("http", &self.server));
         // The port of an address such as `[::1]:7070` is behind the last colon.
         let own_port = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
         let own_port = own_port.map(|(_, port)| format!(":{port}")).unwrap_or_default();
-        Ok(format!("{scheme}://{label}.{}{own_port}", self.domain))
+        format!("{scheme}://{label}.{}{own_port}", self.domain)
+    }
+
+    /// The address of an inference, without a path. A name that makes no label, because of its
+    /// length or `--` in it, is replaced by the id.
+    pub(crate) fn of_inference(&self, workload: &WorkloadView) -> String {
+        let named = self.of_inference_named(&workload.project_name, &workload.spec.name);
+        named.unwrap_or_else(|| {
+            let id = workload.id.to_string();
+            self.at(&[BY_ID.0, &id, BY_ID.1].join(BETWEEN))
+        })
+    }
+
+    /// The address of an inference of these names, without a path; none if they make no label.
+    pub(crate) fn of_inference_named(&self, project: &str, name: &str) -> Option<String> {
+        Some(self.at(&label_of(&[name, project]).ok()?))
     }
 
     /// The address of a port that is the machine's own.
@@ -138,6 +186,7 @@ mod tests {
     fn whose_of(host: &str) -> String {
         match whose(host, "apps.example.org") {
             Whose::Workload { project, name, port } => format!("{project}/{name}:{port}"),
+            Whose::Inference { project, name } => format!("{project}/{name}"),
             other => format!("{other:?}"),
         }
     }
@@ -151,8 +200,14 @@ mod tests {
             ("a--p--0800.apps.example.org", "Nobody"),
             ("a--p--+80.apps.example.org", "Nobody"),
             ("a--p--65536.apps.example.org", "Nobody"),
+            ("a--p.apps.example.org", "p/a"),
+            ("A-b--80.apps.example.org", "80/a-b"),
+            (
+                "inference--00000000-0000-0000-0000-000000000000--id.apps.example.org",
+                "InferenceById(00000000-0000-0000-0000-000000000000)",
+            ),
+            ("inference--x--id.apps.example.org", "Nobody"),
             ("a--p--q--80.apps.example.org", "Nobody"),
-            ("a--80.apps.example.org", "Nobody"),
             ("x.a--p--80.apps.example.org", "p/x.a:80"),
             ("gpu.apps.example.org", "Server"),
             ("apps.example.org", "Server"),

@@ -1,5 +1,6 @@
-//! Requests to the hosts of workloads. Owns: who may come, and what is told and kept from the workload.
-//! Refuses to know: how its port is reached (`control`), and what comes back.
+//! Requests to the hosts of workloads: ports that are opened in a browser, and inferences. Owns:
+//! who is admitted, and what the workload does not see. Does not know about: how a port is reached
+//! (`control`), which replica answers (`serving`), and what comes back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use control::Audience;
 use control::view::{PodState, WorkloadView};
-use control::{Audience, ExposedUrl};
 use http_body_util::BodyExt as _;
 
 use super::address::{Whose, whose};
@@ -26,7 +27,7 @@ use crate::Server;
 use crate::access::resource_of;
 use crate::convert::phase_name;
 use crate::edge::{Caller, Fault, Origin, host_of, must_be_own_page, wants_page};
-use crate::gateway::{is_meant, no_longer_allowed, refuse, take_caller, tell};
+use crate::gateway::{is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell};
 use crate::serve;
 
 /// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
@@ -36,13 +37,12 @@ pub(crate) async fn divert(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (project, name, port) = match whose(host_of(&request), &server.workloads_domain) {
-        Whose::Server => return next.run(request).await,
-        Whose::Workload { project, name, port } => (project, name, port),
-        Whose::Nobody => Default::default(),
-    };
+    let whose = whose(host_of(&request), &server.workloads_domain);
+    if whose == Whose::Server {
+        return next.run(request).await;
+    }
     let for_people = wants_page(request.headers());
-    let refused = match find(&server, &project, &name, port) {
+    let refused = match find(&server, &whose) {
         Some(door) => door.answer(&server, origin, request).await,
         None => {
             let caller = take_caller(&server, &origin, request.headers_mut()).ok().flatten();
@@ -66,20 +66,56 @@ struct Guest {
     lasts_ms: u64,
 }
 
-/// A port of a workload that is opened in a browser.
+/// What answers behind a host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// The port itself.
+    Port,
+    /// A replica of an inference.
+    Replica,
+}
+
+/// A port of a workload that is opened in a browser, or the port of an inference.
 struct Door {
     workload: Arc<WorkloadView>,
-    url: ExposedUrl,
+    target: Target,
+    port: u16,
+    audience: Audience,
     /// Its address, without a path.
     address: String,
 }
 
-fn find(server: &Server, project: &str, name: &str, port: u16) -> Option<Door> {
+fn find(server: &Server, whose: &Whose) -> Option<Door> {
     let view = server.control.view();
+    let (project, name, port) = match whose {
+        Whose::Workload { project, name, port } => (project, name, port),
+        Whose::Inference { project, name } => {
+            return replicas(server, view.inference(project, name)?);
+        }
+        Whose::InferenceById(id) => return replicas(server, view.workloads.get(id)?),
+        Whose::Server | Whose::Nobody => return None,
+    };
     let workload = view.named(project, name)?;
-    let url = workload.spec.urls.iter().find(|url| url.port == port)?.clone();
-    let address = server.origins().of_port(workload, port)?;
-    Some(Door { workload: workload.clone(), url, address })
+    let url = workload.spec.urls.iter().find(|url| url.port == *port)?;
+    let address = server.origins().of_port(workload, *port)?;
+    Some(Door {
+        workload: workload.clone(),
+        target: Target::Port,
+        port: *port,
+        audience: url.audience.clone(),
+        address,
+    })
+}
+
+fn replicas(server: &Server, inference: &Arc<WorkloadView>) -> Option<Door> {
+    let serving = inference.spec.serving.as_ref().filter(|_| inference.spec.has_revisions())?;
+    Some(Door {
+        workload: inference.clone(),
+        target: Target::Replica,
+        port: serving.container_port,
+        audience: serving.audience.clone(),
+        address: server.origins().of_inference(inference),
+    })
 }
 
 fn nowhere() -> Fault {
@@ -124,7 +160,7 @@ impl Door {
     }
 
     fn place(&self) -> Place {
-        (self.workload.id, self.url.port)
+        (self.workload.id, self.port)
     }
 
     /// Who asks: whose token it is, or whose visit.
@@ -164,7 +200,7 @@ impl Door {
         let caller =
             caller.and_then(|caller| server.again(&Caller { origin: origin.clone(), ..caller }));
         let Some(caller) = caller else {
-            if self.url.audience == Audience::Everyone
+            if self.audience == Audience::Everyone
                 || server.passes.visit(visits, place, now).is_some()
             {
                 return Ok((StatusCode::SEE_OTHER, onwards).into_response());
@@ -175,7 +211,7 @@ impl Door {
             );
             return Err(Fault::new(StatusCode::UNAUTHORIZED, why));
         };
-        self.admit(Some(&caller))?;
+        self.admit(server, origin, Some(&caller))?;
         let secret = server.passes.begin(place, caller, now).map_err(Fault::internal)?;
         let cookie = set_cookie(&self.address, &secret, VISIT_MS / 1000);
         Ok((StatusCode::SEE_OTHER, onwards, [(header::SET_COOKIE, cookie)]).into_response())
@@ -199,10 +235,10 @@ impl Door {
             let why = "a page of another host asked for this; open the address itself";
             return Err(Fault::forbidden(why));
         }
-        self.admit(caller)?;
+        self.admit(server, origin, caller)?;
         must_be_own_page(&self.address, request.headers())?;
         must_not_stay(request.headers())?;
-        tell(server, request.headers_mut(), None, origin, caller);
+        tell(server, request.headers_mut(), origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<serve::Place>();
@@ -215,9 +251,18 @@ impl Door {
                 () = over => {}
             }
         };
-        let connect = self.connect(server, caller);
-        let answer = server.serving.pass(self.workload.id, connect, request, until).await;
-        let mut answer = answer?.map(Body::new);
+        let mut answer = match self.target {
+            Target::Port => {
+                let connect = self.connect(server, caller);
+                let answer = server.serving.pass(self.workload.id, connect, request, until).await;
+                answer?.map(Body::new)
+            }
+            Target::Replica => {
+                let answer = server.serving.forward(&self.workload, request, until).await;
+                let refused = |error| refusal(server, &self.workload, error, caller);
+                answer.map_err(refused)?.map(Body::new)
+            }
+        };
         // It would end visits of siblings.
         answer.headers_mut().remove("clear-site-data");
         keep_visits(answer.headers_mut(), cookie(&self.address));
@@ -225,12 +270,23 @@ impl Door {
     }
 
     /// Lets those pass that may open it.
-    fn admit(&self, caller: Option<&Caller>) -> Result<(), Fault> {
-        caller.map_or(Ok(()), Caller::must_have_own_password)?;
-        if caller.is_none() && self.url.audience != Audience::Everyone {
+    fn admit(&self, server: &Server, origin: &Origin, by: Option<&Caller>) -> Result<(), Fault> {
+        by.map_or(Ok(()), Caller::must_have_own_password)?;
+        let local_only = self.workload.spec.serving.as_ref().is_some_and(|one| one.local_only);
+        if local_only && !origin.is_local {
+            // Without a token elsewhere it looks as if it did not exist.
+            by.ok_or_else(closed)?;
+            let why = "this inference answers requests from its own machine only";
+            return Err(Fault::forbidden(why));
+        }
+        if by.is_none() && self.audience != Audience::Everyone {
             return Err(closed());
         }
-        is_meant(&self.url.audience, caller, self.workload.created_at)
+        let named_at = match self.target {
+            Target::Port => self.workload.created_at,
+            Target::Replica => said_at(&server.control.view(), &self.workload),
+        };
+        is_meant(&self.audience, by, named_at)
     }
 
     /// A connection to the port: of the pod that leads, where one does, else of the first that runs.
@@ -242,7 +298,7 @@ impl Door {
         let workload = &self.workload;
         let leader = workload.spec.together.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
-        let connection = server.control.connect(workload.id, leader, self.url.port).await;
+        let connection = server.control.connect(workload.id, leader, self.port).await;
         connection.map_err(|error| {
             if let control::Error::Internal { message } = &error {
                 tracing::warn!(workload = %workload.id, message, "a port cannot be reached");

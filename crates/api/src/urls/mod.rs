@@ -1,6 +1,6 @@
-//! Ports of workloads in a browser: each at an address, and so at a host, of its own. Pages are programs
-//! of users; a host of its own keeps their cookies, storage and scripts away from each other and from
-//! the interface of this server.
+//! Ports of workloads in a browser, and inferences: each at an address, and so at a host, of its
+//! own. Pages are programs of users; a host of its own keeps their cookies, storage and scripts
+//! away from each other and from the interface of this server.
 
 mod address;
 mod browser;
@@ -9,7 +9,7 @@ mod page;
 mod passes;
 mod ticket;
 
-pub(crate) use address::{Origins, addresses, check, is_of_a_workload};
+pub(crate) use address::{Origins, addresses, check, is_of_a_workload, is_of_an_inference};
 pub(crate) use browser::take_ticket;
 pub(crate) use front::divert;
 pub(crate) use passes::Passes;

@@ -10,7 +10,7 @@ use super::browser::TICKET;
 use super::passes::TICKET_MS;
 use crate::Server;
 use crate::edge::{Caller, Fault};
-use crate::gateway::is_meant;
+use crate::gateway::{is_meant, said_at};
 
 /// No port of a workload has this number.
 const NO_PORT: u16 = 0;
@@ -23,18 +23,29 @@ pub(crate) fn ticket(
     asked: Option<&str>,
     caller: &Caller,
 ) -> Result<(u16, String), Fault> {
-    let url = chosen(workload, asked)?;
-    let Some(address) = server.origins().of_port(workload, url.port) else {
+    let (port, audience, named_at, address) = match &workload.spec.serving {
+        Some(serving) if asked.is_none_or(|asked| asked == serving.container_port.to_string()) => {
+            let named_at = said_at(&server.control.view(), workload);
+            let address = server.origins().of_inference(workload);
+            (serving.container_port, &serving.audience, named_at, Some(address))
+        }
+        _ => {
+            let url = chosen(workload, asked)?;
+            let address = server.origins().of_port(workload, url.port);
+            (url.port, &url.audience, workload.created_at, address)
+        }
+    };
+    let Some(address) = address else {
         let why = "its project was renamed, and there is no host for it any more; submit it again";
         return Err(Fault::new(StatusCode::CONFLICT, why));
     };
-    if url.audience == Audience::Everyone {
-        return Ok((url.port, format!("{address}/")));
+    if *audience == Audience::Everyone {
+        return Ok((port, format!("{address}/")));
     }
-    is_meant(&url.audience, Some(caller), workload.created_at)?;
-    let ticket = server.passes.ticket((workload.id, url.port), caller, server.now());
+    is_meant(audience, Some(caller), named_at)?;
+    let ticket = server.passes.ticket((workload.id, port), caller, server.now());
     let ticket = ticket.map_err(Fault::internal)?;
-    Ok((url.port, format!("{address}/?{TICKET}={ticket}")))
+    Ok((port, format!("{address}/?{TICKET}={ticket}")))
 }
 
 /// A ticket to the WebSockets of a workload, and for how many seconds it is good.

@@ -276,6 +276,36 @@ async fn every_role_on_every_route() {
     expect_file!["access.txt"].assert_eq(&table);
 }
 
+/// What is open is not in the table, so a route must not get out of it by a slip.
+#[tokio::test]
+async fn only_these_routes_are_open_to_everyone() {
+    let document = Server::new().await.get("/elastane/v1/openapi.json").await;
+    let paths = document["paths"].as_object().unwrap().values();
+    let all = paths.flat_map(|item| item.as_object().unwrap().values());
+    let open = all.filter(|operation| operation["security"].is_null());
+    let mut open: Vec<_> = open.map(|operation| text(operation, "operationId")).collect();
+    open.sort();
+    let installers = ["linux", "mac", "unix"];
+    let lines = ["linux", "mac", "unix", "windows"];
+    let mut expected: Vec<String> = [
+        "begin_login",
+        "get_binary",
+        "get_docs",
+        "get_health",
+        "get_manual_document",
+        "get_openapi",
+        "grant_token",
+        "grant_token_v2",
+        "show_login_code",
+    ]
+    .map(str::to_owned)
+    .into();
+    expected.extend(installers.map(|system| format!("get_installer_{system}")));
+    expected.extend(lines.map(|system| format!("get_installer_{system}_commands")));
+    expected.sort();
+    assert_eq!(open, expected, "every other route is a line of access.txt");
+}
+
 #[tokio::test]
 async fn lists_show_what_the_caller_may_see() {
     let server = Server::with_teams().await;

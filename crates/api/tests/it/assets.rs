@@ -369,3 +369,15 @@ async fn the_history_of_a_claim_says_who_made_it_and_who_changed_it_last() {
     assert_eq!(server.raw("GET", &path, "").await.0, StatusCode::NOT_FOUND);
     assert_eq!(server.raw("GET", &format!("{one}/history?search=x"), "").await.0, 400);
 }
+
+#[tokio::test]
+async fn null_is_an_empty_specification_where_nothing_has_to_be_said() {
+    let server = Server::with_teams().await;
+    let made = keep(&server, "compute", &of_tenant("nothing"), &Value::Null).await;
+    let shown = server.get(&format!("{COMPUTE}/{made}")).await;
+    assert_eq!(shown["spec"], json!({}), "{shown}");
+    let asset = json!({"meta": of_tenant("git"), "spec": null});
+    let (status, said) = server.post("/api/v1/asset/datasource/git", asset).await;
+    assert_eq!(status.as_u16(), 400, "{said}");
+    assert!(said["message"].as_str().unwrap().contains("spec.repository: must be set"), "{said}");
+}

@@ -52,12 +52,14 @@ async fn a_change_is_told_with_who_and_how() {
 #[tokio::test]
 async fn who_was_not_let_in_to_an_inference_is_told() {
     let server = Server::with_teams().await;
-    let path = "/serve/team-a/nothing/x";
-    let stranger = Request::builder().uri(path).header("host", "localhost:8080");
+    let spec = json!({"image": "i", "servingPort": {"container": 80,
+                      "authorizationType": "authenticatedUsers"}});
+    server.post("/api/v1/workloads/inferences", server.job("svc", &spec)).await;
+    let stranger = Request::builder().uri("/x").header("host", "svc--team-a.localhost");
     let answer = server.send(stranger.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
-    let row = refusal(&server, &format!("url=={path}")).await;
-    assert!(text(&row["metadata"], "reason").contains("needs a token"), "{row}");
+    let row = refusal(&server, "url==http://svc--team-a.localhost/x").await;
+    assert!(text(&row["metadata"], "reason").contains("nothing here is open"), "{row}");
 }
 
 #[tokio::test]

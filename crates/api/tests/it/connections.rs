@@ -45,6 +45,24 @@ async fn ask(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
+async fn what_is_not_http_is_answered_without_a_body_and_closed() {
+    let server = Server::new().await;
+    let port = server.listens().await;
+    let many = "X: y\r\n".repeat(200);
+    for (sent, status) in [
+        ("nonsense\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost localhost\r\n\r\n", 400),
+        (&*format!("GET / HTTP/1.1\r\n{many}\r\n"), 431),
+    ] {
+        let (mut stream, mut answer) = (connect(port).await, String::new());
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.contains("content-length: 0") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn thousands_of_silent_connections_lock_nobody_out() {
     let many = many();
     assert!(many >= 200, "the limit of open files is too low for this test");

@@ -1,4 +1,4 @@
-//! What passes between whoever asks an inference and its replica, and what does not.
+//! What passes between a client and a replica of an inference, and what does not.
 
 use axum::Router;
 use axum::body::Body;
@@ -50,6 +50,11 @@ fn spec(audience: &Value, replicas: u32) -> Value {
     })
 }
 
+/// What everyone may ask.
+fn public() -> Value {
+    json!({"authorizationType": "public"})
+}
+
 /// One that nobody answers for, which is said soon.
 fn at_once(audience: &Value) -> Value {
     let mut spec = spec(audience, 0);
@@ -67,12 +72,15 @@ async fn made(server: &Server, name: &str, spec: &Value) -> String {
 async fn serving() -> Server {
     let server = Server::with_teams().await;
     server.engine.serve(echo());
-    made(&server, "svc", &spec(&json!({}), 1)).await;
+    made(&server, "svc", &spec(&public(), 1)).await;
     server
 }
 
-async fn asked(server: &Server, path: &str, headers: &[(&str, &str)]) -> (HeaderMap, Value) {
-    let request = Request::builder().uri(path).header("host", "localhost");
+/// The host of `svc`.
+const SVC: &str = "svc--team-a.localhost:7070";
+
+async fn asked(server: &Server, headers: &[(&str, &str)]) -> (HeaderMap, Value) {
+    let request = Request::builder().uri("/").header("host", SVC);
     let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
     let answer = server.send(request.body(Body::empty()).unwrap()).await;
     let head = answer.headers().clone();
@@ -83,8 +91,9 @@ async fn asked(server: &Server, path: &str, headers: &[(&str, &str)]) -> (Header
 
 /// Status and message of a request that may not pass.
 async fn refusal(server: &Server, name: &str, token: &str) -> (u16, String) {
-    let (status, answer) = people::get(server, token, &format!("/serve/team-a/{name}/")).await;
-    (status, people::text(&answer, "message"))
+    let host = format!("{name}--team-a.localhost");
+    let (status, answer) = people::call_at(server, &host, token, ("GET", "/"), &Value::Null).await;
+    (status.as_u16(), people::text(&answer, "message"))
 }
 
 #[tokio::test]
@@ -103,10 +112,10 @@ async fn nobody_takes_away_or_adds_to_what_the_server_says() {
         ("forwarded", "for=mallory"),
         ("x-other", "2"),
     ];
-    let (_, told) = asked(&server, "/serve/team-a/svc/", &sent).await;
+    let (_, told) = asked(&server, &sent).await;
     let mut names: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
-    let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto"];
+    let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
     let all = [&ours[..], &["x-forwarded-user", "x-other", "x-request-id"]].concat();
     assert_eq!(names[1..], all, "{told}");
     let (user, proto) = (&told["x-forwarded-user"], &told["x-forwarded-proto"]);
@@ -114,14 +123,69 @@ async fn nobody_takes_away_or_adds_to_what_the_server_says() {
 }
 
 #[tokio::test]
-async fn what_holds_for_the_whole_origin_is_neither_taken_nor_given() {
+async fn an_inference_speaks_for_its_own_host_alone() {
     let server = serving().await;
-    let (head, told) = asked(&server, "/serve/team-a/svc/", &[("cookie", "a=b")]).await;
-    assert_eq!(told["cookie"], Value::Null, "{told}");
-    assert_eq!(head["x-own"], "1");
-    for name in ["set-cookie", "clear-site-data", "strict-transport-security"] {
-        assert!(!head.contains_key(name), "{name}: {head:?}");
+    let (head, told) = asked(&server, &[("cookie", "a=b")]).await;
+    assert_eq!((&told["cookie"], &head["set-cookie"]), (&json!("a=b"), &"a=b".parse().unwrap()));
+    assert!(!head.contains_key("clear-site-data"), "siblings' visits go on");
+}
+
+#[tokio::test]
+async fn nothing_of_an_inference_is_answered_at_the_address_of_the_server() {
+    let server = serving().await;
+    let token = server.token.clone();
+    for path in ["/serve/team-a/svc", "/serve/team-a/svc/", "/serve/team-a/svc/a/b?c=d"] {
+        for (method, token) in [("GET", ""), ("POST", token.as_str())] {
+            let (status, told) = people::call(&server, token, (method, path), &Value::Null).await;
+            assert_eq!(status, StatusCode::GONE, "{method} {path}");
+            assert!(told.to_string().contains("http://svc--team-a.localhost/ "), "{told}");
+        }
     }
+    // It says the same of what does not exist, and repeats nothing that is no name.
+    let (_, told) = people::get(&server, "", "/serve/x/nothing/").await;
+    assert!(told.to_string().contains("http://nothing--x.localhost/ "), "{told}");
+    for path in ["/serve/%3Cb%3E/x/", "/serve/a--b/x/"] {
+        let (status, told) = people::get(&server, "", path).await;
+        assert!(status == 410 && told.to_string().contains("`runai describe"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_makes_no_host_is_replaced_by_the_id() {
+    let server = Server::with_teams().await;
+    server.engine.serve(echo());
+    for name in ["a--b", "xn"] {
+        let id = made(&server, name, &spec(&json!({}), 1)).await;
+        let host = format!("inference--{id}--id.localhost");
+        let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
+        assert_eq!(shown["urls"], json!([format!("http://{host}/")]));
+        let (status, told) =
+            people::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
+        assert_eq!((status, &told["host"]), (StatusCode::OK, &json!(host)));
+    }
+    let training = server.train("t", 1).await;
+    let host = format!("inference--{training}--id.localhost");
+    let (status, _) =
+        people::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "it is no inference");
+}
+
+#[tokio::test]
+async fn a_browser_opens_an_inference_by_a_ticket() {
+    let server = Server::with_teams().await;
+    server.engine.serve(echo());
+    let users = json!({"authorizationType": "authenticatedUsers"});
+    let id = made(&server, "svc", &spec(&users, 1)).await;
+    let tickets = format!("/elastane/v1/workloads/{id}/tickets");
+    let (_, ticket) = server.post(&tickets, json!({})).await;
+    let url = people::text(&ticket, "url");
+    let path = url.strip_prefix("http://svc--team-a.localhost").unwrap();
+    let request = Request::get(path).header("host", SVC).body(Body::empty()).unwrap();
+    let entered = server.send(request).await;
+    assert_eq!(entered.status(), StatusCode::SEE_OTHER, "{url}");
+    let visit = entered.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let (_, told) = asked(&server, &[("cookie", visit)]).await;
+    assert_eq!((&told["x-forwarded-user"], &told["cookie"]), (&json!("ada"), &Value::Null));
 }
 
 #[tokio::test]
@@ -129,11 +193,11 @@ async fn a_token_of_this_server_stays_here_and_is_refused_when_it_has_ended() {
     let server = serving().await;
     let (id, _, token) = people::program(&server, "bot").await;
     let bearer = format!("Bearer {token}");
-    let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", &bearer)]).await;
+    let (_, told) = asked(&server, &[("authorization", &bearer)]).await;
     assert_eq!((&told["authorization"], &told["x-forwarded-user"]), (&Value::Null, &json!("bot")));
     server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;
     assert_eq!(refusal(&server, "svc", &token).await.0, 401, "also where no token is needed");
-    let (_, told) = asked(&server, "/serve/team-a/svc/", &[("authorization", "Bearer sk-1")]).await;
+    let (_, told) = asked(&server, &[("authorization", "Bearer sk-1")]).await;
     assert_eq!(told["authorization"], "Bearer sk-1", "it is the replica's own");
 }
 
@@ -145,6 +209,24 @@ async fn whoever_has_no_token_is_not_told_which_inferences_there_are() {
     assert_eq!(closed.0, 401);
     assert_eq!(refusal(&server, "nothing", "").await, closed);
     assert_eq!(refusal(&server, "nothing", &server.token).await.0, 404);
+}
+
+#[tokio::test]
+async fn only_users_ask_an_inference_that_says_nothing_of_it() {
+    let server = Server::with_teams().await;
+    made(&server, "svc", &at_once(&json!({}))).await;
+    made(&server, "ours", &at_once(&json!({"authorizedUsers": ["ada"]}))).await;
+    let (_, eve) = people::user(&server, "eve@x.org").await;
+    // A request that passes finds no replica in time.
+    for (name, token, status) in [
+        ("svc", "", 401),
+        ("svc", &*eve, 503),
+        ("svc", &*server.token, 503),
+        ("ours", &*eve, 403),
+        ("ours", &*server.token, 503),
+    ] {
+        assert_eq!(refusal(&server, name, token).await.0, status, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -179,7 +261,7 @@ async fn a_password_that_was_given_out_opens_no_inference() {
 #[tokio::test]
 async fn why_there_is_no_replica_is_told_to_those_who_may_read_it() {
     let server = Server::with_teams().await;
-    let mut many = at_once(&json!({}));
+    let mut many = at_once(&public());
     many["compute"] = json!({"gpuDevicesRequest": 4});
     many["autoscaling"]["minReplicas"] = json!(1);
     made(&server, "svc", &many).await;
@@ -196,7 +278,7 @@ async fn why_there_is_no_replica_is_told_to_those_who_may_read_it() {
 async fn gone_over(port: u16, token: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let head = format!(
-        "GET /serve/team-a/svc/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+        "GET /ws HTTP/1.1\r\nHost: {SVC}\r\nConnection: Upgrade\r\n\
          Upgrade: echo\r\nAuthorization: Bearer {token}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -239,7 +321,7 @@ async fn one_for_this_machine_only_is_not_there_for_strangers_elsewhere() {
 /// Status of a request that came over a connection from this address.
 async fn status_from(server: &Server, peer: &str, headers: &[(&str, &str)]) -> (u16, Value) {
     let bearer = format!("Bearer {}", server.token);
-    let request = Request::builder().uri("/serve/team-a/svc/").header("host", "localhost");
+    let request = Request::builder().uri("/").header("host", SVC);
     let request = request.header("authorization", bearer);
     let request = headers.iter().fold(request, |request, (name, v)| request.header(*name, *v));
     let mut request = request.body(Body::empty()).unwrap();
@@ -295,7 +377,8 @@ async fn what_came_over_a_proxy_that_is_not_listed_is_not_of_this_machine() {
 #[tokio::test]
 async fn pages_of_other_sites_open_no_websocket_of_an_inference() {
     let server = serving().await;
-    for (origin, status) in [("http://localhost", 200), ("http://evil.example", 403)] {
+    let (own, other) = ("http://svc--team-a.localhost:7070", "http://localhost:7070");
+    for (origin, status) in [(own, 200), (other, 403), ("http://evil.example", 403)] {
         let sent = [("upgrade", "websocket"), ("connection", "upgrade"), ("origin", origin)];
         assert_eq!(status_from(&server, "127.0.0.1", &sent).await.0, status, "{origin}");
     }

@@ -38,8 +38,8 @@ async fn patch(server: &Server, id: &str, change: &Value) -> (StatusCode, Value)
 }
 
 /// A request to an inference, with a token or without.
-async fn ask(server: &Server, path: &str, token: Option<&String>) -> (StatusCode, Value) {
-    let mut request = Request::builder().uri(path).header("host", "localhost");
+async fn ask(server: &Server, of: &str, token: Option<&String>) -> (StatusCode, Value) {
+    let mut request = Request::builder().uri("/x").header("host", format!("{of}.localhost"));
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
@@ -55,13 +55,13 @@ async fn what_is_asked_for_is_shown_with_its_defaults() {
     assert_eq!(spec["preemptibility"], "non-preemptible");
     assert_eq!(spec["category"], "Deploy");
     assert_eq!(spec["autoscaling"]["metricThresholdPercentage"], 70);
-    assert_eq!(spec["servingPort"]["authorizationType"], "public");
+    assert_eq!(spec["servingPort"]["authorizationType"], "authenticatedUsers");
     assert_eq!(spec["servingConfiguration"]["requestTimeoutSeconds"], 300);
     let id = answer["workloadId"].as_str().unwrap();
     let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
     assert_eq!((&shown["type"], &shown["phase"]), (&json!("Inference"), &json!("Running")));
     assert_eq!(shown["requestedPods"], json!({"number": 0, "min": 0, "max": 2}));
-    assert_eq!(shown["urls"], json!(["http://elastane.test/serve/team-a/svc/"]));
+    assert_eq!(shown["urls"], json!(["http://svc--team-a.localhost/"]));
     assert_eq!(shown["actionsSupport"], json!({"delete": true, "suspend": false}));
     // Its revisions are no workloads of their own in any list.
     assert_eq!(server.get("/api/v1/workloads/count").await["count"], 1);
@@ -110,10 +110,12 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         let name = "autoscaling.knative.dev/window";
         with("annotations", json!([{"name": name, "value": text}]))
     };
+    let public_with_users =
+        json!({"container": 1, "authorizationType": "public", "authorizedUsers": ["ada"]});
     for (spec, status, field) in [
         (json!({"image": "i"}), 400, "spec.servingPort.container: must be set"),
         (with("servingPort.protocol", json!("grpc")), 422, "spec.servingPort.protocol grpc"),
-        (with("servingPort.authorizedUsers", json!(["ada"])), 400, "authorizationType"),
+        (with("servingPort", public_with_users), 400, "authorizationType"),
         (
             with("servingPort.authorizationType", json!("authorizedUsers")),
             400,
@@ -178,10 +180,7 @@ async fn only_its_audience_may_ask() {
         spec["servingConfiguration"] = json!({"requestTimeoutSeconds": 1});
         spec
     };
-    let me =
-        made(&server, "open", &with("servingConfiguration", json!({"requestTimeoutSeconds": 1})))
-            .await["createdBy"]
-            .clone();
+    let me = made(&server, "open", &closed("public", Value::Null)).await["createdBy"].clone();
     made(&server, "known", &closed("authenticatedUsers", Value::Null)).await;
     made(&server, "mine", &closed("authorizedUsers", json!([me]))).await;
     made(&server, "others", &closed("authorizedUsers", json!(["somebody@else"]))).await;
@@ -189,17 +188,17 @@ async fn only_its_audience_may_ask() {
     for (name, without, with_token) in
         [("open", 503, 503), ("known", 401, 503), ("mine", 401, 503), ("others", 401, 403)]
     {
-        let path = format!("/serve/team-a/{name}/x");
+        let path = format!("{name}--team-a");
         let (status, answer) = ask(&server, &path, None).await;
         assert_eq!(status.as_u16(), without, "{name}: {answer}");
         let (status, answer) = ask(&server, &path, Some(&server.token)).await;
         assert_eq!(status.as_u16(), with_token, "{name}: {answer}");
     }
-    let (status, answer) = ask(&server, "/serve/team-a/open", Some(&server.token)).await;
+    let (status, answer) = ask(&server, "open--team-a", Some(&server.token)).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     let why = answer["message"].as_str().unwrap();
     assert!(why.contains("no replica was ready within 1 s"), "{why}");
-    let (status, _) = ask(&server, "/serve/team-b/open/", Some(&server.token)).await;
+    let (status, _) = ask(&server, "open--team-b", Some(&server.token)).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "it is another project's");
 }
 

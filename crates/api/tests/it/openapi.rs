@@ -141,6 +141,26 @@ async fn what_needs_no_token_says_so_and_everything_else_refuses() {
 }
 
 #[tokio::test]
+async fn refusals_are_described_where_they_can_occur() {
+    let server = Server::new().await;
+    let document = server.get("/elastane/v1/openapi.json").await;
+    for (name, operation) in operations(&document) {
+        let says = |status: &str| operation["responses"][status].is_object();
+        let takes_body = operation["requestBody"].is_object();
+        assert!(["408", "413", "415"].iter().all(|one| says(one) == takes_body), "{name}");
+        assert!(["400", "403", "429", "500", "503"].iter().all(|one| says(one)), "{name}");
+        if !takes_body {
+            continue;
+        }
+        let (method, path) = name.split_once(' ').unwrap();
+        let request = server.request(method, &path.replace(['{', '}'], ""));
+        let request = request.header("content-type", "text/plain").body(Body::from("x")).unwrap();
+        let status = server.send(request).await.status().as_u16();
+        assert!(says(&status.to_string()), "{name}: {status} is not described");
+    }
+}
+
+#[tokio::test]
 async fn the_page_names_every_operation_and_runs_nothing() {
     let server = Server::new().await;
     let document = server.get("/elastane/v1/openapi.json").await;

@@ -10,10 +10,21 @@ use crate::server::{Server, read};
 pub(crate) async fn call(
     server: &Server,
     token: &str,
+    route: (&str, &str),
+    body: &Value,
+) -> (StatusCode, Value) {
+    call_at(server, "localhost", token, route, body).await
+}
+
+/// Sends a request to this host.
+pub(crate) async fn call_at(
+    server: &Server,
+    host: &str,
+    token: &str,
     (method, path): (&str, &str),
     body: &Value,
 ) -> (StatusCode, Value) {
-    let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+    let mut request = Request::builder().method(method).uri(path).header("host", host);
     if !token.is_empty() {
         request = request.header("authorization", format!("Bearer {token}"));
     }

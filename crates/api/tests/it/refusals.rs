@@ -261,7 +261,7 @@ async fn a_request_that_names_two_hosts_is_refused_on_every_route() {
     }
     let name = Request::get("/serve/a/b/").header("host", "evil.example");
     let answer = server.send(name.body(Body::empty()).unwrap()).await;
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "the gateway checks it, too");
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "former routes check it, too");
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn every_refusal_is_json() {
     for (method, path, status) in [
         ("GET", "/api/v1/workloads/%ff", 400),
         ("GET", "/api/v1/org-unit/projects/%ff%fe", 400),
-        ("GET", "/serve/%ff/x/", 400),
+        ("GET", "/serve/%ff/x/", 410),
         ("GET", "/api/v1/nothing", 404),
         ("PATCH", "/api/v1/clusters", 405),
         ("PUT", "/healthz", 405),

@@ -166,6 +166,21 @@ async fn who_waits_is_told_between_which_times_it_may_start() {
 }
 
 #[tokio::test]
+async fn an_inference_that_waits_is_explained_with_an_estimate() {
+    let server = Server::with_teams().await;
+    // More than its quota, which it may not exceed.
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 3},
+                      "servingPort": {"container": 80}});
+    let job = server.job("svc", &spec);
+    let (_, made) = server.post("/api/v1/workloads/inferences", job).await;
+    let id = made["workloadId"].as_str().unwrap();
+    server.until(&format!("/api/v1/workloads/{id}"), |shown| shown["phase"] == "Pending").await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
+    assert!(explained["diagnosis"].is_object(), "{explained}");
+    assert!(explained["startEstimate"]["assumption"].is_string(), "{explained}");
+}
+
+#[tokio::test]
 async fn a_time_limit_says_by_when_it_will_have_started() {
     let server = Server::with_teams().await;
     let resources = json!([{"gpu": {"deserved": 2}}]);

@@ -319,7 +319,8 @@ def inference(client, cluster, project):
         "name": name, "projectId": project["id"], "clusterId": cluster,
         "spec": {
             "image": "python", "command": "python3", "args": "-m http.server $(PORT)",
-            "compute": {"cpuCoreRequest": 0.1}, "servingPort": {"container": 8000},
+            "compute": {"cpuCoreRequest": 0.1},
+            "servingPort": {"container": 8000, "authorizationType": "public"},
             "autoscaling": {"minReplicas": 1, "maxReplicas": 1},
         },
     })
@@ -334,7 +335,8 @@ def inference(client, cluster, project):
     kinds = ["THROUGHPUT", "LATENCY"]
 
     def asked():
-        with urllib.request.urlopen(f"{URL}/serve/{project['name']}/{name}/") as answer:
+        own = f"{name}--{project['name']}.localhost"
+        with urllib.request.urlopen(urllib.request.Request(URL, headers={"Host": own})) as answer:
             equal(answer.status, 200, "the replica answers")
         return api.get_inference_workload_metrics(workload_id=workload, metric_type=kinds, **span)
 

@@ -71,11 +71,21 @@ fn answer_all(stream: &TcpStream, name: &str, version: &str) -> Option<()> {
 struct Client {
     port: u16,
     token_file: PathBuf,
+    host: &'static str,
 }
+
+/// The host of the inference.
+const SVC: &str = "svc--team-a.localhost";
 
 impl Client {
     fn new(sandbox: &Sandbox) -> Self {
-        Self { port: sandbox.port(), token_file: sandbox.state_dir().join("token") }
+        let token_file = sandbox.state_dir().join("token");
+        Self { port: sandbox.port(), token_file, host: "localhost" }
+    }
+
+    /// The same client, which asks the inference.
+    fn of_svc(&self) -> Self {
+        Self { port: self.port, token_file: self.token_file.clone(), host: SVC }
     }
 
     /// That of the server which runs now.
@@ -89,8 +99,9 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let length = body.len();
         let head = format!(
-            "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\
-             {headers}\r\n"
+            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             {headers}\r\n",
+            self.host
         );
         stream.write_all(head.as_bytes()).ok()?;
         stream.write_all(body).ok()?;
@@ -113,8 +124,8 @@ impl Client {
     /// What a replica says of a request, which takes so long.
     fn ask(&self, path: &str, sleep_ms: u64) -> Value {
         let sleep = format!("X-Sleep-Ms: {sleep_ms}\r\n");
-        let line = format!("GET /serve/team-a/svc/{path}");
-        let (code, _, body) = self.send(&line, &sleep, b"").expect("an answer");
+        let line = format!("GET /{path}");
+        let (code, _, body) = self.of_svc().send(&line, &sleep, b"").expect("an answer");
         assert_eq!(code, 200, "{body}");
         serde_json::from_str(&body).expect("what the replica says")
     }
@@ -141,7 +152,8 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let own = std::env::current_exe().expect("this program");
     let made = sandbox.shell(&format!(
         "runai inference submit svc -p team-a --template first --compute one-gpu \
-         --serving-port 8000 --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
+         --serving-port container=8000,authorization-type=public \
+         --min-replicas 0 --max-replicas 3 --initial-replicas 0 \
          --metric concurrency --metric-threshold 2 \
          --annotation autoscaling.knative.dev/window=6s \
          -c -- {} --exact --nocapture {TEST}",
@@ -210,7 +222,7 @@ fn replicas_come_with_requests_and_go_without() {
     let deleted = sandbox.shell("runai delete svc -p team-a").text;
     assert!(deleted.contains("Job svc deleted successfully."), "{deleted}");
     let own = format!("Authorization: Bearer {}\r\n", client.token());
-    let gone = || client.send("GET /serve/team-a/svc/", &own, b"").is_some_and(|it| it.0 == 404);
+    let gone = || client.of_svc().send("GET /", &own, b"").is_some_and(|it| it.0 == 404);
     assert!(wait_until(PATIENCE, gone));
 }
 
@@ -260,7 +272,7 @@ fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
     let here = free_port();
     let line = format!("exec runai inference port-forward svc -p team-a --port {here}:8000");
     let mut forward = sandbox.begin(&line);
-    let direct = Client { port: here, token_file: PathBuf::new() };
+    let direct = Client { port: here, token_file: PathBuf::new(), host: "localhost" };
     let answered = wait_until(PATIENCE, || {
         client.ask("", 0);
         direct.send("GET /direct", "", b"").is_some_and(|(_, _, body)| body.contains("get /direct"))
@@ -279,7 +291,7 @@ fn replicas(sandbox: &Sandbox) -> usize {
 /// Large bodies, tokens, and connections that go over to something else.
 fn what_passes_through(client: &Client, me: &str) {
     let large = vec![7; 30_000_000];
-    let (code, _, body) = client.send("POST /serve/team-a/svc/", "", &large).expect("an answer");
+    let (code, _, body) = client.of_svc().send("POST /", "", &large).expect("an answer");
     assert_eq!(code, 200, "{body}");
     assert!(body.contains("\"length\":30000000"), "{body}");
 
@@ -287,15 +299,15 @@ fn what_passes_through(client: &Client, me: &str) {
     let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token());
     let foreign = "Authorization: Bearer sk-1\r\nX-Forwarded-User: mallory\r\n".to_owned();
     for (headers, user, token) in [(own, me, false), (foreign, "", true)] {
-        let (_, _, body) = client.send("GET /serve/team-a/svc/", &headers, b"").expect("an answer");
+        let (_, _, body) = client.of_svc().send("GET /", &headers, b"").expect("an answer");
         let said: Value = serde_json::from_str(&body).expect("what the replica says");
         assert_eq!((said["user"].as_str(), said["token"].as_bool()), (Some(user), Some(token)));
     }
 
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, client.port)).expect("the server");
     stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    let head = "GET /serve/team-a/svc/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
-                Upgrade: echo\r\n\r\n";
+    let head =
+        format!("GET /ws HTTP/1.1\r\nHost: {SVC}\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("sent");
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut line = String::new();

@@ -253,6 +253,9 @@ impl Engine for FakeEngine {
             if spec.image == "broken" {
                 return Err(Error::Invalid("the image is broken".to_owned()));
             }
+            if spec.image == "not-now" {
+                return Err(io("look up its account"));
+            }
             let key = spec.key;
             let half = spec.image == "half-started";
             let state = RunState::Running { pid: None, started_at };

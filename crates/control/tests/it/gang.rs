@@ -140,6 +140,9 @@ async fn a_failure_restarts_all_on_other_ports() {
     w.becomes("d Running 2/3").await;
     w.engine.end(first[2].key, Exit::Code(1));
     w.becomes("d Pending 0/3").await;
+    let exits: Vec<_> = w.get("d").unwrap().pods.iter().map(|pod| pod.last_exit.clone()).collect();
+    let said = |exit: &str| Some(exit.to_owned());
+    assert_eq!(exits, [None, said("exit code 0"), said("exit code 1")], "the first was stopped");
     w.clock.advance_ms(1000);
     // The worker that had ended well begins anew with the others.
     let second = runs(&w, "d", &[2, 2, 2]).await;

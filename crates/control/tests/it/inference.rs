@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::view::{Phase, PodState, View, WorkloadKind, WorkloadView};
-use control::{Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadSpec};
+use control::view::{Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
+use control::{
+    Audience, Metric, Probe, Readiness, Restart, Scaling, Serving, Target, WorkloadSpec,
+};
 use engine::{Exit, LogRange};
 use futures_util::StreamExt as _;
 use uuid::Uuid;
@@ -111,6 +113,26 @@ async fn replicas_that_stand_as_they_did_are_not_written_again() {
     w.restart().await;
     scale(&w, newest(&w, "svc"), &[0, 7]).await;
     w.until("0 and 7", |_| numbers(&w, "svc") == [0, 7]).await;
+}
+
+#[tokio::test]
+async fn what_is_seen_of_several_replicas_is_shown_by_one_command() {
+    let w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 3, 3)).await;
+    w.becomes("svc Running 3/3").await;
+    let seen = |fault: Option<&str>| {
+        let pods = w.get("svc").unwrap().pods.clone();
+        let one = |pod: &PodView| (pod.id, pod.generation, fault.map(str::to_owned));
+        let all = pods.iter().map(one);
+        all.map(|(pod, generation, fault)| Readiness { pod, generation, fault }).collect()
+    };
+    let shown = || w.get("svc").unwrap().pods.iter().filter(|pod| pod.condition.is_some()).count();
+    w.handle.note_ready(seen(Some("it does not answer"))).await.unwrap();
+    assert_eq!(shown(), 3);
+    let told = w.events(w.id("svc")).await;
+    assert_eq!(told.iter().filter(|event| event.kind == "NotReady").count(), 3);
+    w.handle.note_ready(seen(None)).await.unwrap();
+    assert_eq!(shown(), 0);
 }
 
 #[tokio::test]

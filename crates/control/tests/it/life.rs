@@ -145,6 +145,22 @@ async fn a_lost_run_uses_up_no_retry() {
 }
 
 #[tokio::test]
+async fn a_run_that_the_machine_cannot_start_now_says_why_and_is_tried_again() {
+    let w = one_gpu().await;
+    let spec = with(training("t", 1), |pod| pod.image = "not-now".to_owned());
+    let id = w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await.id;
+    let shown = w.phase("t", Phase::Pending).await;
+    let why = shown.pending.iter().find(|reason| reason.code == "E211").unwrap();
+    assert!(why.message.starts_with("could not be started now: "), "{}", why.message);
+    assert!(why.message.contains("look up its account"), "{}", why.message);
+    assert_eq!((shown.restarts, shown.pods[0].restart_at), (0, None), "no crash loop");
+    let told = w.events(id).await;
+    assert!(told.iter().any(|event| event.code.as_deref() == Some("E211")), "{told:?}");
+    w.clock.advance_ms(1000);
+    w.until("the next run", |view| view.workloads[&id].pods[0].generation == 2).await;
+}
+
+#[tokio::test]
 async fn a_run_that_is_lost_after_every_start_is_tried_less_and_less_often() {
     let w = one_gpu().await;
     w.submit(1, training("t", 1)).await;

@@ -5,7 +5,7 @@
 //! The name service is asked through `getent`, so directories such as LDAP count wherever the
 //! machine uses them; without that program the files in `/etc` are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::ops::RangeInclusive;
@@ -104,12 +104,38 @@ impl Accounts {
                 ))
             });
         }
-        if let Some(name) = self.named(submitter)
-            && let Some(account) = look_up(name)?.filter(|account| is_person(account.uid))
-        {
-            return Ok(account);
+        let Some(name) = self.named(submitter) else {
+            return self.private(key(submitter, id)).map(Account::private);
+        };
+        match self.person(name, look_up(name)?)? {
+            Some(account) => Ok(account),
+            None => self.private(key(submitter, id)).map(Account::private),
         }
-        self.private(key(submitter, id)).map(Account::private)
+    }
+
+    /// The account of this name that the name service found, if a person has it.
+    ///
+    /// # Errors
+    /// It found none, and found one before. Most name services say of an account that they cannot
+    /// ask for now that it does not exist, and files of a private id are not the account's.
+    fn person(&self, name: &str, found: Option<Account>) -> Result<Option<Account>, Error> {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Some(account) if is_person(account.uid) => {
+                pool.remember(name)?;
+                Ok(Some(account))
+            }
+            None if pool.given.named.contains(name) => {
+                let why = format!(
+                    "the directory service of this machine does not know it now, and did before; \
+                     is it out of reach? `getent passwd {name}` must show the account. If it was \
+                     deleted for good, remove the name from `named` in {} and restart the server",
+                    pool.path.display()
+                );
+                Err(io_error(format!("look up the account `{name}`"), io::Error::other(why)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The private id of a submitter that has one. Waits for nothing, asks nothing of the name
@@ -297,12 +323,36 @@ fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<V
     })
 }
 
+/// Brings the private ids of a backup (the text of its `accounts.json`) into a state directory. Ids
+/// that this machine gave out stay: its files belong to them. One of both submitters is given
+/// another, and none is given out twice.
+///
+/// # Errors
+/// The text is not that of such a file, or the file cannot be read or written.
+pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
+    let wrong =
+        |error: serde_json::Error| io_error("read the private ids of it".into(), error.into());
+    let saved: Ids = serde_json::from_str(saved).map_err(wrong)?;
+    let mut pool = Pool::open(state_dir.join(FILE))?;
+    let mut ids = pool.given.ids.clone();
+    let taken: BTreeSet<u32> = ids.values().copied().collect();
+    for (submitter, id) in saved.ids.into_iter().filter(|(_, id)| !taken.contains(id)) {
+        ids.entry(submitter).or_insert(id);
+    }
+    let named = pool.given.named.union(&saved.named).cloned().collect();
+    pool.keep(Ids { next: pool.given.next.max(saved.next), ids, named })
+}
+
 /// `accounts.json`: private ids by submitter.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ids {
     /// No id from here on was ever given out.
     next: u32,
     ids: BTreeMap<String, u32>,
+    /// Accounts that submitters had by their name. What the name service does not find of these
+    /// is not taken for deleted.
+    #[serde(default)]
+    named: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -345,11 +395,25 @@ impl Pool {
         })?;
         let mut ids = self.given.ids.clone();
         ids.insert(submitter.to_owned(), id);
-        let given = Ids { next: id + 1, ids };
-        self.write(&given)
-            .map_err(|source| io_error(format!("write {}", self.path.display()), source))?;
-        self.given = given;
+        self.keep(Ids { next: id + 1, ids, named: self.given.named.clone() })?;
         Ok(id)
+    }
+
+    /// Keeps that there is an account of this name.
+    fn remember(&mut self, name: &str) -> Result<(), Error> {
+        if self.given.named.contains(name) {
+            return Ok(());
+        }
+        let mut named = self.given.named.clone();
+        named.insert(name.to_owned());
+        self.keep(Ids { next: self.given.next, ids: self.given.ids.clone(), named })
+    }
+
+    fn keep(&mut self, given: Ids) -> Result<(), Error> {
+        let failed = |source| io_error(format!("write {}", self.path.display()), source);
+        self.write(&given).map_err(failed)?;
+        self.given = given;
+        Ok(())
     }
 
     fn write(&self, given: &Ids) -> io::Result<()> {
@@ -369,6 +433,34 @@ mod tests {
 
     fn accounts(folder: &tempfile::TempDir, policy: AccountPolicy) -> Accounts {
         Accounts::open(policy, folder.path()).unwrap()
+    }
+
+    #[test]
+    fn an_account_that_was_there_is_waited_for_and_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let ann = Account { uid: 1234, name: "ann".into(), ..Account::private(1234) };
+        let all = accounts(&folder, AccountPolicy::default());
+        assert_eq!(all.person("ann", None).unwrap(), None, "it was never there");
+        assert_eq!(all.person("ann", Some(ann.clone())).unwrap(), Some(ann));
+        let later = accounts(&folder, AccountPolicy::default());
+        let Error::Io { source, .. } = later.person("ann", None).unwrap_err() else { panic!() };
+        assert!(source.to_string().contains("`getent passwd ann` must show"), "{source}");
+        assert_eq!(later.person("daemon", Some(Account::private(2))).unwrap(), None, "no person");
+    }
+
+    #[test]
+    fn ids_of_a_backup_never_take_those_of_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = r#"{"next": 1900000009, "ids": {"ann": 1900000000, "bob": 1900000001}}"#;
+        restore_private_ids(folder.path(), saved).unwrap();
+        let ids = |who: &str| accounts(&folder, AccountPolicy::default()).of(who, "").unwrap().uid;
+        assert_eq!((ids("ann"), ids("bob")), (1_900_000_000, 1_900_000_001));
+        assert_eq!(ids("cy"), 1_900_000_009, "none that was given out after the backup");
+        let other = r#"{"next": 5, "ids": {"ann": 7, "dan": 1900000009, "eve": 1900000004}}"#;
+        restore_private_ids(folder.path(), other).unwrap();
+        assert_eq!((ids("ann"), ids("eve")), (1_900_000_000, 1_900_000_004));
+        assert_eq!(ids("dan"), 1_900_000_010, "it is cy's here");
+        assert!(restore_private_ids(folder.path(), "[]").is_err());
     }
 
     #[test]

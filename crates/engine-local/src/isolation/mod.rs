@@ -30,8 +30,8 @@ use rustix::thread::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use accounts::AccountPolicy;
 pub(crate) use accounts::{Account, Accounts};
+pub use accounts::{AccountPolicy, restore_private_ids};
 use landlock::Ruleset;
 use view::View;
 pub(crate) use view::first_closed;

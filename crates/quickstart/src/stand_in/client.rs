@@ -153,8 +153,9 @@ mod tests {
         };
         let first = "--hostname 10.0.0.7 --port 32717 --processes 2";
         assert_eq!(options(first), asked("10.0.0.7", 32717, "/", 2));
-        let second = "perf_analyzer -m inception_graphdef -p 3600000 -u http://h:7070/serve/a/b/";
-        assert_eq!(options(second), asked("h", 7070, "/serve/a/b/", 1));
+        let second =
+            "perf_analyzer -m inception_graphdef -p 3600000 -u http://b--a.localhost:7070/v2";
+        assert_eq!(options(second), asked("b--a.localhost", 7070, "/v2", 1));
         assert_eq!(options("-u 10.0.0.7"), asked("10.0.0.7", 8000, "/", 1));
     }
 

@@ -73,16 +73,20 @@ fn notebook(job: &mut v1::Job, notes: &mut Vec<String>) -> Access {
     Access { any_port, notebook: true, own_path, ..Access::default() }
 }
 
-/// How an inference of this dialect serves. However its port was to be reached, it is at its address.
+/// How an inference of this dialect serves. Its port is reached at its address; a service type that
+/// opens a port of every node to all who reach it makes the address public, and no other does.
 fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<v2::Serving, String> {
     let around = &mut job.around;
     let [Port { container: Some(port), .. }] = around.port[..] else {
         return Err("--inference: say at which port it answers, with one --port PORT".to_owned());
     };
-    (around.service_type, around.address) = (None, None);
+    let service = around.service_type.take();
+    let is_open = matches!(service, Some(ServiceType::NodePort | ServiceType::LoadBalancer));
+    let authorization = is_open.then_some(v2::Authorization::Public);
+    around.address = None;
     around.port.clear();
     let container = u16::try_from(port).ok();
-    let serving_port = Some(v2::Port { container, ..v2::Port::default() });
+    let serving_port = Some(v2::Port { container, authorization, ..v2::Port::default() });
     Ok(v2::Serving { serving_port, min_replicas: replicas, ..v2::Serving::default() })
 }
 

@@ -66,11 +66,16 @@ fn both_dialects_ask_for_the_same() {
         ),
         (
             "submit --name j -i x --inference --service-type nodeport --port 8888 -g 1",
-            "inference submit j -i x --serving-port 8888 -g 1",
+            "inference submit j -i x --serving-port container=8888,authorization-type=public -g 1",
         ),
         (
             "submit j -i x --inference -s nodeport --port 32717:8888 --replicas 4 -g 0.25",
-            "inference submit j -i x --serving-port 8888 --min-replicas 4 --gpu-portion-request 0.25",
+            "inference submit j -i x --serving-port container=8888,authorization-type=public \
+             --min-replicas 4 --gpu-portion-request 0.25",
+        ),
+        (
+            "submit j -i x --inference --port 8888 -g 1",
+            "inference submit j -i x --serving-port 8888 -g 1",
         ),
         (
             "submit j -i x --interactive --command -- start.sh --url=/",

@@ -96,7 +96,7 @@ fn the_wide_table_reads_as_published() {
             "many Training Initializing team-b memory=8G held=0.5 age=1 on=node1,node2",
             "gone Training Stopped team-b asked=0.3 age=2",
             "torch Distributed Running team-b asked=3 held=3 age=9 framework=PyTorch on=node1",
-            "svc Inference Running team-b url=http://h/serve/team-b/svc/ age=9",
+            "svc Inference Running team-b url=http://svc--team-b.h/ age=9",
         ],
         &expect![[r#"
             NAME      STATUS             AGE  NODE        IMAGE                          TYPE                     PROJECT  USER  GPUs Allocated (Requested)  PODs Running (Pending)  SERVICE URL(S)
@@ -106,7 +106,7 @@ fn the_wide_table_reads_as_published() {
             filler1   Running            7s   node1       gcr.io/run-ai-demo/quickstart  Interactive              team-a   ann   1 (1)                       1 (0)
             gone      Suspended          2s               gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0 (0.3)                     0 (0)
             many      ContainerCreating  1s   <multiple>  gcr.io/run-ai-demo/quickstart  Train                    team-b   ann   0.5 (8G)                    0 (0)
-            svc       Running            9s               gcr.io/run-ai-demo/quickstart  Inference                team-b   ann   0 (0)                       1 (0)                   http://h/serve/team-b/svc/
+            svc       Running            9s               gcr.io/run-ai-demo/quickstart  Inference                team-b   ann   0 (0)                       1 (0)                   http://svc--team-b.h/
             torch     Running            9s   node1       gcr.io/run-ai-demo/quickstart  Pytorch                  team-b   ann   3 (3)                       1 (0)
         "#]],
     );
@@ -448,8 +448,8 @@ fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
     let torch = describe("d Distributed Running team-a asked=3 framework=PyTorch");
     assert!(torch.contains("TYPE: Pytorch\n"), "{torch}");
     assert!(torch.contains("IS DISTRIBUTED WORKLOAD: true\n"), "{torch}");
-    let served = describe("svc Inference Running team-a url=http://h/serve/team-a/svc/");
-    assert!(served.contains("SERVICE URL(S): http://h/serve/team-a/svc/\n"), "{served}");
+    let served = describe("svc Inference Running team-a url=http://svc--team-a.h/");
+    assert!(served.contains("SERVICE URL(S): http://svc--team-a.h/\n"), "{served}");
 }
 
 #[test]

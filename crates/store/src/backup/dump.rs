@@ -7,15 +7,15 @@ use serde_json::{Map, json};
 use sha2::{Digest as _, Sha256};
 use sqlx::Connection as _;
 
-use super::{BackupError, Contents, End, FORMAT, hex};
+use super::{BackupError, Contents, End, FORMAT, FileLine, SavedFile, hex};
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::schema::{self, TABLES};
 use crate::statement::{Statement, Value};
 use crate::{Database, postgres, sqlite};
 
-/// Writes every row of a database, as of one moment. A server may use it meanwhile and is not held
-/// up.
+/// Writes every row of a database, as of one moment, and these files. A server may use it meanwhile
+/// and is not held up.
 ///
 /// # Errors
 /// There is no database, it is damaged or newer, or the output cannot be written.
@@ -23,6 +23,7 @@ pub async fn backup(
     dir: &Path,
     database: &Database,
     program: &str,
+    files: Vec<SavedFile>,
     out: impl Write,
 ) -> std::result::Result<Contents, BackupError> {
     match database {
@@ -35,7 +36,7 @@ pub async fn backup(
             let named = |fault: Fault| fault.named(&path.display().to_string());
             let begun = reader.begin().await.map_err(Fault::from);
             let mut moment = begun.map_err(named)?;
-            write(&mut Connection::Sqlite(&mut moment), program, out, named).await
+            write(&mut Connection::Sqlite(&mut moment), program, files, out, named).await
         }
         Database::Postgres(url) => {
             let Some(mut reader) = postgres::reader(url).await? else {
@@ -45,7 +46,7 @@ pub async fn backup(
             let begin = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
             let begun = reader.begin_with(begin).await.map_err(Fault::from);
             let mut moment = begun.map_err(named)?;
-            write(&mut Connection::Postgres(&mut moment), program, out, named).await
+            write(&mut Connection::Postgres(&mut moment), program, files, out, named).await
         }
     }
 }
@@ -53,6 +54,7 @@ pub async fn backup(
 async fn write(
     db: &mut Connection<'_>,
     program: &str,
+    files: Vec<SavedFile>,
     out: impl Write,
     named: impl Fn(Fault) -> crate::Error,
 ) -> std::result::Result<Contents, BackupError> {
@@ -77,6 +79,10 @@ async fn write(
         if let Some(cause) = failed {
             return Err(BackupError::writing(cause));
         }
+    }
+    for file in files {
+        out.line(&FileLine { file }).map_err(BackupError::writing)?;
+        contents.rows += 1;
     }
     let end = End { rows: contents.rows, sha256: hex(out.digest.clone()) };
     out.line(&end).and_then(|()| out.out.flush()).map_err(BackupError::writing)?;

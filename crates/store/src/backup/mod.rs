@@ -4,11 +4,14 @@
 //! {"format":"elastane-backup-1","program":"0.1.0","schema":3,"cluster":"6f96…","created_at":"17…"}
 //! {"projects":{"id":1,"name":"team-a",…}}
 //! …
+//! {"file":{"name":"nodes","text":"gpus 4x16GiB\n"}}
 //! {"rows":1234,"sha256":"…"}
 //! ```
 //!
-//! Owns: that format; what may be in it is `schema::TABLES`. A column that is null is left out. The last
-//! line covers all before it: a file that was cut short or changed is refused before anything is done.
+//! Owns: that format; what may be in it is `schema::TABLES` and [`FILES`], small files of the state
+//! directory that belong to the state; backups from before have none. A column that is null is left
+//! out. The last line covers all before it: a file that was cut short or changed is refused before
+//! anything is done.
 
 mod dump;
 mod restore;
@@ -22,6 +25,26 @@ use thiserror::Error;
 pub use self::dump::backup;
 pub use self::restore::restore;
 use crate::schema;
+
+/// The files of a state directory that are part of a backup.
+pub const FILES: [&str; 3] = ["accounts.json", "node-name", "nodes"];
+
+/// One of these files, as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedFile {
+    /// Its name, one of [`FILES`].
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// The line of such a file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileLine {
+    file: SavedFile,
+}
 
 const FORMAT: &str = "elastane-backup-1";
 /// Longest line: a row with the largest document the interface takes, many times over.
@@ -73,6 +96,14 @@ pub enum BackupError {
     Nothing {
         /// Where it was looked for.
         database: String,
+    },
+    /// A file of the state directory could not be restored; the database is.
+    #[error(
+        "the database is restored, a file beside it is not: {cause}; restore again with --replace"
+    )]
+    Beside {
+        /// The cause.
+        cause: std::io::Error,
     },
     /// It is no backup, or not a whole one.
     #[error("line {line}: {fault}; nothing was restored, take another backup")]

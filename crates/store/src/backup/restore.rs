@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 use sqlx::{PgConnection, SqliteConnection};
 
-use super::{BackupError, Contents, End, Lines, contents};
+use super::{BackupError, Contents, End, FILES, FileLine, Lines, SavedFile, contents};
 use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::lock::Lock;
@@ -15,8 +15,9 @@ use crate::schema::TABLES;
 use crate::statement::Statement;
 use crate::{Database, postgres, sqlite};
 
-/// Puts the rows of a backup into a database, which no server may use meanwhile. `replace` says that
-/// a state that is there may go. Answers what it held, and where a file that was there is kept.
+/// Puts the rows of a backup into a database, which no server may use meanwhile. `replace` says
+/// that a state that is there may go. `beside` puts the files of the state directory in place,
+/// before any server may start. Answers what it held, and where a database that was there is kept.
 ///
 /// # Errors
 /// The file is not a whole backup or a newer one, there is a state already, a server runs, or the
@@ -26,8 +27,9 @@ pub async fn restore(
     database: &Database,
     mut file: impl BufRead + Seek,
     replace: bool,
+    beside: impl FnOnce(Vec<SavedFile>) -> std::io::Result<()>,
 ) -> Result<(Contents, Option<PathBuf>), BackupError> {
-    let found = verify(&mut file)?;
+    let (found, files) = verify(&mut file)?;
     file.seek(SeekFrom::Start(0)).map_err(|cause| BackupError::File { what: "read", cause })?;
     let _lock = Lock::take(dir)?;
     let kept = match database {
@@ -55,22 +57,30 @@ pub async fn restore(
             None
         }
     };
+    beside(files).map_err(|cause| BackupError::Beside { cause })?;
     Ok((found, kept))
 }
 
 /// Reads all of it once, and says what it holds.
-fn verify(file: impl BufRead) -> Result<Contents, BackupError> {
+fn verify(file: impl BufRead) -> Result<(Contents, Vec<SavedFile>), BackupError> {
     let mut lines = Lines::new(file);
-    let mut found = contents(&mut lines)?;
+    let (mut found, mut files) = (contents(&mut lines)?, Vec::new());
     loop {
         let (line, before) = lines.next()?;
         if let Ok(end) = serde_json::from_str::<End>(&line) {
             return match end == (End { rows: found.rows, sha256: before }) {
-                true => Ok(found),
+                true => Ok((found, files)),
                 false => Err(lines.fault("its content was changed after it was made")),
             };
         }
-        row(&line).map_err(|fault| lines.fault(fault))?;
+        match serde_json::from_str::<FileLine>(&line) {
+            Ok(FileLine { file }) if FILES.contains(&file.name.as_str()) => files.push(file),
+            Ok(FileLine { file }) => {
+                let name = units::shown(&file.name);
+                return Err(lines.fault(format!("there is no file `{name}` of a state")));
+            }
+            Err(_) => drop(row(&line).map_err(|fault| lines.fault(fault))?),
+        }
         found.rows += 1;
     }
 }
@@ -87,6 +97,9 @@ async fn fill(
         let (line, _) = lines.next()?;
         if serde_json::from_str::<End>(&line).is_ok() {
             return Ok(());
+        }
+        if serde_json::from_str::<FileLine>(&line).is_ok() {
+            continue;
         }
         let statement = row(&line).map_err(|fault| lines.fault(fault))?;
         db.write(statement).await.map_err(named)?;

@@ -10,12 +10,13 @@ use crate::*;
 
 async fn save(lab: &Lab) -> Vec<u8> {
     let mut out = Vec::new();
-    backup(lab.dir.path(), &lab.database, "0.1.0", &mut out).await.unwrap();
+    backup(lab.dir.path(), &lab.database, "0.1.0", Vec::new(), &mut out).await.unwrap();
     out
 }
 
 async fn put(lab: &Lab, bytes: &[u8], replace: bool) -> Result<Contents, BackupError> {
-    let restored = restore(lab.dir.path(), &lab.database, Cursor::new(bytes), replace).await;
+    let input = Cursor::new(bytes);
+    let restored = restore(lab.dir.path(), &lab.database, input, replace, |_| Ok(())).await;
     restored.map(|(contents, _)| contents)
 }
 
@@ -245,9 +246,36 @@ async fn a_log_without_its_database_is_not_taken_into_the_new_one() {
 async fn nothing_to_back_up_is_an_error() {
     let labs = [Some(Lab::sqlite()), Lab::postgres().await];
     for lab in labs.into_iter().flatten() {
-        let error = backup(lab.dir.path(), &lab.database, "0", Vec::new()).await.unwrap_err();
+        let error = backup(lab.dir.path(), &lab.database, "0", vec![], Vec::new()).await;
+        let error = error.unwrap_err();
         assert!(matches!(error, BackupError::Nothing { .. }), "{error}");
     }
+}
+
+#[tokio::test]
+async fn files_of_the_state_come_back_with_the_database_and_no_others() {
+    let lab = Lab::sqlite();
+    drop(busy(&lab).await);
+    let file = |name: &str| SavedFile { name: name.to_owned(), text: "1\n2\n".to_owned() };
+    let saved: Vec<_> = FILES.map(file).into();
+    let write = async |files: Vec<SavedFile>| {
+        let mut out = Vec::new();
+        backup(lab.dir.path(), &lab.database, "0", files, &mut out).await.map(|_| out).unwrap()
+    };
+    let take = async |bytes: &[u8]| {
+        let (other, mut got) = (Lab::sqlite(), Vec::new());
+        let keep = |files| {
+            got = files;
+            Ok(())
+        };
+        let input = Cursor::new(bytes);
+        let done = restore(other.dir.path(), &other.database, input, false, keep).await;
+        done.map(|_| got)
+    };
+    assert_eq!(take(&write(saved.clone()).await).await.unwrap(), saved);
+    assert_eq!(take(&write(vec![]).await).await.unwrap(), [], "one from before has none");
+    let foreign = take(&write(vec![file("../../etc/passwd")]).await).await.unwrap_err();
+    assert!(matches!(foreign, BackupError::Damaged { .. }), "{foreign}");
 }
 
 #[tokio::test]

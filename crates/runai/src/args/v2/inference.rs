@@ -41,7 +41,8 @@ pub(crate) struct Update {
 #[command(next_help_heading = "Serving")]
 pub(crate) struct Serving {
     /// Port it serves at: PORT, or container=PORT with a comma and any of protocol=http,
-    /// authorization-type=TYPE, authorized-users=A:B, cluster-local-access-only
+    /// authorization-type=TYPE (public opens it to everyone), authorized-users=A:B,
+    /// cluster-local-access-only
     #[arg(long, value_name = "PORT", value_parser = Port::read)]
     pub(crate) serving_port: Option<Port>,
     /// Fewest replicas; 0 = none while nobody asks [default: 1]
