@@ -13,7 +13,7 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai test lint bench soak install package package-test need
+.PHONY: help run build runai test lint bench soak install package package-test record need
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -96,3 +96,6 @@ package: need ## Build a Debian package, a static runai and a container image in
 
 package-test: need ## Install, upgrade, remove and purge them on a fresh Debian, and run the image (root)
 	@cargo xtask package-test $(PACKAGE_ARGS)
+
+record: build ## Record the picture of a terminal in the README again
+	@cargo xtask record --bin $(BIN)

@@ -3,6 +3,7 @@
 
 mod bench;
 mod package;
+mod record;
 mod tidy;
 mod tree;
 
@@ -21,6 +22,7 @@ Usage: cargo xtask <chore>
   package-test [the same options]
                       install, upgrade, remove and purge them on a fresh Debian
                       with systemd, and run the image; needs root
+  record --bin DIR    make docs/pictures/terminal.svg with the built binaries
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["bench"] => bench::run(&root().join("target/release")),
         ["bench", "--bin", folder] => bench::run(&PathBuf::from(folder)),
+        ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
         ["package-test", ref options @ ..] => {
             package::Options::parse(options).and_then(|it| package::try_out(&root(), it))
         }
