@@ -4,6 +4,7 @@
 mod docker;
 mod machine;
 
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,6 +52,9 @@ impl Packages {
         let (package, client, image) =
             (deb::build(&release)?, client(&release)?, image::build(&release)?);
         release.version = format!("{version}~before");
+        // Not among those that are published.
+        release.output = release.source.join("target/package-test");
+        fs::create_dir_all(&release.output)?;
         Ok(Self { before: deb::build(&release)?, package, version, client, image })
     }
 }
