@@ -7,15 +7,16 @@ SHELL := /bin/bash
 PREFIX ?= $(HOME)/.local
 PROFILE ?= release
 ARGS ?=
+PACKAGE_ARGS ?=
 SOAK_ROUNDS ?= 200
 SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai test lint bench soak install need
+.PHONY: help run build runai test lint bench soak install package package-test record need
 
 help: ## List what can be done
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "  make run ARGS=\"--nodes 2x2x16GiB\"   passes arguments to \`elastane up\`"
 	@echo "  make install PREFIX=DIR             installs into DIR/bin (default: ~/.local/bin)"
@@ -89,3 +90,12 @@ install: build ## Put the binaries on the PATH
 	@echo "installed elastane and runai in $(PREFIX)/bin, their manual pages in $(PREFIX)/share/man"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; \
 	  *) echo "which is not on your PATH; add it: export PATH=\"$(PREFIX)/bin:\$$PATH\"";; esac
+
+package: need ## Build a Debian package, a static runai and a container image in target/packages
+	@cargo xtask package $(PACKAGE_ARGS)
+
+package-test: need ## Install, upgrade, remove and purge them on a fresh Debian, and run the image (root)
+	@cargo xtask package-test $(PACKAGE_ARGS)
+
+record: build ## Record the picture of a terminal in the README again
+	@cargo xtask record --bin $(BIN)

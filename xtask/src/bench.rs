@@ -6,7 +6,7 @@ mod build;
 mod cli;
 mod http;
 mod load;
-mod server;
+pub(crate) mod server;
 
 use std::fs;
 use std::io::Write as _;

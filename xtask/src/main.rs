@@ -1,7 +1,9 @@
-//! Chores of the repository: `cargo xtask tidy` and `cargo xtask bench`.
+//! Chores of the repository: rules, measurements, packages.
 //! Owns: choosing the chore. Refuses to know: the product's code; it is read as text or run.
 
 mod bench;
+mod package;
+mod record;
 mod tidy;
 mod tree;
 
@@ -14,6 +16,13 @@ Usage: cargo xtask <chore>
 
   tidy                check the rules of the code base
   bench [--bin DIR]   measure the built binaries (default: target/release)
+  package [--version V] [--profile NAME] [--programs DIR] [--output DIR]
+                      build the Debian package, the static client and the
+                      container image (default: profile dist, target/packages)
+  package-test [the same options]
+                      install, upgrade, remove and purge them on a fresh Debian
+                      with systemd, and run the image; needs root
+  record --bin DIR    make docs/pictures/terminal.svg with the built binaries
 ";
 
 fn main() -> ExitCode {
@@ -23,6 +32,13 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["bench"] => bench::run(&root().join("target/release")),
         ["bench", "--bin", folder] => bench::run(&PathBuf::from(folder)),
+        ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
+        ["package-test", ref options @ ..] => {
+            package::Options::parse(options).and_then(|it| package::try_out(&root(), it))
+        }
+        ["package", ref options @ ..] => {
+            package::Options::parse(options).and_then(|options| package::run(&root(), options))
+        }
         _ => {
             // Nobody is left to tell when standard error is closed.
             let _ = std::io::stderr().write_all(USAGE.as_bytes());

@@ -14,6 +14,8 @@ use crate::{Client, Error, listener};
 const DEFAULT_URL: &str = "http://127.0.0.1:7070";
 /// What a running server writes beside its database.
 pub const SERVER_FILE: &str = "server.json";
+/// The state directory of the service that a package of the system installs.
+const SERVICE_STATE_DIR: &str = "/var/lib/elastane";
 /// The token that only the user of the server can read.
 const TOKEN_FILE: &str = "token";
 
@@ -35,12 +37,19 @@ pub struct Found {
     pub local: bool,
 }
 
-/// The state directory of this user: `$ELASTANE_STATE_DIR`, `$XDG_STATE_HOME/elastane`, or
-/// `~/.local/state/elastane`. None without a home.
+/// The state directory of this user: `$ELASTANE_STATE_DIR`, that of the system's service where this
+/// user may read it (root), `$XDG_STATE_HOME/elastane`, or `~/.local/state/elastane`. None without a
+/// home.
 #[must_use]
 pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    state_dir_beside(Path::new(SERVICE_STATE_DIR), env)
+}
+
+fn state_dir_beside(service: &Path, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let of_service = || fs::read_dir(service).is_ok().then(|| service.to_owned());
     set("ELASTANE_STATE_DIR")
+        .or_else(of_service)
         .or_else(|| set("XDG_STATE_HOME").map(|dir| dir.join("elastane")))
         .or_else(|| set("HOME").map(|home| home.join(".local/state/elastane")))
 }
@@ -179,8 +188,25 @@ mod tests {
             (vec![home, ("ELASTANE_STATE_DIR", "")], Some("/h/.local/state/elastane")),
             (vec![], None),
         ] {
-            assert_eq!(state_dir(&env(&pairs)), dir.map(PathBuf::from));
+            let absent = Path::new("/nowhere/elastane");
+            assert_eq!(state_dir_beside(absent, &env(&pairs)), dir.map(PathBuf::from));
         }
+    }
+
+    #[test]
+    fn who_may_read_the_state_of_the_service_uses_it() {
+        let service = tempfile::tempdir().unwrap();
+        let chosen = |service: &Path, pairs: &[(&str, &str)]| {
+            state_dir_beside(service, &env(pairs)).unwrap()
+        };
+        let home = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
+        assert_eq!(chosen(service.path(), &home), service.path());
+        let own = [("HOME", "/h"), ("ELASTANE_STATE_DIR", "/own")];
+        assert_eq!(chosen(service.path(), &own), Path::new("/own"));
+        // A folder that this user may not read cannot be listed, as a file cannot.
+        let file = service.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert_eq!(chosen(&file, &home), Path::new("/x/elastane"));
     }
 
     /// A state directory with a token.

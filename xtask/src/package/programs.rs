@@ -1,0 +1,98 @@
+//! The programs of a release. Owns: how they are built, and what they write about themselves: manual
+//! pages and completion.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::libraries::{self, Linked};
+use super::{run_command, text};
+
+/// Shells that the packages have completion for.
+pub(super) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+/// Both programs, built.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) elastane: PathBuf,
+    /// Needs no library of the machine.
+    pub(crate) runai: PathBuf,
+}
+
+/// Whether `cargo run` sets this variable for the program that it runs.
+fn is_of_cargo_run(name: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| name.starts_with(prefix))
+        || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
+}
+
+impl Programs {
+    /// Builds them. `runai` is linked with everything it needs, so that it runs on any machine.
+    pub(super) fn build(source: &Path, profile: &str) -> Result<Self> {
+        let host = text(Command::new("rustc").arg("-vV"))?;
+        let host = host.lines().find_map(|line| line.strip_prefix("host: "));
+        let host = host.context("`rustc -vV` names no host")?;
+        let cargo = || {
+            let mut cargo = Command::new("cargo");
+            cargo.current_dir(source);
+            // What Cargo says about this program itself: build scripts would take it for a change.
+            let own = std::env::vars_os().map(|(name, _)| name);
+            for name in own.filter(|name| is_of_cargo_run(&name.to_string_lossy())) {
+                cargo.env_remove(name);
+            }
+            cargo.args(["build", "--locked", "--profile", profile, "--package", "elastane-cli"]);
+            cargo
+        };
+        run_command(cargo().args(["--bin", "elastane"]))?;
+        let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+        let flags = format!("{flags} -C target-feature=+crt-static");
+        // With a target named, the flags are not those of build scripts.
+        let alone = ["--no-default-features", "--bin", "runai", "--target", host];
+        run_command(cargo().args(alone).env("RUSTFLAGS", flags.trim()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| source.join("target"), |dir| source.join(dir));
+        let folder = if profile == "dev" { "debug" } else { profile };
+        Self::of(target.join(folder).join("elastane"), target.join(host).join(folder).join("runai"))
+    }
+
+    /// Those in a folder.
+    pub(super) fn in_folder(folder: &Path) -> Result<Self> {
+        let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
+        Self::of(folder.join("elastane"), folder.join("runai"))
+    }
+
+    fn of(elastane: PathBuf, runai: PathBuf) -> Result<Self> {
+        ensure!(
+            libraries::of(&runai)? == Linked::Static,
+            "{} needs libraries of the machine; build it with RUSTFLAGS=\"-C \
+             target-feature=+crt-static\"",
+            runai.display()
+        );
+        Ok(Self { elastane, runai })
+    }
+
+    /// Hands over the completion of `runai` for each shell.
+    pub(super) fn completions(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
+        for shell in SHELLS {
+            each(shell, &text(Command::new(&self.runai).args(["completion", shell]))?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the manual pages into a folder: those whose name begins so, compressed.
+    pub(super) fn manual(&self, folder: &Path, prefix: &str) -> Result<()> {
+        run_command(Command::new(&self.elastane).arg("man").arg(folder))?;
+        let mut pages = Vec::new();
+        for page in fs::read_dir(folder)? {
+            let page = page?;
+            if page.file_name().to_string_lossy().starts_with(prefix) {
+                pages.push(page.path());
+            } else {
+                fs::remove_file(page.path())?;
+            }
+        }
+        ensure!(!pages.is_empty(), "`elastane man` wrote no page of {prefix}");
+        run_command(Command::new("gzip").arg("-9n").args(pages))
+    }
+}
