@@ -109,3 +109,34 @@ async fn a_policy_refuses_what_it_would_refuse_at_submission() {
     let (status, answer) = patch(&server, &path, json!({"backoffLimit": 3})).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
 }
+
+#[tokio::test]
+async fn workloads_are_found_by_labels_and_nodes_and_sorted_as_they_are_shown() {
+    let server = Server::with_teams().await;
+    let b = server.train("b", 1).await;
+    let a = server.train("a", 1).await;
+    let label = json!({"labels": [{"name": "team", "value": "x"}]});
+    patch(&server, &format!("{TRAININGS}/{b}"), label).await;
+    let running = |shown: &Value| shown["phase"] == "Running";
+    let shown = server.until(&format!("/api/v1/workloads/{a}"), running).await;
+    let node = shown["additionalFields"]["nodes"][0].as_str().unwrap().to_owned();
+    let (status, body) = server.raw("POST", &format!("{TRAININGS}/{b}/suspend"), "").await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    let stopped = |shown: &Value| shown["phase"] == "Stopped";
+    server.until(&format!("/api/v1/workloads/{b}"), stopped).await;
+    for (query, names) in [
+        ("filterBy=labels==team=x", vec!["b"]),
+        ("filterBy=labels!=team=x", vec!["a"]),
+        ("filterBy=labels==team=y", vec![]),
+        (&format!("filterBy=nodes=={node}"), vec!["a"]),
+        ("filterBy=phase==Running%7CStopped", vec!["b", "a"]),
+        ("sortBy=qualifiedName", vec!["a", "b"]),
+        ("sortBy=activity", vec!["a", "b"]),
+        ("sortBy=activity&sortOrder=desc", vec!["b", "a"]),
+    ] {
+        let page = server.get(&format!("/api/v1/workloads?{query}")).await;
+        let all = page["workloads"].as_array().unwrap();
+        let found: Vec<_> = all.iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names, "{query}");
+    }
+}
