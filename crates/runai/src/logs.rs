@@ -197,6 +197,6 @@ pub(super) fn refuse_resting(workload: &Workload) -> Result<(), Error> {
     }
     let name = &workload.name;
     Err(Error::Failed(format!(
-        "{name} has no replica now, because nobody asks; the next request brings one up"
+        "{name} is scaled to zero, because there are no requests; the next request starts a replica"
     )))
 }
