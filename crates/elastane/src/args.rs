@@ -3,9 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
 
+use super::complete;
 use super::department::{Department, NodePool};
 use super::people::args as people;
+use super::policy::Policy;
+use cli_kit::color::Color;
+use cli_kit::complete::Shell;
 use cli_kit::output::{Format, One};
 use runai::{key_value, seconds};
 
@@ -16,6 +21,10 @@ pub(crate) struct Cli {
     /// Where the server keeps its state [default: ~/.local/state/elastane]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    /// When states have colors: at a terminal (auto), always or never
+    #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
+    #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
+    pub(crate) color: Color,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -57,6 +66,9 @@ pub(crate) enum Command {
     /// Give people, programs and groups roles, list them and take them away
     #[command(subcommand)]
     AccessRule(people::AccessRule),
+    /// Set, list, show and delete policies: defaults and rules for submissions
+    #[command(subcommand)]
+    Policy(Policy),
     /// Show what was held and used of GPUs, and what it cost
     Usage(Usage),
     /// Decide on a cluster that exists only in a file: scenarios, what if, traces
@@ -75,6 +87,12 @@ pub(crate) enum Command {
         /// End all of them at once; then print a new one
         #[arg(long)]
         revoke: bool,
+    },
+    /// Print the script by which a shell completes command lines
+    Completion {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
     },
     /// Print the version
     Version,
@@ -205,7 +223,7 @@ pub(crate) struct Login {
     /// Claim with a person's groups, to which access rules give roles [default: groups]
     #[arg(long, value_name = "CLAIM")]
     pub(crate) oidc_groups_claim: Option<String>,
-    /// Make a user of whoever the provider vouches for; else only users there are log in
+    /// Create a user at the first login of an account of the provider; else only existing users log in
     #[arg(long)]
     pub(crate) oidc_create_users: bool,
     /// Let programs log people in with ID tokens that they got for this server themselves
@@ -243,7 +261,7 @@ pub(crate) struct Backup {
 /// `keys …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Make a new key; the server takes it at its next start and encrypts everything anew
+    /// Create a new key; the server uses it from its next start and encrypts all secrets with it
     Rotate {
         /// File with the keys [default: in the state directory]
         #[arg(long, value_name = "FILE")]
@@ -267,8 +285,11 @@ pub(crate) struct Usage {
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<String>,
     /// Print CSV
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["output", "json", "yaml", "table", "sort", "watch"])]
     pub(crate) csv: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
 }
 
 /// `restore`.
@@ -292,7 +313,7 @@ pub(crate) enum Project {
         /// Name
         name: String,
         /// Department it belongs to [default: default]
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
         department: Option<String>,
         /// Its share
         #[command(flatten)]
@@ -304,6 +325,7 @@ pub(crate) enum Project {
     /// Show everything about a project
     Describe {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
         /// How to print.
         #[command(flatten)]
@@ -312,6 +334,7 @@ pub(crate) enum Project {
     /// Change a project; what is not given stays as it is
     Update {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
         /// Its share
         #[command(flatten)]
@@ -320,6 +343,7 @@ pub(crate) enum Project {
     /// Delete a project without workloads
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
     },
 }
@@ -331,6 +355,7 @@ pub(crate) enum ConfigMap {
     #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
     Set {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// A text from a file, under its name or another
         #[arg(long, value_name = "[KEY=]FILE", value_parser = keyed_file, group = "texts")]
@@ -339,14 +364,14 @@ pub(crate) enum ConfigMap {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "texts")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// List the config maps of a project
     #[command(visible_alias = "ls")]
     List {
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
         /// How to print.
         #[command(flatten)]
@@ -355,20 +380,22 @@ pub(crate) enum ConfigMap {
     /// Show what is in a config map
     Show {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// Show the text under this key, as it is
         #[arg(long)]
         key: Option<String>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// Delete a config map; what runs keeps its files
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
 }
@@ -403,7 +430,7 @@ pub(crate) enum Credential {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "values")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// Delete a credential that no workload uses
@@ -411,7 +438,7 @@ pub(crate) enum Credential {
         /// Name
         name: String,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
 }
@@ -472,6 +499,10 @@ pub(crate) struct Share {
     /// Memory it deserves, such as 64GiB; `none` for no quota
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory_quota: Option<Limit>,
+    /// Node pools of workloads that name none, the best first; `none` for all pools
+    #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
+    #[arg(add = Known::new(complete::pools))]
+    pub(crate) default_node_pools: Option<Pools>,
     /// Free text
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
@@ -504,6 +535,20 @@ pub(crate) enum Limit {
     None,
     /// In the unit of the flag.
     At(u64),
+}
+
+/// Names of one flag. A name of its own, or the parser takes it for a flag that repeats.
+pub(crate) type Pools = Vec<String>;
+
+fn pools(text: &str) -> Result<Pools, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err("write NAME,NAME, the best first, or none".to_owned()),
+        false => Ok(names),
+    }
 }
 
 /// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
