@@ -190,7 +190,7 @@ pub(super) const fn is_away(error: &Error) -> bool {
     )
 }
 
-/// Says of an inference that it has no pods because nobody asks.
+/// Refuses an inference that has no pods because there are no requests.
 pub(super) fn refuse_resting(workload: &Workload) -> Result<(), Error> {
     if !rows::rests(workload) {
         return Ok(());
