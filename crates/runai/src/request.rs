@@ -46,15 +46,16 @@ pub(super) fn change(update: &Update) -> wire::InferenceUpdateRequest {
     let Update { of: _, spec: set, serving, labels_gone, annotations_gone } = update;
     let mut asked = spec(set);
     serves(serving, &mut asked);
-    asked.labels = some(set.labels.iter().map(pair).chain(labels_gone.iter().map(removed)));
-    let gone = annotations_gone.iter().map(removed);
+    asked.labels =
+        some(set.labels.iter().map(pair).chain(labels_gone.iter().map(|name| removed(name))));
+    let gone = annotations_gone.iter().map(|name| removed(name));
     asked.annotations = some(set.annotations.iter().map(pair).chain(gone));
     wire::InferenceUpdateRequest { spec: asked }
 }
 
 /// A pair that is there no longer.
-fn removed(name: &String) -> wire::NameValue {
-    wire::NameValue { name: name.clone(), value: String::new(), exclude: Some(true) }
+fn removed(name: &str) -> wire::NameValue {
+    wire::NameValue { name: name.to_owned(), value: String::new(), exclude: Some(true) }
 }
 
 fn spec(of: &Spec) -> wire::WorkloadSpec {
